@@ -37,7 +37,7 @@ public final class FlowSession: Sendable {
   ///
   /// - Throws: `UsherError` with reason `conflict` when the flow has moved on meanwhile,
   ///   `invalidInput` with `detail.field`; either way nothing has changed. After a lost connection,
-  ///   which is `ConnectionTrouble`, and after `shuttingDown`, it is not known whether the answer
+  ///   which is `ConnectionError`, and after `shuttingDown`, it is not known whether the answer
   ///   arrived: ``steps`` tells.
   @discardableResult
   public func submit(_ input: FlowInput, answering seen: Flow? = nil) async throws -> Flow {

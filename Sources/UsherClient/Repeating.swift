@@ -49,7 +49,7 @@ struct Persistence {
     case is Unheard: break
     case let error as UsherError:
       guard error.reason == .shuttingDown, mayBeCutShort() else { return nil }
-    case let trouble as ConnectionTrouble:
+    case let trouble as ConnectionError:
       switch trouble.kind {
       case .busy: break
       case .noSocket, .refused: guard knowsDaemon else { return nil }

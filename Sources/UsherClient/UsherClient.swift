@@ -14,7 +14,7 @@ public import UsherCore
 /// their turn. It holds no more than the connection and ends it when it is let go.
 ///
 /// Every call throws `UsherError` for what the daemon refuses, with `reason` to compare and
-/// `detail.next` for the flow that mends it; ``ConnectionTrouble`` when there is no answer; and
+/// `detail.next` for the flow that mends it; ``ConnectionError`` when there is no answer; and
 /// `CancellationError` when its task is cancelled, whereupon the daemon is told to give the call up.
 public final class UsherClient: Sendable {
   /// The longest reply line that is accepted, in bytes.
@@ -54,7 +54,7 @@ public final class UsherClient: Sendable {
       .init(socketPath: socketPath, hello: hello, maxReplyBytes: maxReplyBytes))
   }
 
-  /// Ends the connection for good: calls in flight and later ones throw ``ConnectionTrouble``.
+  /// Ends the connection for good: calls in flight and later ones throw ``ConnectionError``.
   public func close() async { await dialer.close() }
 }
 
@@ -79,7 +79,7 @@ extension UsherClient {
   ) async throws -> JSONValue {
     let bytes = try await exchange(method, params, params.encoded(), deadline)
     guard let value = try? JSONValue(parsing: bytes, limits: JSONLimits(nesting: 128)) else {
-      throw ConnectionTrouble(.garbled, socketPath: socketPath)
+      throw ConnectionError(.garbled, socketPath: socketPath)
     }
     return value
   }
@@ -104,7 +104,7 @@ extension UsherClient {
 
   private func decoded<Reply: Decodable>(_ json: [UInt8]) throws -> Reply {
     guard let reply = try? ReplyCoding.decode(Reply.self, from: json) else {
-      throw ConnectionTrouble(.garbled, socketPath: socketPath)
+      throw ConnectionError(.garbled, socketPath: socketPath)
     }
     return reply
   }
@@ -137,7 +137,7 @@ extension UsherClient {
       } catch {
         let pause = persistence.pause(after: error, knowsDaemon: await dialer.hasConnected)
         guard let pause, ContinuousClock.now + pause < end else {
-          throw error is Unheard ? ConnectionTrouble(.lost, socketPath: socketPath) : error
+          throw error is Unheard ? ConnectionError(.lost, socketPath: socketPath) : error
         }
         try await Task.sleep(for: pause)
       }

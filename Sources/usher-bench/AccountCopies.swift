@@ -23,7 +23,7 @@ struct AccountCopies {
       path: daemon.databasePath, masterKey: key, keep: { PlainKey(bytes: Array($0)) },
       clock: SystemClock(), entropy: SystemEntropy())
     guard let account = try store.loadAccounts().first else {
-      throw BenchTrouble("there is no account to copy")
+      throw BenchError("there is no account to copy")
     }
     let tokens = try store.loadTokens().filter { $0.account == account.id }
     // As many at a time as most machines have processors: sealing takes longer than writing.
@@ -94,7 +94,7 @@ struct AccountCopies {
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 33)
     guard descriptor >= 0, read(descriptor, &bytes, bytes.count) == 32 else {
-      throw BenchTrouble("\(path) is no key")
+      throw BenchError("\(path) is no key")
     }
     return Array(bytes.prefix(32))
   }

@@ -83,7 +83,7 @@ struct Accounts: AsyncParsableCommand {
     let times = try accounts.map { account in
       let time = try client.time(Calls.line("token.get", #"{"account":"\#(account)"}"#))
       guard client.reply.contains(signedIn.accessToken) else {
-        throw BenchTrouble("no token: \(client.reply)")
+        throw BenchError("no token: \(client.reply)")
       }
       return time
     }

@@ -14,7 +14,7 @@ struct Belongings {
 
   private static let own: Result<Belongings, any Error> = Result { try Belongings() }
 
-  /// - Throws: `BenchTrouble` where there is no place in /tmp, or no room for one more process.
+  /// - Throws: `BenchError` where there is no place in /tmp, or no room for one more process.
   static func ofThisProgram() throws -> Belongings { try own.get() }
 
   private init() throws {
@@ -25,7 +25,7 @@ struct Belongings {
     guard group > 0 else {
       let reason = String(cString: strerror(errno))
       rmdir(directory)
-      throw BenchTrouble("nobody sees to the end of what is started: \(reason)")
+      throw BenchError("nobody sees to the end of what is started: \(reason)")
     }
   }
 }
@@ -49,7 +49,7 @@ final class Scratch {
   fileprivate static func freshDirectory(_ start: String) throws -> String {
     var template = Array("\(start)XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {
-      throw BenchTrouble("no place for \(start)…: \(String(cString: strerror(errno)))")
+      throw BenchError("no place for \(start)…: \(String(cString: strerror(errno)))")
     }
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }

@@ -6,7 +6,7 @@ final class BlockingClient {
   private let descriptor: CInt
   private var buffer = [UInt8](repeating: 0, count: 65_536)
 
-  /// - Throws: `BenchTrouble` where nobody listens.
+  /// - Throws: `BenchError` where nobody listens.
   init(_ path: String) throws {
     descriptor = try Self.connected(path)
     // A daemon that does not answer must not keep the measure from its end.
@@ -22,7 +22,7 @@ final class BlockingClient {
     guard withSocketAddress(path, { connect(descriptor, $0, $1) }) == 0 else {
       let reason = errno
       close(descriptor)
-      throw BenchTrouble("cannot connect to \(path): \(String(cString: strerror(reason)))")
+      throw BenchError("cannot connect to \(path): \(String(cString: strerror(reason)))")
     }
     return descriptor
   }
@@ -33,13 +33,13 @@ final class BlockingClient {
   func time(_ line: [UInt8], replies: Int = 1) throws -> UInt64 {
     let start = Self.now()
     guard send(descriptor, line, line.count, CInt(MSG_NOSIGNAL)) == line.count else {
-      throw BenchTrouble("the daemon closed the connection")
+      throw BenchError("the daemon closed the connection")
     }
     var missing = replies
     while true {
       let count = recv(descriptor, &buffer, buffer.count, 0)
-      guard count != 0 else { throw BenchTrouble("the daemon closed the connection") }
-      guard count > 0 else { throw BenchTrouble("no reply within 30 s") }
+      guard count != 0 else { throw BenchError("the daemon closed the connection") }
+      guard count > 0 else { throw BenchError("no reply within 30 s") }
       if missing > 1 { missing -= buffer.prefix(count - 1).count { $0 == UInt8(ascii: "\n") } }
       guard buffer[count - 1] == UInt8(ascii: "\n") else { continue }
       if missing <= 1 { return Self.now() - start }
@@ -77,7 +77,7 @@ func withSocketAddress(
   }
 }
 
-struct BenchTrouble: Error, CustomStringConvertible {
+struct BenchError: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }

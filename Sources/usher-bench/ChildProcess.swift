@@ -22,7 +22,7 @@ final class ChildProcess {
   ) throws {
     let group = try Belongings.ofThisProgram().group
     var ends: [CInt] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw BenchTrouble("no pipe") }
+    guard pipe(&ends) == 0 else { throw BenchError("no pipe") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -53,7 +53,7 @@ final class ChildProcess {
     close(ends[1])
     guard result == 0 else {
       close(ends[0])
-      throw BenchTrouble("cannot start \(path): \(String(cString: strerror(result)))")
+      throw BenchError("cannot start \(path): \(String(cString: strerror(result)))")
     }
     pid = child
     output = ends[0]
@@ -73,7 +73,7 @@ final class ChildProcess {
 
   /// Runs a program to its end.
   ///
-  /// - Throws: `BenchTrouble` with what it wrote where its status is not 0.
+  /// - Throws: `BenchError` with what it wrote where its status is not 0.
   static func run(
     _ path: String, _ arguments: [String], environment: [String: String] = [:]
   ) throws {
@@ -82,7 +82,7 @@ final class ChildProcess {
     var status: CInt = 0
     waitpid(child.pid, &status, 0)
     child.hasEnded = true
-    guard status == 0 else { throw BenchTrouble("\(path) fails: \(output)") }
+    guard status == 0 else { throw BenchError("\(path) fails: \(output)") }
   }
 
   deinit {
@@ -111,7 +111,7 @@ final class ChildProcess {
     while true {
       let count = read(output, &byte, 1)
       if count < 0, errno == EINTR { continue }
-      guard count == 1 else { throw BenchTrouble("a helper ended before it began") }
+      guard count == 1 else { throw BenchError("a helper ended before it began") }
       return
     }
   }
@@ -144,7 +144,7 @@ final class ChildProcess {
   static func own() throws -> String {
     var path = [UInt8](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &path, path.count)
-    guard count > 0 else { throw BenchTrouble("/proc/self/exe cannot be read") }
+    guard count > 0 else { throw BenchError("/proc/self/exe cannot be read") }
     return String(decoding: path.prefix(count), as: UTF8.self)
   }
 }

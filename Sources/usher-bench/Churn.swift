@@ -85,7 +85,7 @@ private final class Visitor {
 
   private func say(_ line: [UInt8]) throws {
     guard send(descriptor, line, line.count, CInt(MSG_NOSIGNAL)) == line.count else {
-      throw BenchTrouble("the daemon closed a connection")
+      throw BenchError("the daemon closed a connection")
     }
   }
 
@@ -105,9 +105,9 @@ private final class Visitor {
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     var chunk = [UInt8](repeating: 0, count: 8192)
     repeat {
-      guard poll(&poller, 1, 30_000) > 0 else { throw BenchTrouble("no reply within 30 s") }
+      guard poll(&poller, 1, 30_000) > 0 else { throw BenchError("no reply within 30 s") }
       let count = recv(descriptor, &chunk, chunk.count, 0)
-      guard count > 0 else { throw BenchTrouble("the daemon closed a connection") }
+      guard count > 0 else { throw BenchError("the daemon closed a connection") }
       if chunk[count - 1] == UInt8(ascii: "\n") { return }
     } while true
   }

@@ -72,26 +72,26 @@ struct Comparison: Codable, Equatable {
     ratios = Self.ratios(of: results)
   }
 
-  /// - Throws: `BenchTrouble` where the bytes are not what ``json()`` writes.
+  /// - Throws: `BenchError` where the bytes are not what ``json()`` writes.
   init(json: [UInt8]) throws {
     struct Head: Decodable {
       let version: Int
     }
-    let other = BenchTrouble("this is not what `usher-bench compare --json` writes")
+    let other = BenchError("this is not what `usher-bench compare --json` writes")
     let decoder = JSONDecoder()
     guard let head = try? decoder.decode(Head.self, from: Data(json)) else { throw other }
     guard head.version == Self.version else {
-      throw BenchTrouble("version \(head.version) of a comparison is not known here")
+      throw BenchError("version \(head.version) of a comparison is not known here")
     }
     guard let comparison = try? decoder.decode(Comparison.self, from: Data(json)) else {
       throw other
     }
-    guard !comparison.results.isEmpty else { throw BenchTrouble("this comparison has no results") }
+    guard !comparison.results.isEmpty else { throw BenchError("this comparison has no results") }
     let isWhole = comparison.results.allSatisfy { result in
       Measure.allCases.allSatisfy { result[$0].count == comparison.rounds }
     }
     guard comparison.rounds > 0, isWhole else {
-      throw BenchTrouble("this comparison has not the numbers of all its rounds")
+      throw BenchError("this comparison has not the numbers of all its rounds")
     }
     self = comparison
   }

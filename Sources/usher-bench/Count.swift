@@ -56,7 +56,7 @@ struct Count: ParsableCommand {
     // What is written now is as it was.
     let limits = try against.flatMap { $0 == write ? nil : try Limits(in: $0) }
     guard access(Self.valgrind, X_OK) == 0 else {
-      throw BenchTrouble("there is no \(Self.valgrind)")
+      throw BenchError("there is no \(Self.valgrind)")
     }
     // Else each process hashes otherwise.
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
@@ -95,7 +95,7 @@ extension Count {
       var totals: [Int] = []
       while !Self.agree(totals) {
         guard totals.count < Self.mostWindows else {
-          throw BenchTrouble("\(kind.name): no two counts agree: \(totals)")
+          throw BenchError("\(kind.name): no two counts agree: \(totals)")
         }
         try tell("--zero", daemon)
         try call(kind, calls / Self.windows, client, signedIn)
@@ -118,7 +118,7 @@ extension Count {
   private static func total(of dump: String) throws -> Int {
     let lines = try wholeFile(dump).split(separator: "\n")
     let total = lines.first { $0.hasPrefix("summary:") }?.split(separator: " ").last
-    guard let count = total.flatMap({ Int($0) }) else { throw BenchTrouble("nothing was counted") }
+    guard let count = total.flatMap({ Int($0) }) else { throw BenchError("nothing was counted") }
     return count
   }
 
@@ -135,7 +135,7 @@ extension Count {
     let lines = (0..<kind.depth).flatMap { _ in line }
     for _ in 0..<count / kind.depth { _ = try client.time(lines, replies: kind.depth) }
     guard client.reply.contains(#""result""#) else {
-      throw BenchTrouble("the daemon refuses: \(client.reply)")
+      throw BenchError("the daemon refuses: \(client.reply)")
     }
   }
 }
@@ -157,13 +157,13 @@ extension Count {
     private let percent: Double
     private let instructions: [String: JSONValue]
 
-    /// - Throws: `BenchTrouble` where it cannot be read, or says nothing of the kind.
+    /// - Throws: `BenchError` where it cannot be read, or says nothing of the kind.
     init(in file: String) throws {
       let text = try wholeFile(file)
       let json = try? JSONValue(parsing: Array(text.utf8))
       guard let instructions = json?["instructions"]?.objectValue,
         let percent = json?["tolerancePercent"]?.integerValue
-      else { throw BenchTrouble("\(file) does not say what calls may cost") }
+      else { throw BenchError("\(file) does not say what calls may cost") }
       self.file = file
       self.percent = Double(percent)
       self.instructions = instructions
@@ -176,7 +176,7 @@ extension Count {
       var isWrong = false
       for (name, count) in counted.sorted(by: { $0.key < $1.key }) {
         guard let limit = instructions[name]?.integerValue, limit > 0 else {
-          throw BenchTrouble("\(file) does not say what \(name) may cost")
+          throw BenchError("\(file) does not say what \(name) may cost")
         }
         let change = (Double(count) / Double(limit) - 1) * 100
         let verdict =

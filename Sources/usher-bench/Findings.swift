@@ -9,7 +9,7 @@ struct Findings {
   private(set) var isMissed = false
 
   /// - Parameter file: What ``write()`` writes; what is there is replaced. Nil: nothing.
-  /// - Throws: `BenchTrouble` where it cannot be written.
+  /// - Throws: `BenchError` where it cannot be written.
   init(_ command: String, to file: String?) throws {
     tellOfDebugBuild()
     self.command = command

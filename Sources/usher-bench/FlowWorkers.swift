@@ -73,7 +73,7 @@ final class FlowWorkers {
     while busy > 0 {
       var states = workers.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
       guard poll(&states, nfds_t(states.count), 30_000) > 0 else {
-        throw BenchTrouble("no reply within 30 s")
+        throw BenchError("no reply within 30 s")
       }
       for (place, state) in states.enumerated() where state.revents != 0 {
         guard let isTaken = try hear(place, task) else { continue }
@@ -96,7 +96,7 @@ final class FlowWorkers {
     workers[place].reply.removeAll(keepingCapacity: true)
     let count = Glibc.send(
       workers[place].descriptor, line, line.count, CInt(MSG_NOSIGNAL))
-    guard count == line.count else { throw BenchTrouble("the daemon closed the connection") }
+    guard count == line.count else { throw BenchError("the daemon closed the connection") }
   }
 
   /// Takes in what came, and goes on with the flow where that is the whole reply.
@@ -105,14 +105,14 @@ final class FlowWorkers {
   ///   the reply is there.
   private func hear(_ place: Int, _ task: Task) throws -> Bool? {
     let count = recv(workers[place].descriptor, &chunk, chunk.count, 0)
-    guard count > 0 else { throw BenchTrouble("the daemon closed the connection") }
+    guard count > 0 else { throw BenchError("the daemon closed the connection") }
     workers[place].reply += chunk.prefix(count)
     let reply = workers[place].reply
     guard reply.last == UInt8(ascii: "\n") else { return nil }
     guard reply.text(after: #""error":"#, upTo: 1) == nil else {
       let isTooEarly = reply.text(after: "flow_starts_per_minute", upTo: 1) != nil
       guard isTooEarly, case .starts = task else {
-        throw BenchTrouble("the daemon refuses: \(String(decoding: reply, as: UTF8.self))")
+        throw BenchError("the daemon refuses: \(String(decoding: reply, as: UTF8.self))")
       }
       workers[place].stage = .idle
       return false
@@ -126,7 +126,7 @@ final class FlowWorkers {
     case (.starting, .rounds):
       guard let id = reply.text(after: "flw_", upTo: 26),
         let state = reply.text(after: "state=", upTo: 32)
-      else { throw BenchTrouble("no flow: \(String(decoding: reply, as: UTF8.self))") }
+      else { throw BenchError("no flow: \(String(decoding: reply, as: UTF8.self))") }
       workers[place].flow = "flw_\(id)"
       let answer =
         #"{"type":"openURL","redirectURL":"\#(Self.redirect)?code=abc&state=\#(state)"}"#

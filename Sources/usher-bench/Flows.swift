@@ -78,7 +78,7 @@ extension Flows {
       let run = try workers.run(.rounds, for: seconds)
       let written = try Self.written(store) - before
       guard Int(written) == run.transitions else {
-        throw BenchTrouble("\(run.transitions) transitions were answered, \(written) written")
+        throw BenchError("\(run.transitions) transitions were answered, \(written) written")
       }
       ours.append(Double(run.transitions) / run.seconds)
       let used = try ProcessCost(of: daemon.pid).seconds - spent

@@ -26,7 +26,7 @@ enum LoopbackWeb {
     let scheme = "http://127.0.0.1:"
     let digits = url.dropFirst(scheme.count).prefix { $0.isNumber }
     guard url.hasPrefix(scheme), let port = UInt16(digits) else {
-      throw BenchTrouble("not an address on 127.0.0.1: \(url)")
+      throw BenchError("not an address on 127.0.0.1: \(url)")
     }
     let path = url.dropFirst(scheme.count + digits.count)
     var head = "\(method) \(path.isEmpty ? "/" : path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n"
@@ -49,9 +49,9 @@ enum LoopbackWeb {
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
-    guard result == 0 else { throw BenchTrouble("nobody listens at 127.0.0.1:\(port)") }
+    guard result == 0 else { throw BenchError("nobody listens at 127.0.0.1:\(port)") }
     guard Glibc.send(descriptor, request, request.count, CInt(MSG_NOSIGNAL)) == request.count
-    else { throw BenchTrouble("127.0.0.1:\(port) closed the connection") }
+    else { throw BenchError("127.0.0.1:\(port) closed the connection") }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
@@ -61,15 +61,15 @@ enum LoopbackWeb {
     }
   }
 
-  /// - Throws: `BenchTrouble` where the bytes are no answer.
+  /// - Throws: `BenchError` where the bytes are no answer.
   static func reply(in bytes: [UInt8]) throws -> Reply {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
-      throw BenchTrouble("no HTTP answer")
+      throw BenchError("no HTTP answer")
     }
     let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
     let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-    guard let status else { throw BenchTrouble("no HTTP answer") }
+    guard let status else { throw BenchError("no HTTP answer") }
     var headers: [String: String] = [:]
     for line in lines.dropFirst() {
       guard let colon = line.firstIndex(of: ":") else { continue }

@@ -53,10 +53,10 @@ final class MeasuredDaemon {
         _ = try client.time(Calls.status)
         return
       }
-      guard program.isRunning else { throw BenchTrouble("\(path) ended before it answered") }
+      guard program.isRunning else { throw BenchError("\(path) ended before it answered") }
       usleep(10_000)
     }
-    throw BenchTrouble("\(path) does not answer within 10 s")
+    throw BenchError("\(path) does not answer within 10 s")
   }
 
   deinit { program.stop() }
@@ -86,7 +86,7 @@ final class MeasuredDaemon {
 func become(_ user: UInt32) throws {
   guard user != getuid() else { return }
   guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else {
-    throw BenchTrouble("only root can become uid \(user)")
+    throw BenchError("only root can become uid \(user)")
   }
 }
 

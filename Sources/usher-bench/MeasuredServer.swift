@@ -18,7 +18,7 @@ struct MeasuredServer {
   /// - Parameters:
   ///   - calls: Of the same length; a connection makes them in turn.
   ///   - isRight: Whether the answer to the first call is what is to be measured.
-  /// - Throws: `BenchTrouble` where it is not.
+  /// - Throws: `BenchError` where it is not.
   init(
     _ name: ServerName, socketPath: String, framing: bench_framing, calls: [[UInt8]],
     pids: [pid_t], owner: AnyObject, isRight: ([UInt8]) -> Bool
@@ -31,12 +31,12 @@ struct MeasuredServer {
     self.pids = pids
     self.owner = owner
     guard calls.allSatisfy({ $0.count == calls[0].count }) else {
-      throw BenchTrouble("\(name.rawValue)'s calls have different lengths")
+      throw BenchError("\(name.rawValue)'s calls have different lengths")
     }
     let answer = try Self.answer(socketPath, framing, calls[0])
     guard isRight(answer) else {
       let text = String(decoding: answer.prefix(300), as: UTF8.self)
-      throw BenchTrouble("\(name.rawValue) answers something else: \(text)")
+      throw BenchError("\(name.rawValue) answers something else: \(text)")
     }
     replyBytes = answer.count
   }
@@ -56,7 +56,7 @@ struct MeasuredServer {
       }
     }
     guard count > 0, count <= bytes.count else {
-      throw BenchTrouble("no answer at \(path): \(String(cString: strerror(errno)))")
+      throw BenchError("no answer at \(path): \(String(cString: strerror(errno)))")
     }
     return Array(bytes.prefix(count))
   }
@@ -80,7 +80,7 @@ struct LoadMeasure {
   /// Makes the load.
   ///
   /// - Parameter place: Where client and server run; nil: anywhere.
-  /// - Throws: `BenchTrouble` where an answer was of another size than the first, or a connection
+  /// - Throws: `BenchError` where an answer was of another size than the first, or a connection
   ///   was closed.
   init(
     _ server: MeasuredServer, _ load: LoadShape, warm: Double, seconds: Double, at place: Place?
@@ -90,7 +90,7 @@ struct LoadMeasure {
         let reason = bench_pin(pid, CInt(place.server))
         guard reason == 0 else {
           let words = String(cString: strerror(reason))
-          throw BenchTrouble("\(server.name.rawValue) cannot be kept on a processor: \(words)")
+          throw BenchError("\(server.name.rawValue) cannot be kept on a processor: \(words)")
         }
       }
     }
@@ -104,7 +104,7 @@ struct LoadMeasure {
     shape.seconds = seconds
     let result = try Self.run(server, shape)
     guard result.replies > 0, result.odd == 0, result.closed == 0 else {
-      throw BenchTrouble(
+      throw BenchError(
         "\(server.name.rawValue) under \(load.rawValue): \(result.replies) replies, "
           + "\(result.odd) of another size, \(result.closed) connections closed")
     }
@@ -136,7 +136,7 @@ struct LoadMeasure {
     }
     guard status == 0 else {
       let words = trouble.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-      throw BenchTrouble("\(server.name.rawValue): \(String(decoding: words, as: UTF8.self))")
+      throw BenchError("\(server.name.rawValue): \(String(decoding: words, as: UTF8.self))")
     }
     return result
   }

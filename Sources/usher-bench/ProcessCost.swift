@@ -16,7 +16,7 @@ struct ProcessCost {
       let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
       guard let word = line?.split(whereSeparator: \.isWhitespace).dropFirst().first,
         let kib = Double(word)
-      else { throw BenchTrouble("no \(name) of process \(pid)") }
+      else { throw BenchError("no \(name) of process \(pid)") }
       return kib
     }
     resident = try number("VmRSS")
@@ -30,14 +30,14 @@ struct ProcessCost {
     var clock = clockid_t()
     var time = timespec()
     guard clock_getcpuclockid(pid, &clock) == 0, clock_gettime(clock, &time) == 0 else {
-      throw BenchTrouble("no processor time of process \(pid)")
+      throw BenchError("no processor time of process \(pid)")
     }
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
   private static func entries(of directory: String) throws -> Int {
     guard let listing = opendir(directory) else {
-      throw BenchTrouble("\(directory) cannot be read")
+      throw BenchError("\(directory) cannot be read")
     }
     defer { closedir(listing) }
     var count = 0

@@ -10,7 +10,7 @@ final class ReadyListener {
     path = place.file("notify")
     descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard withSocketAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
-      throw BenchTrouble("cannot bind \(path): \(String(cString: strerror(errno)))")
+      throw BenchError("cannot bind \(path): \(String(cString: strerror(errno)))")
     }
   }
 
@@ -37,7 +37,7 @@ final class ReadyListener {
     var (extensions, silent) = (0, 0)
     while silent < patience * 10 {
       guard let message = hears(100) else {
-        guard child.isRunning else { throw BenchTrouble("\(program) ended before it was ready") }
+        guard child.isRunning else { throw BenchError("\(program) ended before it was ready") }
         silent += 1
         continue
       }
@@ -48,7 +48,7 @@ final class ReadyListener {
       let milliseconds = Double(BlockingClient.now() - begun) / 1_000_000
       return Ready(program: child, milliseconds: milliseconds, extensions: extensions)
     }
-    throw BenchTrouble("\(program) said nothing for \(patience) s and is not ready")
+    throw BenchError("\(program) said nothing for \(patience) s and is not ready")
   }
 
   /// Forgets what was said and not heard.

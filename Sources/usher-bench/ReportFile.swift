@@ -8,7 +8,7 @@ final class ReportFile {
   private let isNew: Bool
   private var isWritten = false
 
-  /// - Throws: `BenchTrouble` where it cannot be written.
+  /// - Throws: `BenchError` where it cannot be written.
   init(_ path: String) throws {
     self.path = path
     isNew = access(path, F_OK) != 0
@@ -35,7 +35,7 @@ final class ReportFile {
     isWritten = true
   }
 
-  private static func trouble(_ path: String) -> BenchTrouble {
-    BenchTrouble("cannot write \(path): \(String(cString: strerror(errno)))")
+  private static func trouble(_ path: String) -> BenchError {
+    BenchError("cannot write \(path): \(String(cString: strerror(errno)))")
   }
 }

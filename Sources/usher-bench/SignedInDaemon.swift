@@ -46,7 +46,7 @@ final class SignedInDaemon {
         """)
     account = try Self.signIn("alice", daemon, provider)
     guard try token()["accessToken"]?.stringValue == accessToken else {
-      throw BenchTrouble("the daemon has another token than the provider gave")
+      throw BenchError("the daemon has another token than the provider gave")
     }
   }
 
@@ -76,7 +76,7 @@ final class SignedInDaemon {
     let start = #"{"provider":"\#(providerName)","kind":"authorize","params":{},"waitMs":15000}"#
     var flow = try result(of: Calls.line("flow.start", start), client)["flow"]
     guard let page = flow?["step"]?["url"]?.stringValue, let id = flow?["id"]?.stringValue else {
-      throw BenchTrouble("the flow shows no page: \(client.reply)")
+      throw BenchError("the flow shows no page: \(client.reply)")
     }
     try provider.signIn(user, at: page)
     for _ in 0..<10 where flow?["status"]?.stringValue == "active" {
@@ -85,7 +85,7 @@ final class SignedInDaemon {
       flow = try result(of: Calls.line("flow.wait", wait), client)["flow"]
     }
     guard let account = flow?["result"]?["account"]?.stringValue else {
-      throw BenchTrouble("nobody was signed in: \(client.reply)")
+      throw BenchError("nobody was signed in: \(client.reply)")
     }
     return account
   }
@@ -93,7 +93,7 @@ final class SignedInDaemon {
   private static func result(of call: [UInt8], _ client: BlockingClient) throws -> JSONValue {
     _ = try client.time(call)
     guard let result = try? JSONValue(parsing: Array(client.reply.utf8))["result"] else {
-      throw BenchTrouble("the daemon refuses: \(client.reply)")
+      throw BenchError("the daemon refuses: \(client.reply)")
     }
     return result
   }
@@ -132,7 +132,7 @@ final class SandboxProvider {
 
   private func control(_ what: String, _ json: String) throws {
     let reply = try LoopbackWeb.post("\(base)/_control/\(what)", json: json)
-    guard reply.status < 300 else { throw BenchTrouble("the sandbox refuses: \(reply.body)") }
+    guard reply.status < 300 else { throw BenchError("the sandbox refuses: \(reply.body)") }
   }
 
   /// From now on it gives the access token for any refresh token.
@@ -157,7 +157,7 @@ final class SandboxProvider {
     form["decision"] = "allow"
     let answer = try LoopbackWeb.post("\(issuer)/consent", form: form)
     guard let back = answer.headers["location"] else {
-      throw BenchTrouble("the provider does not send the browser back: \(answer.status)")
+      throw BenchError("the provider does not send the browser back: \(answer.status)")
     }
     _ = try LoopbackWeb.get(back)
   }
@@ -168,7 +168,7 @@ final class SandboxProvider {
     for match in page.matches(of: #/name="(transaction|csrf)" value="([^"]*)"/#) {
       fields[String(match.1)] = String(match.2)
     }
-    guard fields.count == 2 else { throw BenchTrouble("not a form of the sandbox: \(page)") }
+    guard fields.count == 2 else { throw BenchError("not a form of the sandbox: \(page)") }
     return fields
   }
 
@@ -177,10 +177,10 @@ final class SandboxProvider {
       if let text = try? wholeFile(file), let port = UInt16(text.prefix { $0.isNumber }) {
         return port
       }
-      guard program.isRunning else { throw BenchTrouble("usher-sandbox ended at once") }
+      guard program.isRunning else { throw BenchError("usher-sandbox ended at once") }
       usleep(10_000)
     }
-    throw BenchTrouble("usher-sandbox does not listen")
+    throw BenchError("usher-sandbox does not listen")
   }
 }
 
@@ -188,13 +188,13 @@ final class SandboxProvider {
 func wholeFile(_ path: String) throws -> String {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else {
-    throw BenchTrouble("\(path): \(String(cString: strerror(errno)))")
+    throw BenchError("\(path): \(String(cString: strerror(errno)))")
   }
   defer { close(descriptor) }
   var (bytes, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
   while true {
     let count = read(descriptor, &chunk, chunk.count)
-    guard count >= 0 else { throw BenchTrouble("\(path): \(String(cString: strerror(errno)))") }
+    guard count >= 0 else { throw BenchError("\(path): \(String(cString: strerror(errno)))") }
     guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
     bytes += chunk.prefix(count)
   }

@@ -18,7 +18,7 @@ final class SingleCommits {
     place = try Scratch()
     sealed = (0..<max(1, sealedBytes)).map { _ in UInt8.random(in: .min ... .max) }
     guard sqlite3_open(place.file("yardstick.db"), &database) == SQLITE_OK else {
-      throw BenchTrouble("no database in \(place.path)")
+      throw BenchError("no database in \(place.path)")
     }
     try run(
       """
@@ -121,7 +121,7 @@ final class SingleCommits {
     guard sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK else { throw trouble }
   }
 
-  private var trouble: BenchTrouble {
-    BenchTrouble("the yardstick's database: \(String(cString: sqlite3_errmsg(database)))")
+  private var trouble: BenchError {
+    BenchError("the yardstick's database: \(String(cString: sqlite3_errmsg(database)))")
   }
 }

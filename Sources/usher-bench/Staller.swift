@@ -31,7 +31,7 @@ struct Staller: ParsableCommand {
           try Data(contentsOf: URL(filePath: path)).split(separator: UInt8(ascii: "\n"))
             .map { [UInt8]($0) + answered }
         } ?? []
-      guard file == nil || !given.isEmpty else { throw BenchTrouble("\(file ?? "") has no lines") }
+      guard file == nil || !given.isEmpty else { throw BenchError("\(file ?? "") has no lines") }
     }
 
     /// - Returns: A line, and its shape where it was made by chance.

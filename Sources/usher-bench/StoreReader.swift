@@ -6,7 +6,7 @@ final class StoreReader {
 
   init(_ path: String) throws {
     guard sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, nil) == SQLITE_OK else {
-      throw BenchTrouble("\(path) cannot be read")
+      throw BenchError("\(path) cannot be read")
     }
     sqlite3_busy_timeout(database, 5000)
   }
@@ -47,7 +47,7 @@ final class StoreReader {
           && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0
       }
       sqlite3_reset(statement)
-      guard isThere else { throw BenchTrouble("no row of \(key)") }
+      guard isThere else { throw BenchError("no row of \(key)") }
       return BlockingClient.now() - start
     }
   }
@@ -58,7 +58,7 @@ final class StoreReader {
     return statement
   }
 
-  private var trouble: BenchTrouble {
-    BenchTrouble("the daemon's database: \(String(cString: sqlite3_errmsg(database)))")
+  private var trouble: BenchError {
+    BenchError("the daemon's database: \(String(cString: sqlite3_errmsg(database)))")
   }
 }

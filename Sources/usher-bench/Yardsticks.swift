@@ -125,10 +125,10 @@ final class Yardstick {
         close(descriptor)
         return
       }
-      guard program.isRunning else { throw BenchTrouble("\(path) ended before it listened") }
+      guard program.isRunning else { throw BenchError("\(path) ended before it listened") }
       usleep(10_000)
     }
-    throw BenchTrouble("\(path) does not listen within 5 s")
+    throw BenchError("\(path) does not listen within 5 s")
   }
 
   deinit { program?.stop() }
@@ -180,6 +180,6 @@ struct Echo: ParsableCommand {
   func run() throws {
     let reply = [UInt8](repeating: UInt8(ascii: "e"), count: max(0, replyBytes - 1)) + [10]
     let reason = bench_echo(socket, reply, reply.count)
-    throw BenchTrouble("cannot echo at \(socket): \(String(cString: strerror(reason)))")
+    throw BenchError("cannot echo at \(socket): \(String(cString: strerror(reason)))")
   }
 }

@@ -52,11 +52,11 @@ struct AccountAttackTests {
       form[String(match.1)] = String(match.2)
     }
     guard let parts = URLComponents(string: url), let port = parts.port else {
-      throw TestTrouble("not a page of the sandbox: \(url)")
+      throw TestError("not a page of the sandbox: \(url)")
     }
     let path = parts.path.replacing(/authorize$/, with: "login")
     guard let back = try Web.post("http://127.0.0.1:\(port)\(path)", form: form).location else {
-      throw TestTrouble("the provider did not redirect")
+      throw TestError("the provider did not redirect")
     }
     _ = try Web.get(back)
   }

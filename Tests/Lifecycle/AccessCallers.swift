@@ -6,7 +6,7 @@ import UsherTestKit
 extension AccessScene {
   static func connecting(_ who: String, _ scene: AccessScene) throws -> Connecting {
     guard let start = recipes[who] else {
-      throw TestTrouble("the page names somebody that no test knows: \(who)")
+      throw TestError("the page names somebody that no test knows: \(who)")
     }
     return try start(scene)
   }
@@ -112,7 +112,7 @@ extension AccessScene {
 
   func mainProcess(of unit: String) throws -> Int32 {
     guard let pid = Int32(try system.property("MainPID", of: unit)), pid > 0 else {
-      throw TestTrouble("\(unit) does not run: \(system.journal(of: unit))")
+      throw TestError("\(unit) does not run: \(system.journal(of: unit))")
     }
     return pid
   }
@@ -140,7 +140,7 @@ extension AccessScene {
     let process = try mainProcess(of: unit)
     try system.move(process, to: group)
     guard try system.controlGroup(of: process) == group else {
-      throw TestTrouble("not moved to \(group)")
+      throw TestError("not moved to \(group)")
     }
     return connecting
   }
@@ -156,7 +156,7 @@ extension AccessScene {
     let made = try connecting(to: listen)
     let groups = try system.run(
       "find", "/sys/fs/cgroup/user.slice", "-path", "*/user@4003.service/*/till.service")
-    guard !groups.isEmpty else { throw TestTrouble("the user's unit is not where it should be") }
+    guard !groups.isEmpty else { throw TestError("the user's unit is not where it should be") }
     return made
   }
 
@@ -177,7 +177,7 @@ extension AccessScene {
       "setpriv", "--reuid=\(who)", "--regid=\(who)", "--init-groups", "/usr/bin/python3",
       Self.tools + "as_user.py", "leave", listen, Self.socket
     ).trimmingCharacters(in: .whitespacesAndNewlines)
-    guard let pid = Int32(number) else { throw TestTrouble("no number: \(number)") }
+    guard let pid = Int32(number) else { throw TestError("no number: \(number)") }
     try system.run(
       "systemd-run", "--quiet", "--unit=successor-\(pid).service", "/usr/bin/python3",
       Self.tools + "take_number.py", number,

@@ -42,7 +42,7 @@ final class AccessScene: @unchecked Sendable {
     do {
       try system.run("systemctl", "start", "usherd.socket", "usherd-admin.socket", "usherd.service")
     } catch {
-      throw TestTrouble("\(error): \(system.journal(of: "usherd.service"))")
+      throw TestError("\(error): \(system.journal(of: "usherd.service"))")
     }
   }
 
@@ -131,14 +131,14 @@ extension AccessScene {
     let flow = try client.startFlow("work")
     guard let page = flow["step"]?["url"]?.stringValue,
       let back = try system.inNetwork({ try Person.decide(at: page).location })
-    else { throw TestTrouble("no page, or no way back from it") }
+    else { throw TestError("no page, or no way back from it") }
     // The browser is the person's, too.
     try system.run(
       "setpriv", "--reuid=till", "--regid=till", "--clear-groups", "/usr/bin/python3",
       Self.tools + "as_user.py", "get", back)
     let end = try client.finished(flow)
     guard let id = end["result"]?["account"]?.stringValue else {
-      throw TestTrouble("nobody has signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
+      throw TestError("nobody has signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
     }
     return id
   }
@@ -161,7 +161,7 @@ extension AccessScene {
     case nil: break
     case "the desk's account": params["account"] = .string(try desksAccount())
     case "nobody's account": params["account"] = .string(Self.nobodysAccount)
-    case let other?: throw TestTrouble("the page speaks of what no test knows: \(other)")
+    case let other?: throw TestError("the page speaks of what no test knows: \(other)")
     }
     return (words[0], params)
   }
@@ -198,7 +198,7 @@ extension AccessScene {
         client = try? RawClient(path)
         return client != nil
       }
-      guard let client else { throw TestTrouble("no caller at \(socket)") }
+      guard let client else { throw TestError("no caller at \(socket)") }
       return client
     }
   }

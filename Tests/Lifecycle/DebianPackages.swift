@@ -61,7 +61,7 @@ struct DebianPackages: Sendable {
     for name in names {
       let made = try files.contentsOfDirectory(atPath: place.file("made"))
         .filter { $0.hasPrefix("\(name)_") && $0.hasSuffix(".deb") }
-      guard made.count == 1 else { throw TestTrouble("build-deb made \(made) of \(name)") }
+      guard made.count == 1 else { throw TestError("build-deb made \(made) of \(name)") }
       let present = place.file("packages/present/\(name).deb")
       try files.moveItem(atPath: place.file("made/\(made[0])"), toPath: present)
       try makeNext(of: present, at: place.file("packages/next/\(name).deb"), place.file(name))
@@ -78,7 +78,7 @@ struct DebianPackages: Sendable {
     // The other package's, too, where one depends on the other.
     let text = try String(contentsOf: control, encoding: .utf8)
     let changed = text.replacing(version, with: version + "+next")
-    guard changed != text else { throw TestTrouble("\(package) has no version \(version)") }
+    guard changed != text else { throw TestError("\(package) has no version \(version)") }
     try Data(changed.utf8).write(to: control)
     try succeed("/usr/bin/dpkg-deb", "--root-owner-group", "-Znone", "--build", scratch, next)
   }
@@ -101,7 +101,7 @@ struct DebianPackages: Sendable {
   private static func succeed(_ program: String, _ arguments: String...) throws -> String {
     let done = try run(program, arguments, within: 400)
     guard done.status == 0 else {
-      throw TestTrouble("\(program): \(done.status) \(done.output) \(done.errors)")
+      throw TestError("\(program): \(done.status) \(done.output) \(done.errors)")
     }
     return done.output
   }

@@ -38,7 +38,7 @@ extension Trait where Self == ConditionTrait {
 extension ServiceScene {
   /// The suite's.
   static func here() throws -> ServiceScene {
-    guard let place = ScenePlace.current else { throw TestTrouble("the suite has no system") }
+    guard let place = ScenePlace.current else { throw TestError("the suite has no system") }
     return try place.scene()
   }
 }
@@ -62,6 +62,6 @@ private final class ScenePlace: Sendable {
   func end() throws {
     guard let scene = try booted.withLock({ $0 })?.get() else { return }
     let status = try scene.system.powerOff()
-    guard status == 0 else { throw TestTrouble("the system is not powered off: \(status)") }
+    guard status == 0 else { throw TestError("the system is not powered off: \(status)") }
   }
 }

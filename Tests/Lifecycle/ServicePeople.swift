@@ -10,7 +10,7 @@ extension ServiceScene {
     let flow = try client.startFlow("work")
     try comeBack(to: wayBack(of: flow))
     let end = try client.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
     return end
   }
 
@@ -20,7 +20,7 @@ extension ServiceScene {
   func wayBack(of flow: JSONValue) throws -> String {
     guard let page = flow["step"]?["url"]?.stringValue,
       let back = try system.inNetwork({ try Person.decide(at: page).location })
-    else { throw TestTrouble("no page, or no way back from it: \(flow.text)") }
+    else { throw TestError("no page, or no way back from it: \(flow.text)") }
     return back
   }
 
@@ -35,7 +35,7 @@ extension ServiceScene {
   func approve(_ flow: JSONValue) throws {
     guard let page = flow["step"]?["verificationURIComplete"]?.stringValue,
       let code = flow["step"]?["userCode"]?.stringValue
-    else { throw TestTrouble("no code: \(flow.text)") }
+    else { throw TestError("no code: \(flow.text)") }
     _ = try system.inNetwork { try Person.decide(at: page, userCode: code) }
   }
 
@@ -45,7 +45,7 @@ extension ServiceScene {
     let url = "http://127.0.0.1:8765/_control/\(path)"
     let reply = try system.inNetwork { try Web.send(method, url, json: body.map { $0.encoded() }) }
     guard (200..<300).contains(reply.status) else {
-      throw TestTrouble("\(method) \(path): \(reply.status) \(reply.text)")
+      throw TestError("\(method) \(path): \(reply.status) \(reply.text)")
     }
     return reply.body.isEmpty ? .null : try JSONValue(parsing: reply.body)
   }
@@ -79,7 +79,7 @@ extension ServiceScene {
         client = try? RawClient(system.path(listen))
         return client != nil
       }
-      guard let client else { throw TestTrouble("no program \(unit)") }
+      guard let client else { throw TestError("no program \(unit)") }
       return client
     }
   }
@@ -97,7 +97,7 @@ extension ServiceScene {
     let back = try wayBack(of: flow)
     try run(as: user, "/usr/bin/python3", Self.tools + "as_user.py", "get", back)
     let end = try client.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
   }
 
   /// A command's status and all it says.
@@ -112,7 +112,7 @@ extension ServiceScene {
       ["sh", "-c", #"in=$1; shift; "$@" <"$in" 2>&1; echo "$?""#, "sh", place] + command)
     try system.run("rm", place)
     let lines = output.dropLast().split(separator: "\n", omittingEmptySubsequences: false)
-    guard let status = Int(lines.last ?? "") else { throw TestTrouble("no status: \(output)") }
+    guard let status = Int(lines.last ?? "") else { throw TestError("no status: \(output)") }
     return (status, lines.dropLast().joined(separator: "\n"))
   }
 }

@@ -172,7 +172,7 @@ extension ServiceScene {
     do {
       try eventually(within: seconds, "the daemon \(does)", holds)
     } catch {
-      throw TestTrouble("\(error): \(journal)")
+      throw TestError("\(error): \(journal)")
     }
   }
 

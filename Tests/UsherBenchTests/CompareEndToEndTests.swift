@@ -56,11 +56,11 @@ struct CompareEndToEndTests {
     }
     let odd = try Self.load(echo, depth: 1, idle: 0, replyBytes: 101)
     #expect(odd.odd >= odd.replies && odd.replies > 0, "replies of another size")
-    #expect(throws: BenchTrouble.self, "more than a connection has slots") {
+    #expect(throws: BenchError.self, "more than a connection has slots") {
       try Self.load(echo, depth: 65, idle: 0, replyBytes: 100)
     }
     unlink(echo.socketPath)
-    #expect(throws: BenchTrouble.self, "where nobody listens") {
+    #expect(throws: BenchError.self, "where nobody listens") {
       try Self.load(echo, depth: 1, idle: 0, replyBytes: 100)
     }
   }
@@ -95,7 +95,7 @@ struct CompareEndToEndTests {
         }
       }
     }
-    guard status == 0 else { throw BenchTrouble("\(trouble)") }
+    guard status == 0 else { throw BenchError("\(trouble)") }
     return result
   }
 }

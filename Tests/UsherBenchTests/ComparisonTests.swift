@@ -67,16 +67,16 @@ struct ComparisonTests {
     let text = String(decoding: try Scene.comparison.json(), as: UTF8.self)
     let broken = text.replacing(mark, with: other)
     #expect(broken != text)
-    let trouble = #expect(throws: BenchTrouble.self) { try Comparison(json: Array(broken.utf8)) }
+    let trouble = #expect(throws: BenchError.self) { try Comparison(json: Array(broken.utf8)) }
     #expect(trouble?.description == sentence)
   }
 
   @Test("a comparison without results, and one of another version and shape, are refused")
   func empty() throws {
     let empty = Comparison(machine: Scene.machine, rounds: 1, seconds: 1, results: [])
-    let none = #expect(throws: BenchTrouble.self) { try Comparison(json: try empty.json()) }
+    let none = #expect(throws: BenchError.self) { try Comparison(json: try empty.json()) }
     #expect(none?.description == "this comparison has no results")
-    let later = #expect(throws: BenchTrouble.self) {
+    let later = #expect(throws: BenchError.self) {
       try Comparison(json: Array(#"{"version": 7, "all": "else"}"#.utf8))
     }
     #expect(later?.description == "version 7 of a comparison is not known here")

@@ -81,7 +81,7 @@ private struct StubbornDaemon {
       guard let text = try? wholeFile(place.file("left")) else { return nil }
       let words = text.split(whereSeparator: \.isWhitespace)
       let processes = words.dropLast().compactMap { Int32($0) }
-      guard processes.count == 2, let directory = words.last else { throw TestTrouble(text) }
+      guard processes.count == 2, let directory = words.last else { throw TestError(text) }
       return Left(processes: processes, directory: String(directory))
     }
   }

@@ -18,13 +18,13 @@ struct LoopbackWebTests {
   @Test(
     "what is no answer is refused", arguments: ["", "HTTP/1.1 200 OK\r\n", "\r\n\r\n", "x\r\n\r\n"])
   func noReply(_ text: String) {
-    #expect(throws: BenchTrouble.self) { try LoopbackWeb.reply(in: Array(text.utf8)) }
+    #expect(throws: BenchError.self) { try LoopbackWeb.reply(in: Array(text.utf8)) }
   }
 
   @Test("only an address on 127.0.0.1 is asked")
   func elsewhere() {
     for url in ["http://example.com:80/", "https://127.0.0.1:1/", "http://127.0.0.1:x/", "x"] {
-      #expect(throws: BenchTrouble.self) { try LoopbackWeb.get(url) }
+      #expect(throws: BenchError.self) { try LoopbackWeb.get(url) }
     }
   }
 
@@ -38,6 +38,6 @@ struct LoopbackWebTests {
   func form() throws {
     let page = #"<input name="csrf" value="c1"><input name="transaction" value="t1">"#
     #expect(try SandboxProvider.hidden(in: page) == ["csrf": "c1", "transaction": "t1"])
-    #expect(throws: BenchTrouble.self) { try SandboxProvider.hidden(in: "<p>no</p>") }
+    #expect(throws: BenchError.self) { try SandboxProvider.hidden(in: "<p>no</p>") }
   }
 }

@@ -74,7 +74,7 @@ struct TroubleTests {
   func server(_ deed: String, _ start: String, _ end: String) throws {
     let program = try FickleServer.program(after: 5, deed)
     let server = try FickleServer.server(program, reply: "r\n")
-    let trouble = #expect(throws: BenchTrouble.self) {
+    let trouble = #expect(throws: BenchError.self) {
       // On a busy machine, the server may not be asked often enough in a short time.
       for seconds in [0.1, 1, 10] {
         _ = try LoadMeasure(server, .one, warm: 0, seconds: seconds, at: nil)
@@ -90,7 +90,7 @@ struct TroubleTests {
   @Test("a server whose first answer is not the right one is not measured")
   func wrongReply() throws {
     let program = try FickleServer.program(after: 5, "pass")
-    let trouble = #expect(throws: BenchTrouble.self) {
+    let trouble = #expect(throws: BenchError.self) {
       try FickleServer.server(program, reply: "another\n")
     }
     #expect(trouble?.description == "echo answers something else: r\n")
@@ -104,8 +104,8 @@ struct TroubleTests {
     #expect(try wholeFile(file) == "{}\n")
     let other = place.file("other.json")
     do { _ = try ReportFile(other) }
-    #expect(throws: BenchTrouble.self) { try wholeFile(other) }
-    let full = #expect(throws: BenchTrouble.self) { try ReportFile("/dev/full").write("{}\n") }
+    #expect(throws: BenchError.self) { try wholeFile(other) }
+    let full = #expect(throws: BenchError.self) { try ReportFile("/dev/full").write("{}\n") }
     #expect(full?.description == "cannot write /dev/full: No space left on device")
   }
 

@@ -179,7 +179,7 @@ struct CallTests {
       let task = Task { try await usher.token(provider: "work") }
       for await _ in asked { break }
       await usher.close()
-      let trouble = ConnectionTrouble(.closed, socketPath: daemon.path)
+      let trouble = ConnectionError(.closed, socketPath: daemon.path)
       await #expect(throws: trouble) { try await task.value }
       await #expect(throws: trouble) { try await usher.token(provider: "work") }
     }

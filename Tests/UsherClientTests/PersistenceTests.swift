@@ -8,8 +8,8 @@ import UsherCore
 
 @Suite("Whether a call is made again")
 struct PersistenceTests {
-  private func trouble(_ kind: ConnectionTrouble.Kind) -> ConnectionTrouble {
-    ConnectionTrouble(kind, socketPath: "/s")
+  private func trouble(_ kind: ConnectionError.Kind) -> ConnectionError {
+    ConnectionError(kind, socketPath: "/s")
   }
 
   private func pause(
@@ -24,7 +24,7 @@ struct PersistenceTests {
 
   @Test("a daemon that was there is waited for, one that never was is not")
   func away() {
-    for kind in [ConnectionTrouble.Kind.noSocket, .refused] {
+    for kind in [ConnectionError.Kind.noSocket, .refused] {
       #expect(pause(after: trouble(kind)) == .zero)
       #expect(pause(after: trouble(kind), isSafe: true, knowsDaemon: false) == nil)
     }
@@ -52,7 +52,7 @@ struct PersistenceTests {
 
   @Test("what would be the same again is not made again")
   func hopeless() {
-    let kinds: [ConnectionTrouble.Kind] = [
+    let kinds: [ConnectionError.Kind] = [
       .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other,
     ]
     for kind in kinds { #expect(pause(after: trouble(kind), isSafe: true) == nil) }

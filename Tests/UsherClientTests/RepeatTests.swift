@@ -49,7 +49,7 @@ struct RepeatTests {
       _ = try await peer.next()
     } _: { daemon in
       let usher = UsherClient(socketPath: daemon.path)
-      await #expect(throws: ConnectionTrouble(.lost, socketPath: daemon.path)) {
+      await #expect(throws: ConnectionError(.lost, socketPath: daemon.path)) {
         try await usher.call(method, params: params)
       }
       #expect(daemon.connections == 1)

@@ -9,8 +9,8 @@ struct TroubleTests {
     UsherClient(socketPath: path, name: "test", version: "1", maxReplyBytes: maxReplyBytes)
   }
 
-  private func trouble(_ usher: UsherClient) async -> ConnectionTrouble? {
-    await #expect(throws: ConnectionTrouble.self) { try await usher.token(provider: "work") }
+  private func trouble(_ usher: UsherClient) async -> ConnectionError? {
+    await #expect(throws: ConnectionError.self) { try await usher.token(provider: "work") }
   }
 
   @Test("no socket: is it running?")
@@ -43,7 +43,7 @@ struct TroubleTests {
 
   @Test("a socket that may not be opened names the group")
   func notPermitted() {
-    let found = ConnectionTrouble(.notPermitted, socketPath: "/s", errorNumber: EACCES)
+    let found = ConnectionError(.notPermitted, socketPath: "/s", errorNumber: EACCES)
     #expect(
       "\(found)"
         == "/s may not be opened by you; some calls are for the administrator: ask whoever runs this machine"

@@ -165,10 +165,10 @@ final class StagedConnection: Sendable {
       if let line = lineSoFar() {
         return line.replacing(/"correlationId":"cor_[^"]*"/, with: "")
       }
-      if bytes == nil { throw TestTrouble("the daemon closed the connection before the next line") }
+      if bytes == nil { throw TestError("the daemon closed the connection before the next line") }
       await Task.yield()
     }
-    throw TestTrouble("no line")
+    throw TestError("no line")
   }
 
   /// All lines that come until the daemon closes the connection.
@@ -190,7 +190,7 @@ final class StagedConnection: Sendable {
     while lines.count < count { lines.append(try await line()) }
     try await send(Array("\(Self.last)\n".utf8))
     let end = try await line()
-    guard end.contains(Self.lastID) else { throw TestTrouble("one answer more: \(end)") }
+    guard end.contains(Self.lastID) else { throw TestError("one answer more: \(end)") }
     return lines
   }
 

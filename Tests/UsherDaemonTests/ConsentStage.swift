@@ -71,7 +71,7 @@ final class ConsentStage: Sendable {
     guard let used = record.details.grant.refreshToken,
       let update = try book.update(
         record.id, key ?? record.mainKey, granted: tokens, for: used, at: clock.now())
-    else { throw TestTrouble("nothing can be renewed") }
+    else { throw TestError("nothing can be renewed") }
     return update
   }
 
@@ -82,7 +82,7 @@ final class ConsentStage: Sendable {
     let caller = try Caller.program(client, of: record.owner, isAdmin: isAdmin)
     let profile = try accounts.get(record.id, caller).account.profile
     let listed = try accounts.list(nil, caller).accounts.first { $0.id == record.id }
-    guard listed?.profile == profile else { throw TestTrouble("list and get are not alike") }
+    guard listed?.profile == profile else { throw TestError("list and get are not alike") }
     return profile
   }
 

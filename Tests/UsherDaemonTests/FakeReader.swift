@@ -8,10 +8,10 @@ import UsherSystem
 
 /// A fingerprint reader in the test's hands.
 final class FakeReader: FingerprintScanning {
-  typealias Scan = Result<FingerprintVerdict, FingerprintTrouble>
+  typealias Scan = Result<FingerprintVerdict, FingerprintError>
 
   private struct State {
-    var fingers: [String: Result<[String], FingerprintTrouble>] = [:]
+    var fingers: [String: Result<[String], FingerprintError>] = [:]
     var waiting: [CheckedContinuation<Scan, Never>] = []
     var hint: (@Sendable (FingerprintHint) -> Void)?
     var users: [String] = []
@@ -27,7 +27,7 @@ final class FakeReader: FingerprintScanning {
     state.withLock { $0.fingers[user] = .success(fingers) }
   }
 
-  func fail(_ trouble: FingerprintTrouble, for user: String = "anna") {
+  func fail(_ trouble: FingerprintError, for user: String = "anna") {
     state.withLock { $0.fingers[user] = .failure(trouble) }
   }
 
@@ -49,7 +49,7 @@ final class FakeReader: FingerprintScanning {
     state.withLock { $0.waiting.removeFirst() }.resume(returning: scan)
   }
 
-  func enrolledFingers(of user: String) async throws(FingerprintTrouble) -> [String] {
+  func enrolledFingers(of user: String) async throws(FingerprintError) -> [String] {
     try state.withLock { state in
       state.looks += 1
       return state.fingers[user] ?? .success([])
@@ -58,7 +58,7 @@ final class FakeReader: FingerprintScanning {
 
   func verify(
     user: String, within limit: Duration, onHint: @escaping @Sendable (FingerprintHint) -> Void
-  ) async throws(FingerprintTrouble) -> FingerprintVerdict {
+  ) async throws(FingerprintError) -> FingerprintVerdict {
     guard !Task.isCancelled else { throw .cancelled }
     let scan = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

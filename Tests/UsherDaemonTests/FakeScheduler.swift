@@ -69,7 +69,7 @@ func reached(
   var left = limit
   var last = ContinuousClock.now
   while try await !holds() {
-    guard left > .zero else { throw TestTrouble("not reached: \(what())") }
+    guard left > .zero else { throw TestError("not reached: \(what())") }
     try await Task.sleep(for: .milliseconds(1))
     let now = ContinuousClock.now
     left -= min(now - last, .milliseconds(100))

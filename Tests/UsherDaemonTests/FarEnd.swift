@@ -16,7 +16,7 @@ final class FarEnd: Sendable {
   static func pair() throws -> (near: DirectSocket, far: FarEnd) {
     var ends: [CInt] = [-1, -1]
     let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
-    guard socketpair(AF_UNIX, CInt(kind), 0, &ends) == 0 else { throw TestTrouble("no pair") }
+    guard socketpair(AF_UNIX, CInt(kind), 0, &ends) == 0 else { throw TestError("no pair") }
     return (DirectSocket(ends[0]), FarEnd(DirectSocket(ends[1])))
   }
 
@@ -31,7 +31,7 @@ final class FarEnd: Sendable {
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(end.socket.raw, $0, size) }
     }
-    guard result == 0 else { throw TestTrouble("cannot connect: \(errno)") }
+    guard result == 0 else { throw TestError("cannot connect: \(errno)") }
     return end
   }
 
@@ -75,7 +75,7 @@ final class FarEnd: Sendable {
 func until(_ what: String, _ holds: () async throws -> Bool) async throws {
   let limit = ContinuousClock.now + .seconds(60)
   while try await !holds() {
-    guard ContinuousClock.now < limit else { throw TestTrouble("never: \(what)") }
+    guard ContinuousClock.now < limit else { throw TestError("never: \(what)") }
     await Task.yield()
   }
 }

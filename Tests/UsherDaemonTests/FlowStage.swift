@@ -158,7 +158,7 @@ final class FlowStage: Sendable {
 
   func row(_ session: FlowSession) throws -> FlowRow {
     guard let row = try store.loadFlows().first(where: { $0.id == session.id }) else {
-      throw TestTrouble("the flow is not on disk")
+      throw TestError("the flow is not on disk")
     }
     return row
   }

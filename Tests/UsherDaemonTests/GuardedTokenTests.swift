@@ -29,7 +29,7 @@ struct GuardedTokenTests {
     do {
       let call = TokenGet(account: record.id, scope: scope)
       guard let reply = try stage.tokens.get(call, .program(client, isAdmin: isAdmin)).atOnce
-      else { throw TestTrouble("the provider would be asked") }
+      else { throw TestError("the provider would be asked") }
       return try JSONValue(parsing: reply)["accessToken"] == "access-1"
         ? nil : UsherError(.internalError, "no token")
     } catch let error as UsherError {

@@ -39,7 +39,7 @@ struct KeptSignInTests {
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
       .init(grants: Self.grants), origin, at: &moment)
     guard case .proceed(let effects) = answer, case .listen(let expectation)? = effects.first
-    else { throw TestTrouble("no listener is asked for") }
+    else { throw TestError("no listener is asked for") }
     answer = machine.receive(
       .listening(redirectURI: "http://127.0.0.1:40001\(expectation.path)"), at: &moment)
     try reply(["redirect_uri": "https://passport.freedompay.kz/login"], to: answer, &machine)
@@ -56,7 +56,7 @@ struct KeptSignInTests {
     _ machine: inout FreedomPartnerAuthorize
   ) throws {
     guard case .proceed(let effects) = answer, case .call(let call)? = effects.last else {
-      throw TestTrouble("nothing is asked of the provider")
+      throw TestError("nothing is asked of the provider")
     }
     var moment = stage.stage.dependencies.moment()
     let reply = HTTPReply(status: 200, body: members.encoded())

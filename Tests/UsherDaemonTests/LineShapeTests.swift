@@ -12,7 +12,7 @@ struct LineShapeTests {
 
   private func shape(_ id: String = "1") throws -> LineShape? {
     let line = line(id)
-    guard case .call(let call) = Scanner().scan(line) else { throw TestTrouble("not a call") }
+    guard case .call(let call) = Scanner().scan(line) else { throw TestError("not a call") }
     return try line.withUnsafeBytes { LineShape(of: $0, id: try #require(call.idRange)) }
   }
 
@@ -83,7 +83,7 @@ struct LineShapeTests {
         guard let id = shape.id(in: other) else { return }
         known += 1
         guard case .call(let call) = scanner.scan(other) else {
-          throw TestTrouble("not a call: \(middle)")
+          throw TestError("not a call: \(middle)")
         }
         #expect(Array(id) == middle)
         #expect(call.idBytes(in: other).map { Array($0) } == middle)

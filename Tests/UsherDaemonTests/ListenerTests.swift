@@ -194,7 +194,7 @@ struct ListenerTests {
     try await until("it has been asked for") { try await ask { $0.told.count == 1 } }
     try await ask { $0.listener?.close() }
     #expect(try await waiting.receiveAll().isEmpty)
-    #expect(throws: TestTrouble.self) { try FarEnd.connected(to: path) }
+    #expect(throws: TestError.self) { try FarEnd.connected(to: path) }
     #expect(guest.send([7]) == 1)
     try await until("an answer") { guest.receive() == [7] }
     #expect(try await ask { $0.come } == 1)

@@ -193,12 +193,12 @@ struct FingerServiceTests {
   @Test(
     "whatever is wrong with the reader, it is unavailable, and why",
     arguments: [
-      (FingerprintTrouble.inUse, "the fingerprint reader is in use"),
+      (FingerprintError.inUse, "the fingerprint reader is in use"),
       (.unplugged, "the fingerprint reader went away"),
       (.notPermitted("auth"), "usherd is not permitted to use the fingerprint reader: see polkit"),
       (.unavailable("no message bus"), "the fingerprint reader does not answer"),
     ])
-  func trouble(trouble: FingerprintTrouble, sentence: String) async throws {
+  func trouble(trouble: FingerprintError, sentence: String) async throws {
     stage.reader.fail(trouble)
     #expect(await biometric() == .unavailable(sentence))
     #expect(try await scan(.failure(trouble)) == .unavailable(sentence))

@@ -28,11 +28,11 @@ struct LocalAuthStandInTests {
     guard case .ask = authentication.receive(event, at: stage.clock.now()),
       case .ask(let questions) = authentication.receive(
         FlowEvent<NoCall>.input(.passcode(right)), at: stage.clock.now())
-    else { throw TestTrouble("no passcode is asked for") }
+    else { throw TestError("no passcode is asked for") }
     let checked = FlowEvent<NoCall>.told(
       .localAuth(await stage.ask(try #require(questions.first), session)))
     guard case .authenticated(let proof) = authentication.receive(checked, at: stage.clock.now())
-    else { throw TestTrouble("the passcode is not taken") }
+    else { throw TestError("the passcode is not taken") }
     return proof
   }
 

@@ -99,7 +99,7 @@ final class LockControllerStage: Sendable {
 
 extension LockController {
   func domain() throws -> Domain {
-    guard let opened else { throw TestTrouble("it is locked") }
+    guard let opened else { throw TestError("it is locked") }
     return opened.parts.domain
   }
 }

@@ -200,7 +200,7 @@ struct MasterKeyFile {
 
   init(_ place: Workplace) throws {
     guard let found = place.everything().first(where: { $0.name == "master.key" }) else {
-      throw TestTrouble("there is no key file")
+      throw TestError("there is no key file")
     }
     bytes = Array(found.bytes)
   }

@@ -15,13 +15,13 @@ final class LoopbackSocket {
         getsockname(descriptor, $0, &size) == 0
       }
     }
-    guard isKnown else { throw TestTrouble("the socket has no port") }
+    guard isKnown else { throw TestError("the socket has no port") }
     self.port = UInt16(bigEndian: address.sin_port)
   }
 
   convenience init(listening port: UInt16) throws {
     try self.init(bound: port)
-    guard listen(descriptor, 1) == 0 else { throw TestTrouble("it does not listen") }
+    guard listen(descriptor, 1) == 0 else { throw TestError("it does not listen") }
   }
 
   /// - Throws: Where nobody listens.
@@ -55,13 +55,13 @@ final class LoopbackSocket {
     let isDone = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, size) }
     }
-    guard isDone else { throw TestTrouble("no socket at \(port)") }
+    guard isDone else { throw TestError("no socket at \(port)") }
   }
 
   func send(_ text: String) throws {
     let bytes = Array(text.utf8)
     guard Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-      throw TestTrouble("the connection is closed")
+      throw TestError("the connection is closed")
     }
   }
 

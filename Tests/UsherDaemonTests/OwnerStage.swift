@@ -190,7 +190,7 @@ final class OwnerStage: Sendable {
     let answer = GivenAnswer(
       question: question, allow: true, remember: .seconds(86_400), at: now, client: "(user)",
       uid: Self.uid)
-    guard let row = try answer.row() else { throw TestTrouble("it is not stored") }
+    guard let row = try answer.row() else { throw TestError("it is not stored") }
     try await domain.store.commit([.putConfirmation(row)])
     try domain.confirm.restore()
   }
@@ -204,7 +204,7 @@ final class OwnerStage: Sendable {
         "params": ["localAuthType": "passcode", "reason": "open the till"],
       ])
     guard let id = reply["flow"]?["id"]?.stringValue, reply["flow"]?["status"] == "active" else {
-      throw TestTrouble("it does not wait: \(reply)")
+      throw TestError("it does not wait: \(reply)")
     }
     return id
   }

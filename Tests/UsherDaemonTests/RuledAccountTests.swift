@@ -82,7 +82,7 @@ struct RuledAccountTests {
       // The only one there is for it.
       guard
         let reply = try stage.tokens.get(TokenGet(provider: ConsentStage.provider), till).atOnce
-      else { throw TestTrouble("the provider would be asked") }
+      else { throw TestError("the provider would be asked") }
       #expect(try JSONValue(parsing: reply)["account"]?.stringValue == mine.id.rawValue)
     }
   }

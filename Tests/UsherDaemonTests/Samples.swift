@@ -46,7 +46,7 @@ extension Response {
     case .standing(let standing): standing.reply
     case .later(let body): try await body()
     case .cold(let read): try await read().reply()
-    case .resumed: throw TestTrouble("there is no connection to make the call on")
+    case .resumed: throw TestError("there is no connection to make the call on")
     }
   }
 }
@@ -169,7 +169,7 @@ extension Policy {
 extension AccountRepository {
   /// Writes a planned change and takes it over.
   func write(_ update: Update?) async throws {
-    guard let update else { throw TestTrouble("nothing is to be changed") }
+    guard let update else { throw TestError("nothing is to be changed") }
     try await store.commit(update.changes)
     install(update)
   }
@@ -237,7 +237,7 @@ func execute(_ sql: String, at path: String) throws {
     sqlite3.connect(sys.argv[1], isolation_level=None).executescript(sys.argv[2])
     """
   let outcome = try run("/usr/bin/python3", ["-c", script, path, sql])
-  guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
+  guard outcome.status == 0 else { throw TestError(outcome.errors) }
 }
 
 /// The error that something ends with; nil where it ends well.

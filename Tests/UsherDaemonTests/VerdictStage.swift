@@ -116,7 +116,7 @@ final class VerdictStage: Sendable {
       "status": "\(status)", "result": \(result)}
       """
     guard let dialect = ProviderRegistry.callback(of: provider) else {
-      throw TestTrouble("the provider takes no calls")
+      throw TestError("the provider takes no calls")
     }
     return await service.take(
       .init(

@@ -44,7 +44,7 @@ struct AnswerTests {
 
   @Test("is not given again where it has not arrived: who asked is told")
   func notArrived() async throws {
-    let trouble = await #expect(throws: ConnectionTrouble.self) {
+    let trouble = await #expect(throws: ConnectionError.self) {
       try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), standing)])
     }
     #expect(trouble?.kind == .lost)

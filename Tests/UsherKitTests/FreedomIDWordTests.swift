@@ -99,9 +99,9 @@ struct FreedomIDWordTests {
       (.noSocket, .networkError(.connectionError)), (.refused, .networkError(.connectionError)),
       (.lost, .networkError(.connectionError)), (.notPermitted, .accessDenied),
       (.garbled, .parsingError), (.replyTooLarge, .parsingError), (.incompatible, .parsingError),
-    ] as [(ConnectionTrouble.Kind, FreedomIDError)])
-  func troubles(kind: ConnectionTrouble.Kind, error: FreedomIDError) {
-    #expect(FreedomIDError(ConnectionTrouble(kind, socketPath: "/s")) == error)
+    ] as [(ConnectionError.Kind, FreedomIDError)])
+  func troubles(kind: ConnectionError.Kind, error: FreedomIDError) {
+    #expect(FreedomIDError(ConnectionError(kind, socketPath: "/s")) == error)
   }
 
   @Test("a daemon that is not there is networkError.connectionError")

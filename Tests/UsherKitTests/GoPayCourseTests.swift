@@ -70,8 +70,8 @@ struct GoPayErrorTests {
 
   @Test("what the daemon has no code for gets the nearest")
   func nearest() {
-    let codes = Setback.Kind.allCases.map { kind in
-      FeatureError(Setback(kind, "why", retryAfter: .seconds(3)))
+    let codes = KitError.Kind.allCases.map { kind in
+      FeatureError(KitError(kind, "why", retryAfter: .seconds(3)))
     }
     let numbers = codes.map { Int($0.code.dropFirst(4)) }
     #expect(
@@ -85,14 +85,14 @@ struct GoPayErrorTests {
   @Test("the provider's own words go before ours")
   func words() {
     var word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2202")
-    let ours = FeatureError(Setback(.rejected, "why", provider: word))
+    let ours = FeatureError(KitError(.rejected, "why", provider: word))
     #expect(ours.title == "token expired or unauthorised" && ours.message == "why")
     #expect(ours.kind == .tokenExpired && ours.isRetryable)
     #expect(ours.description == "GPE-2202 token expired or unauthorised: why")
     word.error = "1401"
     word.title = "a title"
     word.message = "the server's sentence"
-    let theirs = FeatureError(Setback(.rejected, "why", provider: word))
+    let theirs = FeatureError(KitError(.rejected, "why", provider: word))
     #expect(theirs.title == "a title" && theirs.message == "the server's sentence")
     #expect(theirs.serverCode == "1401")
   }
@@ -100,7 +100,7 @@ struct GoPayErrorTests {
   @Test("a code that is not known here is told as it is")
   func unknown() {
     let word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2299")
-    let error = FeatureError(Setback(.rejected, "why", provider: word))
+    let error = FeatureError(KitError(.rejected, "why", provider: word))
     #expect(error.code == "GPE-2299" && error.kind == nil && !error.isRetryable)
     #expect(error.title == "unknown")
   }

@@ -265,7 +265,7 @@ extension GoPayUsageTests {
     let result = VerifyResult(submissionId: "sub-1", account: nil, metadata: [:])
     for callback in [full, plain] {
       callback.onComplete(result, data: ["status": "SUBMITTED"])
-      callback.onError(FeatureError(Setback(.cancelled, "why")))
+      callback.onError(FeatureError(KitError(.cancelled, "why")))
     }
     let expected = ["sub-1 SUBMITTED", "GPE-2207", "sub-1", "user cancelled"]
     #expect(heard.withLock { $0 } == expected)

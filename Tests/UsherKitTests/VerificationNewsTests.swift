@@ -137,19 +137,19 @@ struct VerificationNewsTests {
       let word = ProviderErrorCode(
         name: ProviderName("truecaller"), code: String(code), error: "4220",
         message: "its own words")
-      let error = TCError(Setback(.rejected, "ours", provider: word))
+      let error = TCError(KitError(.rejected, "ours", provider: word))
       #expect(error.getErrorCode().rawValue == code)
       #expect(error.message == "its own words" && error.serverCode == "4220")
     }
-    let nearest: [Setback.Kind: Int] = [
+    let nearest: [KitError.Kind: Int] = [
       .unavailable: 9, .cancelled: 3, .expired: 3, .notPermitted: 12, .invalidRequest: 14,
     ]
-    for kind in Setback.Kind.allCases {
-      let error = TCError(Setback(kind, "why", retryAfter: .seconds(1)))
+    for kind in KitError.Kind.allCases {
+      let error = TCError(KitError(kind, "why", retryAfter: .seconds(1)))
       #expect(error.getErrorCode().rawValue == nearest[kind, default: 10])
       #expect(error.message == "why" && error.retryAfter == .seconds(1))
     }
-    let code = TCError(Setback(.invalidRequest, "why", field: "input.code"))
+    let code = TCError(KitError(.invalidRequest, "why", field: "input.code"))
     #expect(code.getErrorCode() == .internal && code.description == "why (TCError 10)")
   }
 }

@@ -40,7 +40,7 @@ struct FingerprintAnswersTests {
   @Test(
     "every error has its trouble",
     arguments: [
-      ("net.reactivated.Fprint.Error.NoSuchDevice", FingerprintTrouble.noReader),
+      ("net.reactivated.Fprint.Error.NoSuchDevice", FingerprintError.noReader),
       ("net.reactivated.Fprint.Error.NoEnrolledPrints", .notEnrolled),
       ("net.reactivated.Fprint.Error.AlreadyInUse", .inUse),
       ("net.reactivated.Fprint.Error.PermissionDenied", .notPermitted("so it is")),
@@ -67,24 +67,24 @@ struct FingerprintAnswersTests {
         .unavailable("org.freedesktop.DBus.Error.LimitsExceeded: so it is")
       ),
     ])
-  func errors(name: String, trouble: FingerprintTrouble) {
-    #expect(FingerprintTrouble(.refused(name: name, text: "so it is")) == trouble)
+  func errors(name: String, trouble: FingerprintError) {
+    #expect(FingerprintError(.refused(name: name, text: "so it is")) == trouble)
   }
 
   @Test("words from elsewhere are one short line")
   func lines() {
     let text = "a\nb" + String(repeating: "x", count: 1000)
-    let trouble = FingerprintTrouble(
+    let trouble = FingerprintError(
       .refused(name: "net.reactivated.Fprint.Error.PermissionDenied", text: text))
     #expect(trouble == .notPermitted(#"a\nb"# + String(repeating: "x", count: 197)))
   }
 
   @Test("what is no answer is trouble, too")
   func noAnswer() {
-    #expect(FingerprintTrouble(.interrupted) == .cancelled)
-    #expect(FingerprintTrouble(.late) == .unavailable("no answer in time"))
+    #expect(FingerprintError(.interrupted) == .cancelled)
+    #expect(FingerprintError(.late) == .unavailable("no answer in time"))
     #expect(
-      FingerprintTrouble(.disconnected("Broken pipe"))
+      FingerprintError(.disconnected("Broken pipe"))
         == .unavailable("no message bus: Broken pipe"))
   }
 }

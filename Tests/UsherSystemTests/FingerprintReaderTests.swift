@@ -13,11 +13,12 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.verdict(Alice.unknown) == .noMatch)
     // An error of the reader is no verdict.
-    await #expect(throws: FingerprintTrouble.unavailable("the reader failed: verify-unknown-error"))
-    { try await alice.verdict("ERROR 0") }
+    await #expect(throws: FingerprintError.unavailable("the reader failed: verify-unknown-error")) {
+      try await alice.verdict("ERROR 0")
+    }
     // Who has no prints has no fingers, cannot be verified, and does not keep the reader.
     #expect(try await alice.reader.enrolledFingers(of: "bob") == [])
-    await #expect(throws: FingerprintTrouble.notEnrolled) {
+    await #expect(throws: FingerprintError.notEnrolled) {
       try await alice.reader.verify(user: "bob", within: .seconds(90)) { _ in }
     }
     try await alice.fprintd.enrol(user: "bob", finger: "right-index-finger", print: "bob-index")
@@ -60,11 +61,11 @@ struct FingerprintReaderTests {
     try await alice.fprintd.unplug()
     #expect(await scan.outcome == .failure(.unplugged))
     // fprintd notices a little later.
-    var fingers = await attempted { () throws(FingerprintTrouble) in
+    var fingers = await attempted { () throws(FingerprintError) in
       try await alice.reader.enrolledFingers(of: "alice")
     }
     for _ in 1...1000 where fingers == .success(["right-index-finger"]) {
-      fingers = await attempted { () throws(FingerprintTrouble) in
+      fingers = await attempted { () throws(FingerprintError) in
         try await alice.reader.enrolledFingers(of: "alice")
       }
     }
@@ -106,7 +107,7 @@ struct FingerprintReaderTests {
   func secondCaller() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
-    await #expect(throws: FingerprintTrouble.inUse) {
+    await #expect(throws: FingerprintError.inUse) {
       try await alice.reader.verify(user: "bob", within: .seconds(90)) { _ in }
     }
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
@@ -118,7 +119,7 @@ struct FingerprintReaderTests {
   func heldElsewhere() async throws {
     let alice = try await Alice()
     let holder = try await alice.fprintd.holder(user: "bob")
-    await #expect(throws: FingerprintTrouble.inUse) {
+    await #expect(throws: FingerprintError.inUse) {
       try await alice.reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
@@ -143,7 +144,7 @@ struct FingerprintReaderTests {
     alice.reader.close()
     #expect(await scan.outcome == .failure(.cancelled))
     #expect(alice.fprintd.releases == releases + 1)
-    await #expect(throws: FingerprintTrouble.cancelled) {
+    await #expect(throws: FingerprintError.cancelled) {
       try await alice.reader.enrolledFingers(of: "alice")
     }
   }
@@ -151,7 +152,7 @@ struct FingerprintReaderTests {
   @Test("what is no user's name is not asked about", arguments: ["", ".", "..", "a/b", "a\0b"])
   func names(user: String) async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent")
-    let trouble = FingerprintTrouble.notPermitted("that is no user's name")
+    let trouble = FingerprintError.notPermitted("that is no user's name")
     await #expect(throws: trouble) { try await reader.enrolledFingers(of: user) }
     await #expect(throws: trouble) {
       try await reader.verify(user: user, within: .seconds(90)) { _ in }

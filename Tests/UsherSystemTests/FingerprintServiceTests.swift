@@ -26,7 +26,7 @@ struct FingerprintServiceTests {
         continue
       }
       #expect(words.hasPrefix("Not Authorized: net.reactivated.fprint.device."))
-      let fingers = await attempted { () throws(FingerprintTrouble) in
+      let fingers = await attempted { () throws(FingerprintError) in
         try await alice.reader.enrolledFingers(of: "alice")
       }
       guard case .failure(.notPermitted) = fingers else {
@@ -40,10 +40,10 @@ struct FingerprintServiceTests {
   func silentPolkit() async throws {
     let alice = try await Alice(callLimit: .milliseconds(50))
     try await alice.fprintd.silencePolkit()
-    await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
+    await #expect(throws: FingerprintError.unavailable("no answer in time")) {
       try await alice.reader.enrolledFingers(of: "alice")
     }
-    await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
+    await #expect(throws: FingerprintError.unavailable("no answer in time")) {
       try await alice.reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
@@ -52,10 +52,10 @@ struct FingerprintServiceTests {
   func noService() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
-    await #expect(throws: FingerprintTrouble.noReader) {
+    await #expect(throws: FingerprintError.noReader) {
       try await reader.enrolledFingers(of: "alice")
     }
-    await #expect(throws: FingerprintTrouble.noReader) {
+    await #expect(throws: FingerprintError.noReader) {
       try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
@@ -63,7 +63,7 @@ struct FingerprintServiceTests {
   @Test("without a bus it is not available")
   func noBus() async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent/bus")
-    let trouble = FingerprintTrouble.unavailable("no message bus: No such file or directory")
+    let trouble = FingerprintError.unavailable("no message bus: No such file or directory")
     await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
     await #expect(throws: trouble) {
       try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
@@ -75,12 +75,12 @@ struct FingerprintServiceTests {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     await #expect(processExitsWith: .success) { [address = fprintd.busAddress as String] in
       setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1)
-      await #expect(throws: FingerprintTrouble.noReader) {
+      await #expect(throws: FingerprintError.noReader) {
         try await FingerprintReader().enrolledFingers(of: "alice")
       }
       setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1)
       await #expect(
-        throws: FingerprintTrouble.unavailable("no message bus: No such file or directory")
+        throws: FingerprintError.unavailable("no message bus: No such file or directory")
       ) { try await FingerprintReader().enrolledFingers(of: "alice") }
     }
   }
@@ -92,7 +92,7 @@ struct FingerprintServiceTests {
     defer { Glibc.close(listener) }
     let reader = FingerprintReader(
       address: "unix:path=\(directory.file("bus"))", callLimit: .milliseconds(20))
-    await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
+    await #expect(throws: FingerprintError.unavailable("no answer in time")) {
       try await reader.enrolledFingers(of: "alice")
     }
   }
@@ -105,13 +105,13 @@ struct FingerprintServiceTests {
     let reader = FingerprintReader(
       address: "unix:path=\(directory.file("bus"))", callLimit: .seconds(3600))
     let fingers = Task {
-      await attempted { () throws(FingerprintTrouble) in
+      await attempted { () throws(FingerprintError) in
         try await reader.enrolledFingers(of: "alice")
       }
     }
     Glibc.close(try accepted(listener))
     let waiting = Task {
-      await attempted { () throws(FingerprintTrouble) in
+      await attempted { () throws(FingerprintError) in
         try await reader.enrolledFingers(of: "alice")
       }
     }
@@ -146,7 +146,7 @@ struct FingerprintServiceTests {
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
     try await alice.fprintd.killBus()
     await #expect(
-      throws: FingerprintTrouble.unavailable("no message bus: Connection refused")
+      throws: FingerprintError.unavailable("no message bus: Connection refused")
     ) { try await alice.reader.enrolledFingers(of: "alice") }
     try await alice.fprintd.startAgain()
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
@@ -173,7 +173,7 @@ struct FingerprintServiceTests {
     let scan = try await alice.scan()
     try await alice.fprintd.killService()
     #expect(await scan.outcome == .failure(.unavailable("fprintd ended")))
-    await #expect(throws: FingerprintTrouble.noReader) {
+    await #expect(throws: FingerprintError.noReader) {
       try await alice.reader.enrolledFingers(of: "alice")
     }
     try await alice.fprintd.startAgain()
@@ -195,7 +195,7 @@ struct FingerprintServiceTests {
     let imposter = try await fprintd.imposter(.garbled)
     defer { withExtendedLifetime(imposter) {} }
     let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
-    let trouble = FingerprintTrouble.unavailable(
+    let trouble = FingerprintError.unavailable(
       "fprintd's answer is not what its interface says")
     await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
     await #expect(throws: trouble) {
@@ -212,7 +212,7 @@ struct FingerprintServiceTests {
     // The limit has to run out for the call that is never answered, and it holds for the calls before that
     // one, too. Where these are late on a busy machine, a longer limit is tried.
     let limits: [Duration] = [.milliseconds(100), .seconds(1), .seconds(10)]
-    var outcome: Result<FingerprintVerdict, FingerprintTrouble>?
+    var outcome: Result<FingerprintVerdict, FingerprintError>?
     for limit in limits where outcome != .success(.match) {
       let reader = FingerprintReader(address: fprintd.busAddress, callLimit: limit)
       outcome = await Scan(reader, "alice", within: .seconds(90)).outcome

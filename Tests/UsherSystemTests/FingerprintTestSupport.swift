@@ -39,14 +39,14 @@ struct Alice {
 
 /// A running `verify`, and the hints it gives.
 struct Scan {
-  let task: Task<Result<FingerprintVerdict, FingerprintTrouble>, Never>
+  let task: Task<Result<FingerprintVerdict, FingerprintError>, Never>
   private let hints: AsyncStream<FingerprintHint>
 
   init(_ reader: FingerprintReader, _ user: String, within limit: Duration) {
     let (hints, given) = AsyncStream<FingerprintHint>.makeStream()
     self.hints = hints
     task = Task {
-      let outcome = await attempted { () throws(FingerprintTrouble) in
+      let outcome = await attempted { () throws(FingerprintError) in
         try await reader.verify(user: user, within: limit) { given.yield($0) }
       }
       given.finish()
@@ -54,7 +54,7 @@ struct Scan {
     }
   }
 
-  var outcome: Result<FingerprintVerdict, FingerprintTrouble> {
+  var outcome: Result<FingerprintVerdict, FingerprintError> {
     get async { await task.value }
   }
 
@@ -68,8 +68,8 @@ struct Scan {
 }
 
 func attempted<Value>(
-  _ body: () async throws(FingerprintTrouble) -> Value
-) async -> Result<Value, FingerprintTrouble> {
+  _ body: () async throws(FingerprintError) -> Value
+) async -> Result<Value, FingerprintError> {
   do {
     return .success(try await body())
   } catch {

@@ -36,7 +36,7 @@ package final class BootedSystem: @unchecked Sendable {
     var ends: [Int32] = [-1, -1]
     // Children of other tests must not hold it open.
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TestTrouble("no socket pair") }
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TestError("no socket pair") }
     life = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     let input = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
     let output = FileHandle(forWritingAtPath: place.file("out"))
@@ -53,12 +53,12 @@ package final class BootedSystem: @unchecked Sendable {
     try eventually(within: 90, "the system is up") { [process, place] in
       printed = String(
         decoding: FileManager.default.contents(atPath: place.file("out")) ?? Data(), as: UTF8.self)
-      guard process.isRunning else { throw TestTrouble("the system does not boot: \(printed)") }
+      guard process.isRunning else { throw TestError("the system does not boot: \(printed)") }
       return printed.hasSuffix("\n") && printed.contains("up ")
     }
     // Whoever keeps this to the end of the process never lets go of it.
     place.remove()
-    guard let pid = Int32(printed.dropFirst(3).dropLast()) else { throw TestTrouble(printed) }
+    guard let pid = Int32(printed.dropFirst(3).dropLast()) else { throw TestError(printed) }
     self.pid = pid
   }
 
@@ -89,7 +89,7 @@ extension BootedSystem {
     let done = try UsherTestKit.run(
       Self.script, ["in", "\(pid)"] + command, within: seconds)
     guard done.status == 0 else {
-      throw TestTrouble("\(command.joined(separator: " ")): \(done.status) \(done.errors)")
+      throw TestError("\(command.joined(separator: " ")): \(done.status) \(done.errors)")
     }
     return done.output
   }
@@ -127,7 +127,7 @@ extension BootedSystem {
   package func controlGroup(of process: Int32) throws -> String {
     let lines = try run("cat", "/proc/\(process)/cgroup").split(separator: "\n")
     guard let line = lines.first(where: { $0.hasPrefix("0::") }) else {
-      throw TestTrouble("process \(process) has no control group")
+      throw TestError("process \(process) has no control group")
     }
     return String(line.dropFirst(3))
   }
@@ -145,10 +145,10 @@ extension BootedSystem {
     let theirs = open("/proc/\(pid)/ns/net", O_RDONLY | O_CLOEXEC)
     defer { for descriptor in [ours, theirs] where descriptor >= 0 { close(descriptor) } }
     // The C library's module for Swift leaves it out.
-    guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "setns") else { throw TestTrouble("no setns") }
+    guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "setns") else { throw TestError("no setns") }
     let setns = unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)
     guard ours >= 0, theirs >= 0, setns(theirs, 0) == 0 else {
-      throw TestTrouble("the system's network cannot be entered")
+      throw TestError("the system's network cannot be entered")
     }
     defer { _ = setns(ours, 0) }
     return try body()

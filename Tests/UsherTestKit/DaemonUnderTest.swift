@@ -76,7 +76,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   }
 
   package func start(environment: [String: String]? = nil) throws {
-    if isRunning { throw TestTrouble("the daemon is running: stop it before it is started again") }
+    if isRunning { throw TestError("the daemon is running: stop it before it is started again") }
     if let environment { self.environment = environment }
     switch host {
     case .thisProcess: try startHere()
@@ -86,7 +86,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
 
   private func startHere() throws {
     guard environment.isEmpty else {
-      throw TestTrouble("a daemon in this process has no environment")
+      throw TestError("a daemon in this process has no environment")
     }
     setenv("USHER_PASSCODE_ROUNDS", "1024", 1)
     running = .inProcess(
@@ -106,7 +106,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
       command[0], Array(command.dropFirst()), environment: environment, log: logPath)
     running = .program(program)
     try eventually("usherd answers; its log: \(log)") {
-      guard program.isRunning else { throw TestTrouble("usherd ended: \(log)") }
+      guard program.isRunning else { throw TestError("usherd ended: \(log)") }
       // The admin socket is opened after the other one.
       return (try? client().call("system.status", within: 2)) != nil && (try? admin()) != nil
     }
@@ -143,7 +143,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
 
   /// Waits for it to die by itself, as at a fail point.
   package func exitStatus(within seconds: Double = 20) throws -> Int32 {
-    guard let program else { throw TestTrouble("a daemon in this process does not die") }
+    guard let program else { throw TestError("a daemon in this process does not die") }
     return try program.exitStatus(within: seconds)
   }
 
@@ -212,7 +212,7 @@ package final class SandboxUnderTest: Sendable {
     let group = ServiceGroup(configuration: .init(services: [server], logger: .silent))
     Task { try await group.run() }
     guard listening.wait(timeout: .now() + 60) == .success else {
-      throw TestTrouble("the sandbox does not listen within 60 s")
+      throw TestError("the sandbox does not listen within 60 s")
     }
     return (.inProcess(group), base.withLock { $0 })
   }
@@ -264,7 +264,7 @@ package final class SandboxUnderTest: Sendable {
     let reply = try Web.send(
       method, "\(base)/_control/\(path)", json: body.map { $0.encoded() })
     guard (200..<300).contains(reply.status) else {
-      throw TestTrouble("\(method) \(path): \(reply.status) \(reply.text)")
+      throw TestError("\(method) \(path): \(reply.status) \(reply.text)")
     }
     return reply.body.isEmpty ? .null : try JSONValue(parsing: reply.body)
   }

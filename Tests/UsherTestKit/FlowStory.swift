@@ -23,7 +23,7 @@ package final class FlowStory<Scene: ProviderScene> {
       ]
       flow = try act(flow) ?? scene.app.flow(in: scene.app.call("flow.wait", wait))
     }
-    throw TestTrouble("the flow does not end: \(flow.text)")
+    throw TestError("the flow does not end: \(flow.text)")
   }
 
   /// Starts the flow, or finds the one that an earlier start made without our hearing of it.
@@ -31,7 +31,7 @@ package final class FlowStory<Scene: ProviderScene> {
     let reply = try scene.app.reply(to: "flow.start", start)
     if let flow = reply["result"]?["flow"] { return flow }
     guard reply["error"]?["data"]?["reason"] == "request_id_reused" else {
-      throw TestTrouble("flow.start: \(reply.text)")
+      throw TestError("flow.start: \(reply.text)")
     }
     return try scene.flow(["id": reply["error"]?["data"]?["flow"] ?? .null])
   }
@@ -41,7 +41,7 @@ package final class FlowStory<Scene: ProviderScene> {
       let before = told["revision"]?.integerValue ?? 0
       let now = flow["revision"]?.integerValue ?? -1
       guard told["id"] == flow["id"], now >= before, now > before || told["state"] == flow["state"]
-      else { throw TestTrouble("what was told is lost: \(told.text), now \(flow.text)") }
+      else { throw TestError("what was told is lost: \(told.text), now \(flow.text)") }
     }
     told = flow
   }
@@ -68,16 +68,16 @@ extension ProviderScene {
       } catch {
         // A connection breaks a moment before the kernel tells of the death.
         guard (try? daemon.exitStatus(within: 30)) == -SIGKILL else {
-          throw TestTrouble("\(point):\(number): \(error)")
+          throw TestError("\(point):\(number): \(error)")
         }
       }
       try daemon.start(environment: [:])
       do {
         try run(again())
       } catch {
-        throw TestTrouble("\(point):\(number), the next daemon: \(error)")
+        throw TestError("\(point):\(number), the next daemon: \(error)")
       }
     }
-    throw TestTrouble("\(point) is passed without end")
+    throw TestError("\(point) is passed without end")
   }
 }

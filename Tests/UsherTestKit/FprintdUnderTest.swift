@@ -128,7 +128,7 @@ package final class FprintdUnderTest: Sendable {
   /// How many are connected to the bus.
   package func connections() async throws -> Int {
     let text = try await act("connections").trimmingCharacters(in: .whitespacesAndNewlines)
-    guard let count = Int(text) else { throw TestTrouble("no number: \(text)") }
+    guard let count = Int(text) else { throw TestError("no number: \(text)") }
     return count
   }
 
@@ -158,7 +158,7 @@ package final class FprintdUnderTest: Sendable {
       let other = try RunningProgram(
         Self.python, [helper] + words, environment: variables, log: place.file("\(words[0]).log"))
       try eventually("it says \(word)") {
-        guard other.isRunning else { throw TestTrouble("\(words[0]): \(other.log)") }
+        guard other.isRunning else { throw TestError("\(words[0]): \(other.log)") }
         return other.log.contains(word)
       }
       return other
@@ -213,7 +213,7 @@ package final class FprintdUnderTest: Sendable {
     let environment = variables.merging(["USHER_TEST_READER": place.file("reader")]) { $1 }
     let done = try run(Self.python, [helper] + words, environment: environment, within: 30)
     guard done.status == 0 else {
-      throw TestTrouble("\(words.joined(separator: " ")): \(done.errors)\n\(log)")
+      throw TestError("\(words.joined(separator: " ")): \(done.errors)\n\(log)")
     }
     return done.output
   }

@@ -17,7 +17,7 @@ final class InProcessDaemon: Sendable {
 
   /// Starts the daemon and waits until its sockets answer.
   ///
-  /// - Throws: ``TestTrouble`` with the reason why it does not start.
+  /// - Throws: ``TestError`` with the reason why it does not start.
   init(
     config: String, state: String, socket: String, adminSocket: String, logLevel: String,
     logPath: String, clock: MovableClock?, messageBus: String?
@@ -60,11 +60,11 @@ final class InProcessDaemon: Sendable {
       }
     }
     guard ready.wait(timeout: .now() + 60) == .success else {
-      throw TestTrouble("the daemon is not ready within 60 s")
+      throw TestError("the daemon is not ready within 60 s")
     }
     if let failure = end.failure {
       log.write("usherd: \(failure)\n")
-      throw TestTrouble("usherd ended: \(failure)")
+      throw TestError("usherd ended: \(failure)")
     }
   }
 
@@ -81,7 +81,7 @@ final class InProcessDaemon: Sendable {
   func stop(within seconds: Double) throws -> Int32 {
     Task { [group] in await group.triggerGracefulShutdown() }
     guard end.wait(seconds) else {
-      throw TestTrouble("the daemon has not ended within \(seconds) s")
+      throw TestError("the daemon has not ended within \(seconds) s")
     }
     return end.failure == nil ? 0 : 1
   }
@@ -113,7 +113,7 @@ final class InProcessDaemon: Sendable {
 
     init(_ path: String) throws {
       descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw TestTrouble("no log file \(path)") }
+      guard descriptor >= 0 else { throw TestError("no log file \(path)") }
     }
 
     deinit { close(descriptor) }

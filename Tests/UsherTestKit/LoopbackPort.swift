@@ -10,13 +10,13 @@ package enum LoopbackPort {
   /// The port is below the range from which the kernel takes ports for connections and for listeners
   /// without a port of their own, so no other test gets it before the caller listens there.
   ///
-  /// - Throws: ``TestTrouble`` where 100 random ports are all in use.
+  /// - Throws: ``TestError`` where 100 random ports are all in use.
   package static func unused() throws -> Int {
     for _ in 0..<100 {
       let port = Int.random(in: 10_000..<30_000)
       if isUnused(port), handedOut.withLock({ $0.insert(port).inserted }) { return port }
     }
-    throw TestTrouble("no TCP port of 127.0.0.1 is unused")
+    throw TestError("no TCP port of 127.0.0.1 is unused")
   }
 
   private static func isUnused(_ port: Int) -> Bool {

@@ -194,7 +194,7 @@ extension MovableClock {
     let built = try run(
       "/usr/bin/env",
       ["clang", "-shared", "-fPIC", "-o", place.file("clock.so"), TestScript.movableClock])
-    guard built.status == 0 else { throw TestTrouble("no clock: \(built.errors)") }
+    guard built.status == 0 else { throw TestError("no clock: \(built.errors)") }
     return place
   }
 
@@ -219,7 +219,7 @@ extension MovableClock {
   private func write() throws {
     guard let path = file.withLock({ $0?.file("ahead") }) else { return }
     guard let file = FileHandle(forWritingAtPath: path) else {
-      throw TestTrouble("the clock is gone")
+      throw TestError("the clock is gone")
     }
     let ahead = state.withLock { [$0.ahead, $0.passed] }
     // In place: the program has it mapped.

@@ -25,7 +25,7 @@ package struct NamedProgram {
       place.file(name), [TestScript.asUser, "relay", socket, daemon.socketPath],
       log: place.file("\(name).log"))
     try eventually("\(name) has a relay") {
-      guard relay.isRunning else { throw TestTrouble("no relay: \(relay.log)") }
+      guard relay.isRunning else { throw TestError("no relay: \(relay.log)") }
       return relay.log.contains("relaying")
     }
     self.relay = relay

@@ -13,14 +13,14 @@ package final class OtherUser {
     place = try Workplace()
     identity = ["--reuid=\(uid)", "--regid=\(uid)", "--groups=\(groups)", "--inh-caps=-all"]
     try place.write(String(contentsOfFile: TestScript.asUser, encoding: .utf8), to: "as_user.py")
-    guard chown(place.path, uid, uid) == 0 else { throw TestTrouble("no place for uid \(uid)") }
+    guard chown(place.path, uid, uid) == 0 else { throw TestError("no place for uid \(uid)") }
     relay = try RunningProgram(
       "/usr/bin/setpriv",
       identity + [
         "/usr/bin/python3", place.file("as_user.py"), "relay", place.file("s"), daemon.socketPath,
       ], log: place.file("relay.log"))
     try eventually("uid \(uid) has a relay") { [relay] in
-      guard relay.isRunning else { throw TestTrouble("no relay: \(relay.log)") }
+      guard relay.isRunning else { throw TestError("no relay: \(relay.log)") }
       return relay.log.contains("relaying")
     }
   }
@@ -43,7 +43,7 @@ package final class OtherUser {
     let done = try run(
       "/usr/bin/setpriv",
       identity + ["/usr/bin/python3", place.file("as_user.py"), what, argument])
-    guard done.status == 0 else { throw TestTrouble("\(what): \(done.errors)") }
+    guard done.status == 0 else { throw TestError("\(what): \(done.errors)") }
     return done.output
   }
 }

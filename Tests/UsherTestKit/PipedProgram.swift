@@ -34,7 +34,7 @@ package final class PipedProgram {
   /// The flow of its one line of JSON.
   package func reply() throws -> JSONValue {
     let lines = output.split(separator: "\n")
-    guard lines.count == 1 else { throw TestTrouble("not one line: \(output)") }
+    guard lines.count == 1 else { throw TestError("not one line: \(output)") }
     return try JSONValue(parsing: String(lines[0]))["flow"] ?? .null
   }
 

@@ -18,7 +18,7 @@ package final class ProgramAtTerminal {
     var (screen, line): (CInt, CInt) = (-1, -1)
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
     guard openpty(&screen, &line, nil, nil, &size) == 0 else {
-      throw TestTrouble("there is no terminal")
+      throw TestError("there is no terminal")
     }
     self.screen = screen
     defer { close(line) }
@@ -62,7 +62,7 @@ package final class ProgramAtTerminal {
   package func type(_ keys: String) throws {
     let keys = Array(keys.utf8)
     guard write(screen, keys, keys.count) == keys.count else {
-      throw TestTrouble("cannot be typed: \(text)")
+      throw TestError("cannot be typed: \(text)")
     }
   }
 

@@ -127,7 +127,7 @@ extension ProviderScene {
     try eventually(within: seconds, "the flow \(what)") {
       if holds(flow) { return true }
       guard flow["status"] == "active" else {
-        throw TestTrouble("it ended before it \(what): \(flow)")
+        throw TestError("it ended before it \(what): \(flow)")
       }
       let wait: JSONValue = [
         "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,

@@ -18,7 +18,7 @@ package final class RawClient: @unchecked Sendable {
     }
     guard result == 0 else {
       // The descriptor is closed by deinit, which runs though this throws.
-      throw TestTrouble("cannot connect to \(path): \(String(cString: strerror(errno)))")
+      throw TestError("cannot connect to \(path): \(String(cString: strerror(errno)))")
     }
   }
 
@@ -31,7 +31,7 @@ package final class RawClient: @unchecked Sendable {
       let count = rest.withUnsafeBytes {
         Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
-      guard count > 0 else { throw TestTrouble("the daemon closed the connection") }
+      guard count > 0 else { throw TestError("the daemon closed the connection") }
       rest = rest.dropFirst(count)
     }
   }
@@ -45,7 +45,7 @@ package final class RawClient: @unchecked Sendable {
     let count = Foundation.send(
       descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     if count >= 0 { return count }
-    guard errno == EAGAIN else { throw TestTrouble("the daemon closed the connection") }
+    guard errno == EAGAIN else { throw TestError("the daemon closed the connection") }
     return 0
   }
 
@@ -72,7 +72,7 @@ package final class RawClient: @unchecked Sendable {
       }
       let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&poller, 1, left) > 0 else { throw TestTrouble("no line within \(seconds) s") }
+      guard poll(&poller, 1, left) > 0 else { throw TestError("no line within \(seconds) s") }
       var chunk = [UInt8](repeating: 0, count: 65_536)
       let count = recv(descriptor, &chunk, chunk.count, 0)
       guard count > 0 else { return nil }
@@ -93,7 +93,7 @@ package final class RawClient: @unchecked Sendable {
     while let message = try receive(within: seconds) {
       if message["id"] == .integer(Int64(nextID)) { return message }
     }
-    throw TestTrouble("the daemon closed the connection instead of answering \(method)")
+    throw TestError("the daemon closed the connection instead of answering \(method)")
   }
 
   /// The result of a call that must succeed.
@@ -102,7 +102,7 @@ package final class RawClient: @unchecked Sendable {
   ) throws -> JSONValue {
     let reply = try reply(to: method, params, within: seconds)
     guard let result = reply["result"] else {
-      throw TestTrouble("\(method): \(String(decoding: reply.encoded(), as: UTF8.self))")
+      throw TestError("\(method): \(String(decoding: reply.encoded(), as: UTF8.self))")
     }
     return result
   }
@@ -112,7 +112,7 @@ package final class RawClient: @unchecked Sendable {
     of method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
     let reply = try reply(to: method, params, within: seconds)
-    guard let error = reply["error"] else { throw TestTrouble("\(method) succeeded") }
+    guard let error = reply["error"] else { throw TestError("\(method) succeeded") }
     return error
   }
 

@@ -21,7 +21,7 @@ package final class RunningProgram: @unchecked Sendable {
       try Data().write(to: URL(fileURLWithPath: logPath))
     }
     guard let log = FileHandle(forWritingAtPath: logPath) else {
-      throw TestTrouble("no log file \(logPath)")
+      throw TestError("no log file \(logPath)")
     }
     // The program has its own by then; Foundation would keep ours open.
     defer { try? log.close() }
@@ -105,7 +105,7 @@ package func eventually(
   var left = seconds
   var last = Date()
   while try !holds() {
-    guard left > 0 else { throw TestTrouble("not within \(seconds) s: \(what)") }
+    guard left > 0 else { throw TestError("not within \(seconds) s: \(what)") }
     poll(nil, 0, 10)
     let now = Date()
     left -= min(now.timeIntervalSince(last), 0.25)

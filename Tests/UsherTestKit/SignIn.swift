@@ -21,7 +21,7 @@ extension RawClient {
       let left = Int64(end.timeIntervalSinceNow * 1000)
       guard left > 0 else {
         let text = String(decoding: flow.encoded(), as: UTF8.self)
-        throw TestTrouble("the flow has not ended within \(seconds) s: \(text)")
+        throw TestError("the flow has not ended within \(seconds) s: \(text)")
       }
       let result = try call(
         "flow.wait",
@@ -51,18 +51,18 @@ extension RawClient {
   package func signIn(_ provider: String = "demo", user: String = "alice") throws -> JSONValue {
     let flow = try startFlow(provider)
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestTrouble("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+      throw TestError("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
     }
     try Person.signIn(at: url, user: user)
     let end = try finished(flow)
     guard end["status"] == "succeeded" else {
-      throw TestTrouble("not signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
+      throw TestError("not signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
     }
     return end
   }
 
   package func flow(in result: JSONValue) throws -> JSONValue {
-    guard let flow = result["flow"] else { throw TestTrouble("no flow in the result") }
+    guard let flow = result["flow"] else { throw TestError("no flow in the result") }
     return flow
   }
 }

@@ -29,7 +29,7 @@ package enum Web {
     headers extra: [String: String] = [:], within seconds: Int = 60
   ) throws -> Reply {
     guard let parts = URLComponents(string: url), let host = parts.host, let port = parts.port
-    else { throw TestTrouble("not a loopback URL: \(url)") }
+    else { throw TestError("not a loopback URL: \(url)") }
     let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
     let target = path + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
     var request = "\(method) \(target) HTTP/1.1\r\nConnection: close\r\n"
@@ -59,10 +59,10 @@ package enum Web {
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
-    guard result == 0 else { throw TestTrouble("nobody listens at \(host):\(port)") }
+    guard result == 0 else { throw TestError("nobody listens at \(host):\(port)") }
     guard Foundation.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count
     else {
-      throw TestTrouble(
+      throw TestError(
         "\(host):\(port) closed the connection: \(String(cString: strerror(errno)))")
     }
     var bytes: [UInt8] = []
@@ -77,7 +77,7 @@ package enum Web {
   private static func parse(_ bytes: [UInt8]) throws -> Reply {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
-      throw TestTrouble("no HTTP answer")
+      throw TestError("no HTTP answer")
     }
     let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
     let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
@@ -136,14 +136,14 @@ package enum Person {
     at url: String, user: String = "alice", allow: Bool = true
   ) throws -> Web.Reply {
     guard let back = try decide(at: url, user: user, allow: allow).location else {
-      throw TestTrouble("the provider did not redirect")
+      throw TestError("the provider did not redirect")
     }
     // A daemon that was just restarted opens its listeners a moment after its socket answers.
     var left = 2000
     while true {
       do {
         return try Web.get(back)
-      } catch let trouble as TestTrouble where "\(trouble)".contains("nobody listens") && left > 0 {
+      } catch let trouble as TestError where "\(trouble)".contains("nobody listens") && left > 0 {
         left -= 1
         poll(nil, 0, 10)
       }
@@ -155,7 +155,7 @@ package enum Person {
     for match in page.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       fields[String(match.1)] = String(match.2)
     }
-    guard fields.count == 2 else { throw TestTrouble("not a form of the sandbox: \(page)") }
+    guard fields.count == 2 else { throw TestError("not a form of the sandbox: \(page)") }
     return fields
   }
 }

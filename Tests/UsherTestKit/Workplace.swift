@@ -32,7 +32,7 @@ package final class Workplace: Sendable {
   @discardableResult
   package func install(_ content: String, as name: String) throws -> String {
     let done = try run("/usr/bin/install", ["-m", "755", content, file(name)])
-    guard done.status == 0 else { throw TestTrouble("cannot write \(name): \(done.errors)") }
+    guard done.status == 0 else { throw TestError("cannot write \(name): \(done.errors)") }
     return file(name)
   }
 
@@ -61,7 +61,7 @@ package enum BuiltProduct {
   }
 }
 
-package struct TestTrouble: Error, CustomStringConvertible {
+package struct TestError: Error, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }
 }

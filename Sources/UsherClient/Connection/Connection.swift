@@ -35,8 +35,8 @@ final class Connection: Sendable {
 
   /// Ends the connection; calls in flight throw `trouble`, and where that is `lost` calls that were
   /// not sent throw ``Unheard``.
-  func close(_ trouble: ConnectionTrouble.Kind = .closed) {
-    let error = ConnectionTrouble(trouble, socketPath: socketPath)
+  func close(_ trouble: ConnectionError.Kind = .closed) {
+    let error = ConnectionError(trouble, socketPath: socketPath)
     end(error, unsent: trouble == .lost ? Unheard() : error)
   }
 
@@ -58,7 +58,7 @@ extension Connection {
   /// Makes a call and waits for its one reply.
   ///
   /// - Parameter deadline: From now; then the call is given up, here and at the daemon.
-  /// - Throws: `UsherError` from the daemon, or `deadlineExceeded`; `ConnectionTrouble`;
+  /// - Throws: `UsherError` from the daemon, or `deadlineExceeded`; `ConnectionError`;
   ///   ``Unheard``; `CancellationError` when the task is cancelled, which gives the call up as well.
   func call(
     _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?

@@ -30,12 +30,12 @@ actor Dialer {
     if case .connected(let connection) = state { connection.close() }
   }
 
-  /// - Throws: `ConnectionTrouble`.
+  /// - Throws: `ConnectionError`.
   func connection() async throws -> Connection {
     switch state {
     case .connected(let connection) where connection.isOpen: return connection
     case .dialing(let task): return try await task.value
-    case .closed: throw ConnectionTrouble(.closed, socketPath: setup.socketPath)
+    case .closed: throw ConnectionError(.closed, socketPath: setup.socketPath)
     case .idle, .connected: return try await dial()
     }
   }
@@ -84,7 +84,7 @@ extension Connection {
       try connection.sayHello(setup.hello)
       return connection
     } catch {
-      throw ConnectionTrouble(error, socketPath: setup.socketPath)
+      throw ConnectionError(error, socketPath: setup.socketPath)
     }
   }
 
@@ -99,9 +99,9 @@ extension Connection {
   }
 }
 
-extension ConnectionTrouble {
+extension ConnectionError {
   fileprivate init(_ error: any Error, socketPath: String) {
-    if let trouble = error as? ConnectionTrouble {
+    if let trouble = error as? ConnectionError {
       self = trouble
       return
     }

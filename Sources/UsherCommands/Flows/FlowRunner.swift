@@ -121,7 +121,7 @@ extension FlowRunner {
         return try await session.refresh()
       default: throw error
       }
-    } catch let trouble as ConnectionTrouble where trouble.mayPass {
+    } catch let trouble as ConnectionError where trouble.mayPass {
       return try await lost(input, trouble.message, answering: flow)
     }
   }

@@ -35,7 +35,7 @@ struct Failure: Error, Equatable {
     switch error {
     case let failure as Failure: self = failure
     case let error as UsherError: self.init(error)
-    case let trouble as ConnectionTrouble: self.init(trouble)
+    case let trouble as ConnectionError: self.init(trouble)
     case let ended as EventsEnded: self.init("\(ended)", status: Status.unreachable)
     case let error as ConfigError:
       self.init("", status: Status.failed)
@@ -55,7 +55,7 @@ struct Failure: Error, Equatable {
     self.init(error.message, hints: Self.hints(error), status: status)
   }
 
-  private init(_ trouble: ConnectionTrouble) {
+  private init(_ trouble: ConnectionError) {
     let status =
       switch trouble.kind {
       case .noSocket, .refused, .busy, .lost, .closed, .badPath, .other: Status.unreachable

@@ -16,7 +16,7 @@ struct StatusVerb: Verb {
     do {
       defer { tellOfLeftKey(at: context) }
       try await show(at: context)
-    } catch let trouble as ConnectionTrouble {
+    } catch let trouble as ConnectionError {
       throw try await explained(trouble, at: context)
     }
   }
@@ -32,7 +32,7 @@ struct StatusVerb: Verb {
   }
 
   /// Why nobody is there, where it is the system's daemon and root may ask.
-  private func explained(_ trouble: ConnectionTrouble, at context: CommandContext) async throws
+  private func explained(_ trouble: ConnectionError, at context: CommandContext) async throws
     -> any Error
   {
     let client = admin ? context.admin : context.app

@@ -4,12 +4,12 @@ package import UsherSystem
 /// The machine's fingerprint reader, as the desk needs it; a test brings its own.
 package protocol FingerprintScanning: Sendable {
   /// The names of the user's enrolled fingers, sorted; empty where there are none.
-  func enrolledFingers(of user: String) async throws(FingerprintTrouble) -> [String]
+  func enrolledFingers(of user: String) async throws(FingerprintError) -> [String]
 
   /// Looks at one finger. The reader is free again on return, also where the task is cancelled.
   func verify(
     user: String, within limit: Duration, onHint: @escaping @Sendable (FingerprintHint) -> Void
-  ) async throws(FingerprintTrouble) -> FingerprintVerdict
+  ) async throws(FingerprintError) -> FingerprintVerdict
 
   /// Cancels what is running; from now on every call is cancelled.
   func close()
@@ -39,7 +39,7 @@ enum ReaderObstacle: Error, Equatable {
   case timedOut
 
   /// Nil where the task was cancelled: then nobody wants to know.
-  init?(_ trouble: FingerprintTrouble) {
+  init?(_ trouble: FingerprintError) {
     switch trouble {
     case .noReader: self = .noReader
     case .notEnrolled: self = .notEnrolled

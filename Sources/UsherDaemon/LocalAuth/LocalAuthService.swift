@@ -131,7 +131,7 @@ extension LocalAuthService {
     do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
       return .failure(error)
     }
-    do throws(FingerprintTrouble) {
+    do throws(FingerprintError) {
       return .success(try await reader.enrolledFingers(of: user))
     } catch {
       tell(error, person)
@@ -158,7 +158,7 @@ extension LocalAuthService {
     do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
       return ScanOutcome(error)
     }
-    do throws(FingerprintTrouble) {
+    do throws(FingerprintError) {
       let verdict = try await reader.verify(user: user, within: Self.scanLimit) {
         onHint($0.sentence)
       }
@@ -178,7 +178,7 @@ extension LocalAuthService {
   }
 
   /// Why a reader cannot be used is for the operator to mend.
-  private func tell(_ trouble: FingerprintTrouble, _ person: LocalPerson) {
+  private func tell(_ trouble: FingerprintError, _ person: LocalPerson) {
     let cause: String
     switch trouble {
     case .notPermitted(let words): cause = "not permitted: \(words)"

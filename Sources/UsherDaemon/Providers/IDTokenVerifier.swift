@@ -24,12 +24,12 @@ actor IDTokenVerifier {
 
   private struct Fetch {
     let url: String
-    let task: Task<Result<JSONValue, KeyTrouble>, Never>
+    let task: Task<Result<JSONValue, KeyError>, Never>
   }
 
   private struct FailedFetch {
     let url: String
-    let trouble: KeyTrouble
+    let trouble: KeyError
     let at: Timestamp
   }
 
@@ -86,7 +86,7 @@ actor IDTokenVerifier {
   /// - Parameter isSearch: Whether the known set lacks a key.
   private func fetch(
     _ url: String, of provider: ProviderConfig, isSearch: Bool
-  ) async -> Result<JSONValue, KeyTrouble> {
+  ) async -> Result<JSONValue, KeyError> {
     if let fetch = fetches[provider.name], fetch.url == url { return await fetch.task.value }
     if let failure = failures[provider.name], failure.url == url,
       failure.at.isWithin(Self.failureInterval, of: dependencies.clock.monotonicNow())
@@ -103,7 +103,7 @@ actor IDTokenVerifier {
   }
 
   private func keep(
-    _ result: Result<JSONValue, KeyTrouble>, from url: String, of provider: ProviderName,
+    _ result: Result<JSONValue, KeyError>, from url: String, of provider: ProviderName,
     isSearch: Bool
   ) {
     if fetches[provider]?.url == url { fetches[provider] = nil }
@@ -135,7 +135,7 @@ actor IDTokenVerifier {
     }
   }
 
-  enum KeyTrouble: Error {
+  enum KeyError: Error {
     case unreachable(String)
     case unusable(String)
 
@@ -149,7 +149,7 @@ actor IDTokenVerifier {
 
   func keySet(
     at url: String, of provider: ProviderConfig
-  ) async -> Result<JSONValue, KeyTrouble> {
+  ) async -> Result<JSONValue, KeyError> {
     switch await http.send(OIDCCall.jwks(url: url), for: provider) {
     case .reply(let reply) where reply.status == 200:
       guard let keys = reply.jsonObject, keys["keys"]?.arrayValue != nil else {

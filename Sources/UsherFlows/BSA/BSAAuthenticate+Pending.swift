@@ -134,7 +134,7 @@ extension BSAAuthenticate {
       problem = nil
       return askLater(shown)
     case .refused(let code) where code.isRetryable:
-      return askLater(shown, poll, BSATrouble(message: code.meaning, mayBeDone: false))
+      return askLater(shown, poll, BSAReplyError(message: code.meaning, mayBeDone: false))
     case .refused(let code): return fail(.refused(code, provider.name), shown)
     case .trouble(let trouble): return askLater(shown, poll, trouble)
     case .unreadable(let message): return fail(.protocolError(message), shown)
@@ -143,7 +143,7 @@ extension BSAAuthenticate {
 
   /// As long as the flow lives: nothing is lost by asking.
   private mutating func askLater(
-    _ shown: Shown?, _ poll: Poll, _ trouble: BSATrouble
+    _ shown: Shown?, _ poll: Poll, _ trouble: BSAReplyError
   ) -> Answer<BSACall> {
     var poll = poll
     let pause = poll.retrying.failed() ?? Self.longestPause

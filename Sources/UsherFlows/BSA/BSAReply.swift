@@ -9,7 +9,7 @@ package enum BSAReply: Sendable, Equatable {
   /// Any other.
   case refused(RTCode)
   /// No envelope came.
-  case trouble(BSATrouble)
+  case trouble(BSAReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(String)
 
@@ -17,7 +17,7 @@ package enum BSAReply: Sendable, Equatable {
     switch outcome {
     case .reply(let reply): self.init(reply)
     case .unreachable(let message, let sent):
-      self = .trouble(BSATrouble(message: message, mayBeDone: sent))
+      self = .trouble(BSAReplyError(message: message, mayBeDone: sent))
     case .unreadable(let message), .noToken(let message): self = .unreadable(message)
     }
   }
@@ -28,7 +28,7 @@ package enum BSAReply: Sendable, Equatable {
       self = code == 0 ? .said(members["data"] ?? .null) : .refused(RTCode(code))
     } else if reply.status >= 500 || reply.status == 429 || reply.status == 408 {
       self = .trouble(
-        BSATrouble(
+        BSAReplyError(
           message: "the provider answers HTTP \(reply.status)", mayBeDone: reply.status != 429,
           retryAfter: reply.retryAfter))
     } else {
@@ -38,7 +38,7 @@ package enum BSAReply: Sendable, Equatable {
 }
 
 /// Why the provider has not decided.
-package struct BSATrouble: Sendable, Equatable {
+package struct BSAReplyError: Sendable, Equatable {
   /// A sentence for people.
   package var message: String
   /// Whether the provider may have done all the same what it was asked for.
@@ -81,7 +81,7 @@ extension Failure {
   }
 
   /// The SDK's onError: it has no code.
-  static func unreachable(_ trouble: BSATrouble) -> Failure { .unreachable(trouble.message) }
+  static func unreachable(_ trouble: BSAReplyError) -> Failure { .unreachable(trouble.message) }
 
   /// A number may have gone out: only a person may ask for another.
   static func unknownSending(_ cause: String) -> Failure {

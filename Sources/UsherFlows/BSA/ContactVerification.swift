@@ -195,7 +195,7 @@ extension ContactVerification {
   }
 
   /// Only what was certainly not sent is sent again: each time somebody's telephone may ring.
-  private mutating func sendLater(_ trouble: BSATrouble, _ sending: Sending) -> Course {
+  private mutating func sendLater(_ trouble: BSAReplyError, _ sending: Sending) -> Course {
     var sending = sending
     guard let pause = sending.retrying.failed() else {
       return notSent(.unreachable(trouble), sending)
@@ -335,7 +335,7 @@ extension ContactVerification {
   }
 
   private mutating func verifyLater(
-    _ trouble: BSATrouble, _ number: Secret, _ challenge: Challenge, _ check: Check
+    _ trouble: BSAReplyError, _ number: Secret, _ challenge: Challenge, _ check: Check
   ) -> Course {
     var check = check
     guard let pause = check.retrying.failed() else { return fail(.unreachable(trouble)) }

@@ -9,7 +9,7 @@ enum FreedomIDReply: Equatable {
   /// A definite no; the same request would be refused again.
   case refused(FreedomIDRefusal)
   /// Not just now.
-  case trouble(FreedomIDTrouble)
+  case trouble(FreedomReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(FreedomIDWord, String)
   /// The account has no token any more and cannot get one. Nothing was sent.
@@ -120,7 +120,7 @@ struct FreedomIDRefusal: Equatable {
 }
 
 /// Why the server has not decided.
-enum FreedomIDTrouble: Equatable {
+enum FreedomReplyError: Equatable {
   /// Nothing came back.
   case network(String, sent: Bool)
   case server(FreedomIDRefusal)

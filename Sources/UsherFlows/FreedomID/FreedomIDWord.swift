@@ -88,7 +88,7 @@ extension Failure {
   }
 
   /// The retries are used up.
-  static func unreachable(_ trouble: FreedomIDTrouble, _ provider: ProviderName) -> Failure {
+  static func unreachable(_ trouble: FreedomReplyError, _ provider: ProviderName) -> Failure {
     .unreachable(trouble.message, trouble.word.word(provider, trouble.refusal))
   }
 
@@ -118,7 +118,7 @@ extension Failure {
 
 extension Problem {
   /// Tried again without anybody doing anything, or by doing the step once more.
-  static func unreachable(_ trouble: FreedomIDTrouble, _ provider: ProviderName) -> Problem {
+  static func unreachable(_ trouble: FreedomReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(trouble.message)
     problem.provider = trouble.word.word(provider, trouble.refusal)
     return problem

@@ -314,7 +314,7 @@ extension FreedomLogin {
   /// What the provider has certainly not seen is sent again; a code or password that it may have
   /// counted is the person's to repeat.
   private mutating func later(
-    _ trouble: FreedomIDTrouble, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
+    _ trouble: FreedomReplyError, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
     _ now: Timestamp
   ) -> Course {
     if case .server(let refusal) = trouble, refusal.status == 429 {

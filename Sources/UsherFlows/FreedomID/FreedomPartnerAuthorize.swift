@@ -309,7 +309,7 @@ extension FreedomPartnerAuthorize {
 
   /// The provider has certainly not redeemed the code.
   private mutating func redeemLater(
-    _ code: Secret, _ trouble: FreedomIDTrouble, _ retrying: RetryBackoff
+    _ code: Secret, _ trouble: FreedomReplyError, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider.name)) }
@@ -321,7 +321,7 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func lost(
-    _ trouble: FreedomIDTrouble, _ moment: inout TransitionContext
+    _ trouble: FreedomReplyError, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else {

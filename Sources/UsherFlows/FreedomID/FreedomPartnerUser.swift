@@ -171,7 +171,7 @@ extension Failure {
 
   /// Nobody may take it for a call that can simply be made again.
   fileprivate static func inTheDark(
-    _ message: String, _ provider: ProviderName, _ trouble: FreedomIDTrouble? = nil
+    _ message: String, _ provider: ProviderName, _ trouble: FreedomReplyError? = nil
   ) -> Failure {
     let word = trouble?.word ?? .streamError
     var failure = Failure.unreachable(inTheDark(message), word.word(provider, trouble?.refusal))

@@ -164,7 +164,7 @@ extension GoPayRefusal {
   }
 }
 
-extension GoPayTrouble {
+extension GoPayReplyError {
   /// What ends the flow when the retries are used up.
   func failure(_ provider: ProviderName) -> Failure {
     .gopay(error, message, provider, word: word(provider), reason: .providerUnreachable)
@@ -178,7 +178,7 @@ extension GoPayTrouble {
 // What leaves a verification where it is.
 
 extension Problem {
-  static func unreachable(_ trouble: GoPayTrouble, _ provider: ProviderName) -> Problem {
+  static func unreachable(_ trouble: GoPayReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(trouble.message)
     problem.provider = trouble.word(provider)
     return problem

@@ -6,7 +6,7 @@ enum GoPayReply: Equatable {
   /// A definite no; the same request would be refused again.
   case refused(GoPayRefusal)
   /// Not just now: it is tried again.
-  case trouble(GoPayTrouble)
+  case trouble(GoPayReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(String)
 
@@ -20,7 +20,7 @@ enum GoPayReply: Equatable {
         self.init(identity: reply, to: call)
       }
     case .unreachable(let message, let sent):
-      self = .trouble(GoPayTrouble(error: .connection, message: message, sent: sent))
+      self = .trouble(GoPayReplyError(error: .connection, message: message, sent: sent))
     case .unreadable(let message): self = .unreadable(message)
     case .noToken(let message): self = .refused(GoPayRefusal(noToken: message))
     }
@@ -37,7 +37,8 @@ enum GoPayReply: Equatable {
       self =
         data.map { .said(GoPayData(members: $0)) }
         ?? .unreadable("the provider's answer is not the JSON object it should be")
-    case 408, 425, 429, 500..<600: self = .trouble(GoPayTrouble(refusal, after: reply.retryAfter))
+    case 408, 425, 429, 500..<600:
+      self = .trouble(GoPayReplyError(refusal, after: reply.retryAfter))
     case 400..<500: self = .refused(refusal)
     default: self = .unreadable("the provider answers HTTP \(status)")
     }
@@ -139,7 +140,7 @@ extension GoPayRefusal {
 }
 
 /// Why a server has not decided.
-struct GoPayTrouble: Equatable {
+struct GoPayReplyError: Equatable {
   /// What it comes to when it goes on.
   let error: GPError
   /// A sentence for people.
@@ -152,7 +153,7 @@ struct GoPayTrouble: Equatable {
   var refusal: GoPayRefusal?
 }
 
-extension GoPayTrouble {
+extension GoPayReplyError {
   fileprivate init(_ refusal: GoPayRefusal, after: Duration?) {
     self.init(
       error: .api, message: refusal.status.map { "the provider answers HTTP \($0)" } ?? "",

@@ -178,7 +178,7 @@ extension VerifyIdentity {
   }
 
   private mutating func missed(
-    _ trouble: GoPayTrouble, _ capture: Capture
+    _ trouble: GoPayReplyError, _ capture: Capture
   ) -> Answer<GoPayCall> {
     var capture = capture
     let pause = capture.miss(provider.gopay.pollSeconds)

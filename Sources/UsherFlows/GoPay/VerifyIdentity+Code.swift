@@ -46,7 +46,7 @@ extension VerifyIdentity {
 
   /// - Parameter waiting: The state in which the pause is spent.
   mutating func tryLater(
-    _ trouble: GoPayTrouble, _ retrying: RetryBackoff, _ waiting: (RetryBackoff) -> State
+    _ trouble: GoPayReplyError, _ retrying: RetryBackoff, _ waiting: (RetryBackoff) -> State
   ) -> Answer<GoPayCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(trouble.failure(provider.name)) }

@@ -112,7 +112,7 @@ extension VerifyIdentity {
 
   /// Repeated as it was, so that it is not done twice.
   private mutating func tryLater(
-    _ trouble: GoPayTrouble, _ exchange: CodeExchange, at now: Timestamp
+    _ trouble: GoPayReplyError, _ exchange: CodeExchange, at now: Timestamp
   ) -> Answer<GoPayCall> {
     var exchange = exchange
     guard let pause = exchange.retrying.failed() else {

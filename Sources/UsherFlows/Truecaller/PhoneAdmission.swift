@@ -138,7 +138,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   }
 
   private mutating func tryLater(
-    _ trouble: TruecallerTrouble, _ provider: ProviderName
+    _ trouble: TruecallerReplyError, _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
     guard let pause = retrying.failed() else {
       return endWithoutProfile(.unreachable(trouble.message, trouble.word(provider)))
@@ -288,7 +288,7 @@ extension PhoneAdmission {
       return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
       let trouble = reply.map {
-        TruecallerTrouble(busy: $0, hiding: typed(config.truecaller))
+        TruecallerReplyError(busy: $0, hiding: typed(config.truecaller))
       }
       return tryLater(trouble ?? .network(message, sent: true), provider)
     }

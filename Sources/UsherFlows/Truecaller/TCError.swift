@@ -128,14 +128,14 @@ extension Problem {
       provider: TCError.invalidName.word(provider))
   }
 
-  static func unreachable(_ trouble: TruecallerTrouble, _ provider: ProviderName) -> Problem {
+  static func unreachable(_ trouble: TruecallerReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(trouble.message)
     problem.provider = trouble.word(provider)
     return problem
   }
 }
 
-extension TruecallerTrouble {
+extension TruecallerReplyError {
   func word(_ provider: ProviderName) -> ProviderErrorCode {
     switch self {
     case .network: TCError.network.word(provider)

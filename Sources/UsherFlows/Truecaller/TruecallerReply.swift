@@ -7,7 +7,7 @@ enum TruecallerReply: Equatable {
   /// A definite no; the same request would be refused again.
   case refused(TruecallerRefusal)
   /// Not just now.
-  case trouble(TruecallerTrouble)
+  case trouble(TruecallerReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(String)
 
@@ -37,9 +37,9 @@ enum TruecallerReply: Equatable {
         // In what cannot be read a code may stand too.
         self = .unreadable("the provider's answer is not a JSON object")
       }
-    case 408, 425, 500...: self = .trouble(TruecallerTrouble(busy: reply, hiding: typed))
+    case 408, 425, 500...: self = .trouble(TruecallerReplyError(busy: reply, hiding: typed))
     case 429 where !refusal.hasCode:
-      self = .trouble(TruecallerTrouble(busy: reply, hiding: typed))
+      self = .trouble(TruecallerReplyError(busy: reply, hiding: typed))
     case 400..<500: self = .refused(refusal)
     default: self = .unreadable("the provider answers HTTP \(reply.status)")
     }
@@ -89,7 +89,7 @@ struct TruecallerRefusal: Equatable {
 }
 
 /// Why the server has not decided.
-enum TruecallerTrouble: Equatable {
+enum TruecallerReplyError: Equatable {
   /// Nothing came back.
   case network(String, sent: Bool)
   /// It answered that it cannot; its `Retry-After` where it has one.

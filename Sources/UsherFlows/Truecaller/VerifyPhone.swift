@@ -238,7 +238,7 @@ extension VerifyPhone {
   /// Each request may make somebody's telephone ring: only one that the server has certainly not
   /// acted on is repeated.
   private mutating func createLater(
-    _ trouble: TruecallerTrouble, _ claim: PhoneClaim, _ request: CodeRequest
+    _ trouble: TruecallerReplyError, _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
     var request = request
     guard !trouble.mayBeDone else {
@@ -385,7 +385,7 @@ extension VerifyPhone {
   }
 
   private mutating func tryLater(
-    _ trouble: TruecallerTrouble, _ code: Secret, _ claim: PhoneClaim,
+    _ trouble: TruecallerReplyError, _ code: Secret, _ claim: PhoneClaim,
     _ challenge: PhoneChallenge, _ check: CodeCheck
   ) -> Answer<TruecallerCall> {
     var check = check

@@ -74,12 +74,12 @@ enum BSACode {
 // MARK: - What clients throw
 
 extension BSAError {
-  init(_ error: any Error) { self = error as? BSAError ?? BSAError(Setback(error)) }
+  init(_ error: any Error) { self = error as? BSAError ?? BSAError(KitError(error)) }
 }
 
 extension BSAError: SDKError {
   /// BSA's code, or where it has said none the nearest one.
-  init(_ setback: Setback) {
+  init(_ setback: KitError) {
     switch setback.kind {
     case .unavailable: self = .unreachable(message: setback.message)
     case .unexpected: self = .notUnderstood(message: setback.message)
@@ -95,7 +95,7 @@ extension BSAError: SDKError {
     }
   }
 
-  private init(_ setback: Setback, _ code: String?, or nearest: Int) {
+  private init(_ setback: KitError, _ code: String?, or nearest: Int) {
     self = .failed(
       rtCode: code.flatMap { Int($0) } ?? nearest,
       message: setback.provider?.message ?? setback.message, retryAfter: setback.retryAfter)

@@ -85,7 +85,7 @@ extension BSAService {
       case .localAuth?:
         throw BSAError.failed(
           rtCode: BSACode.localAuthFailed, message: "local authentication must come first")
-      case .some: throw Setback(.unexpected, "usherd asks for something else than the SDK knows")
+      case .some: throw KitError(.unexpected, "usherd asks for something else than the SDK knows")
       case nil:
         known = try BSA.Registration(try flow.unfailed(), data)
         // The person is registered, and has no one-time codes.

@@ -102,7 +102,7 @@ extension ContactService {
     _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws -> String? {
     try await turns.inTurn(contact.key) {
-      guard let session = try await live(contact) else { throw Setback.noNumber }
+      guard let session = try await live(contact) else { throw KitError.noNumber }
       try compare(contact) { $0.clientKey == clientKey }
       log("a number is verified, of \(contact.masked)")
       do {
@@ -126,7 +126,7 @@ extension ContactService {
       throw BSAError(problem)
     }
     guard let token = try flow.unfailed().result?["disposeToken"]?.stringValue else {
-      throw Setback(.unexpected, "the verification ended without a disposeToken")
+      throw KitError(.unexpected, "the verification ended without a disposeToken")
     }
     book.withLock { $0.types[Secret(token)] = type }
     return token
@@ -147,16 +147,16 @@ extension ContactService {
   }
 }
 
-extension Setback {
-  fileprivate static var noNumber: Setback {
-    Setback(.nothingWaiting, "no number is waited for: request one first")
+extension KitError {
+  fileprivate static var noNumber: KitError {
+    KitError(.nothingWaiting, "no number is waited for: request one first")
   }
 }
 
 extension Flow {
   fileprivate func mustAskForNumber() throws {
     guard step?.kind == .enterCode else {
-      throw Setback(.unexpected, "usherd asks for something else than a number")
+      throw KitError(.unexpected, "usherd asks for something else than a number")
     }
   }
 }

@@ -106,7 +106,7 @@ struct LocalAuthRun: Sendable {
   ) throws -> Task<Void, Never>? {
     guard let prompt else {
       if question.isScanning { return nil }
-      throw Setback(.notConfigured, "nobody can be asked: configure(prompt:) says who does it")
+      throw KitError(.notConfigured, "nobody can be asked: configure(prompt:) says who does it")
     }
     return Task { feed.yield(.answered(await prompt.answer(question), ticket: ticket)) }
   }
@@ -118,7 +118,7 @@ struct LocalAuthRun: Sendable {
     var problem: String?
     do {
       problem = try await session.answer(input, to: seen) { _ in true }.problem?.message
-    } catch let trouble as ConnectionTrouble where trouble.mayPass {
+    } catch let trouble as ConnectionError where trouble.mayPass {
       problem = "usherd was away, and the answer got lost"
     } catch let error as UsherError where error.hasMovedOn {
       return
@@ -161,7 +161,7 @@ struct LocalAuthCourse: Sendable, Equatable {
     case nothing
   }
 
-  /// - Throws: ``Setback`` for a step that is none of a local authentication.
+  /// - Throws: ``KitError`` for a step that is none of a local authentication.
   mutating func moved(_ flow: Flow) throws -> Order {
     if flow.status.isFinished { return .end(flow) }
     if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
@@ -177,7 +177,7 @@ struct LocalAuthCourse: Sendable, Equatable {
       return .over
     case .openURL, .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent,
       .exchangeCredential:
-      throw Setback(.unexpected, "usherd asks for something else than a local authentication")
+      throw KitError(.unexpected, "usherd asks for something else than a local authentication")
     }
   }
 
@@ -223,7 +223,7 @@ extension BSA.LocalAuthHelper.Failure {
       self = failure
     } else {
       errorCode = error is CancellationError ? .USER_CANCEL : nil
-      message = Setback(error).message
+      message = KitError(error).message
     }
   }
 }

@@ -57,10 +57,10 @@ extension BSA.Registration {
     }
   }
 
-  /// - Throws: ``Setback`` for a flow that names no account.
+  /// - Throws: ``KitError`` for a flow that names no account.
   init(_ flow: Flow, _ data: BSA.SignUpData.UserData) throws {
     guard let account = flow.result?["account"]?.stringValue else {
-      throw Setback(.unexpected, "the sign-up ended without an account")
+      throw KitError(.unexpected, "the sign-up ended without an account")
     }
     self.account = account
     userKey = flow.result?["userKey"]?.stringValue

@@ -9,15 +9,15 @@ extension Flow {
     return step.kind != .wait
   }
 
-  /// - Throws: ``Setback`` when it has ended without success.
+  /// - Throws: ``KitError`` when it has ended without success.
   func unfailed() throws -> Flow {
-    if let failure { throw Setback(failure) }
+    if let failure { throw KitError(failure) }
     return self
   }
 
-  /// - Throws: ``Setback`` when it has ended without success, or its last input did not move it on.
+  /// - Throws: ``KitError`` when it has ended without success, or its last input did not move it on.
   func unhindered() throws -> Flow {
-    if let problem { throw Setback(problem) }
+    if let problem { throw KitError(problem) }
     return try unfailed()
   }
 }
@@ -47,17 +47,17 @@ extension FlowSession {
   ) async throws -> Flow {
     do {
       try await submit(input, answering: seen)
-    } catch let trouble as ConnectionTrouble where trouble.mayPass {
+    } catch let trouble as ConnectionError where trouble.mayPass {
       guard try await lookAgain(after: trouble).revision > seen.revision else { throw trouble }
     }
     return try await first(where: isThere)
   }
 
-  private func lookAgain(after trouble: ConnectionTrouble) async throws -> Flow {
+  private func lookAgain(after trouble: ConnectionError) async throws -> Flow {
     for pause in Self.pauses {
       do {
         return try await refresh()
-      } catch let trouble as ConnectionTrouble where trouble.mayPass {
+      } catch let trouble as ConnectionError where trouble.mayPass {
         try await Task.sleep(for: pause)
       }
     }

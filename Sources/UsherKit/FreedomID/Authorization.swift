@@ -69,7 +69,7 @@ struct Authorization: Sendable {
         asking = try ask(screen, problem, ticket, feed)
       case .submit(let input, let seen): try await submit(input, seen, feed)
       case .giveUp: throw CancellationError()
-      case .cannotShow(let kind): throw Setback.noScreen(kind)
+      case .cannotShow(let kind): throw KitError.noScreen(kind)
       case .end(let flow): return flow
       case .nothing: continue
       }
@@ -96,7 +96,7 @@ struct Authorization: Sendable {
     _ feed: AsyncStream<Event>.Continuation
   ) throws -> Task<Void, Never> {
     guard let presenter = presenter() else {
-      throw Setback(.cancelled, "the presenter is gone")
+      throw KitError(.cancelled, "the presenter is gone")
     }
     return Task {
       feed.yield(.answered(await presenter.answer(screen, problem: problem), ticket: ticket))
@@ -120,7 +120,7 @@ extension Authorization {
     } catch let error as UsherError where error.leavesAnswerOpen {
       try await lookAgain()
       problem = .lost
-    } catch let trouble as ConnectionTrouble where trouble.mayPass {
+    } catch let trouble as ConnectionError where trouble.mayPass {
       try await lookAgain()
       problem = .lost
     } catch let error as UsherError where error.refusesAnswer {
@@ -139,7 +139,7 @@ extension Authorization {
       do {
         try await session.refresh()
         return
-      } catch let trouble as ConnectionTrouble where trouble.mayPass && left > .zero {
+      } catch let trouble as ConnectionError where trouble.mayPass && left > .zero {
         try await Task.sleep(for: pace.pause)
         left -= pace.pause
       }
@@ -163,9 +163,9 @@ extension UsherError {
   }
 }
 
-extension Setback {
-  fileprivate static func noScreen(_ kind: Step.Kind) -> Setback {
-    Setback(
+extension KitError {
+  fileprivate static func noScreen(_ kind: Step.Kind) -> KitError {
+    KitError(
       .notConfigured,
       "the SDK has no screen for a step \(kind.rawValue): is the provider's mode device?")
   }

@@ -98,15 +98,15 @@ extension FreedomIDError {
   init(_ error: any Error) {
     switch error {
     case let error as FreedomIDError: self = error
-    case let trouble as ConnectionTrouble where trouble.isUnreadable: self = .parsingError
-    default: self.init(Setback(error))
+    case let trouble as ConnectionError where trouble.isUnreadable: self = .parsingError
+    default: self.init(KitError(error))
     }
   }
 }
 
 extension FreedomIDError: SDKError {
   /// The daemon's word, or where it has none the nearest one.
-  init(_ setback: Setback) {
+  init(_ setback: KitError) {
     if let word = setback.provider {
       self.init(word: word.code)
       return
@@ -126,7 +126,7 @@ extension FreedomIDError: SDKError {
   }
 }
 
-extension ConnectionTrouble {
+extension ConnectionError {
   fileprivate var isUnreadable: Bool {
     switch kind {
     case .garbled, .replyTooLarge, .incompatible: true

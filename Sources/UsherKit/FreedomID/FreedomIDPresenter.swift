@@ -91,7 +91,7 @@ extension FreedomIDProblem {
 
 extension FreedomIDEnd {
   init(_ error: any Error) {
-    let setback = Setback(error)
+    let setback = KitError(error)
     let isReadable = !(error is FreedomIDError)
     self = .failed(
       message: isReadable

@@ -28,7 +28,7 @@ public struct GrantedProfile: Sendable, Equatable {
 }
 
 extension GrantedProfile {
-  /// - Throws: ``Setback`` when the flow has failed, ``FreedomIDError/parsingError`` when it has
+  /// - Throws: ``KitError`` when the flow has failed, ``FreedomIDError/parsingError`` when it has
   ///   succeeded with a result that is no profile.
   init(_ flow: Flow) throws {
     let result = try flow.unfailed().result

@@ -15,11 +15,11 @@ public struct VerifyResult: Sendable, Equatable {
 }
 
 extension VerifyResult {
-  /// - Throws: ``Setback`` when the flow has failed, or names no submission.
+  /// - Throws: ``KitError`` when the flow has failed, or names no submission.
   init(_ flow: Flow) throws {
     let result = try flow.unfailed().result
     guard let submissionId = result?["submissionId"]?.stringValue else {
-      throw Setback(.unexpected, "the verification ended without a submission")
+      throw KitError(.unexpected, "the verification ended without a submission")
     }
     self.submissionId = submissionId
     account = result?["account"]?.stringValue

@@ -78,7 +78,7 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
 
 extension FeatureError: SDKError {
   /// The daemon's code, or where it has none the nearest one.
-  init(_ setback: Setback) {
+  init(_ setback: KitError) {
     let word = setback.provider
     let nearest = FeatureErrorCode(setback.kind)
     code = word?.code ?? nearest.rawValue
@@ -90,14 +90,14 @@ extension FeatureError: SDKError {
 
   static var nobodyHears: FeatureError {
     FeatureError(
-      Setback(.invalidRequest, "the callback is gone: keep a strong reference to it"))
+      KitError(.invalidRequest, "the callback is gone: keep a strong reference to it"))
   }
 }
 
 extension FeatureErrorCode {
   /// GPE-2206 is also a parameter that must not be there, such as `featureId`: it is the SDK's one
   /// code for a request that `verify` does not take, and like this it is of no use to try again.
-  fileprivate init(_ kind: Setback.Kind) {
+  fileprivate init(_ kind: KitError.Kind) {
     self =
       switch kind {
       case .invalidRequest: .requiredFieldMissing

@@ -81,7 +81,7 @@ public struct FeatureManager: Sendable {
         let session = try await sdk.client.session(of: flow.id)
         if try await session.takes(redirect) { return }
       }
-      throw Setback(.nothingWaiting, "no verification waits for this URL")
+      throw KitError(.nothingWaiting, "no verification waits for this URL")
     }
   }
 }
@@ -110,7 +110,7 @@ extension FeatureManager {
       guard let flow = error.detail.flow,
         let session = try? await sdk.client.session(of: flow),
         session.flow.status == .active, session.flow.createdAt >= began
-      else { throw Setback.usedBefore }
+      else { throw KitError.usedBefore }
       return session
     }
   }

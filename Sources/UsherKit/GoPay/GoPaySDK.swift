@@ -69,18 +69,18 @@ public final class GoPaySDK: Sendable {
 extension GoPaySDK {
   /// Takes a request id for a verification.
   ///
-  /// - Throws: ``Setback`` when one with the same id is under way here: the daemon would tell them
+  /// - Throws: ``KitError`` when one with the same id is under way here: the daemon would tell them
   ///   apart, but not which of them is the one that it knows.
   func take(_ requestID: String) throws {
-    guard underWay.withLock({ $0.insert(requestID).inserted }) else { throw Setback.usedBefore }
+    guard underWay.withLock({ $0.insert(requestID).inserted }) else { throw KitError.usedBefore }
   }
 
   func giveBack(_ requestID: String) { underWay.withLock { _ = $0.remove(requestID) } }
 }
 
-extension Setback {
-  static var usedBefore: Setback {
-    Setback(
+extension KitError {
+  static var usedBefore: KitError {
+    KitError(
       .invalidRequest, "this requestId was used before: generate a fresh one for every call",
       field: "requestId")
   }

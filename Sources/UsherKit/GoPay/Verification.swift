@@ -83,7 +83,7 @@ struct Verification: Sendable {
 extension Verification {
   private func present(_ page: String) throws {
     guard let url = URL(string: page) else {
-      throw Setback(.unexpected, "the page to open has no address that can be read")
+      throw KitError(.unexpected, "the page to open has no address that can be read")
     }
     presenter.present(url)
   }
@@ -124,7 +124,7 @@ extension Verification {
         case .shuttingDown: try await Task.sleep(for: pace.pause)
         default: throw error
         }
-      } catch let error as ConnectionTrouble where error.mayPass {
+      } catch let error as ConnectionError where error.mayPass {
         trouble = error
         try await Task.sleep(for: pace.pause)
       }

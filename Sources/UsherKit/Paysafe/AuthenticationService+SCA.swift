@@ -52,10 +52,10 @@ extension Wallet.AuthenticationService {
   ) async throws(WalletError) -> SCAAttemptResponse {
     try await translating(to: WalletError.self) {
       guard let session = try await wallet.newestFlow(.sca, key: eventID) else {
-        throw Setback.noChallenge
+        throw KitError.noChallenge
       }
       let seen = try await session.first(where: \.isChallenged)
-      guard let input = seen.step?.answer(request.value) else { throw Setback.noChallenge }
+      guard let input = seen.step?.answer(request.value) else { throw KitError.noChallenge }
       let flow = try await session.answer(input, to: seen)
       return try SCAAttemptResponse(
         flow, eventID, request.walletOperationID, request.verification)
@@ -72,14 +72,14 @@ extension Wallet.AuthenticationService {
   ) async throws(WalletError) -> SCAAttemptResponse {
     try await translating(to: WalletError.self) {
       guard let session = try await wallet.newestFlow(.sca, key: eventID, status: nil) else {
-        throw Setback.noChallenge
+        throw KitError.noChallenge
       }
       let flow = try await session.first { $0.stands && $0.step?.kind != .openURL }
       if case .choose = flow.step {
-        throw flow.problem.map { Setback($0) } ?? Setback.noChallenge
+        throw flow.problem.map { KitError($0) } ?? KitError.noChallenge
       }
       guard flow.status.isFinished else {
-        throw Setback(.invalidRequest, "this challenge is answered by an attempt")
+        throw KitError(.invalidRequest, "this challenge is answered by an attempt")
       }
       return try SCAAttemptResponse(
         flow, eventID, request.walletOperationID, request.verification)
@@ -131,9 +131,9 @@ extension Step {
   }
 }
 
-extension Setback {
-  fileprivate static var noChallenge: Setback {
-    Setback(.nothingWaiting, "no challenge of this event waits for an answer: send one first")
+extension KitError {
+  fileprivate static var noChallenge: KitError {
+    KitError(.nothingWaiting, "no challenge of this event waits for an answer: send one first")
   }
 }
 

@@ -26,7 +26,7 @@ extension Wallet {
         let session = try await wallet.begin(.authorize, request.params(brandIdentity))
         let flow = try await session.first(where: \.stands).unfailed()
         guard case .openURL(let page) = flow.step, let url = URL(string: page.url) else {
-          throw Setback(.unexpected, "the sign-in does not begin with a page to open")
+          throw KitError(.unexpected, "the sign-in does not begin with a page to open")
         }
         return AuthenticationDetails(
           authenticationURL: url, requestID: flow.requestId ?? flow.id.rawValue)
@@ -57,7 +57,7 @@ extension Wallet {
         let found = try await wallet.newestFlow(.authorize) {
           requestID == nil || $0.requestId == requestID
         }
-        guard let found else { throw Setback(.nothingWaiting, "no sign-in is under way") }
+        guard let found else { throw KitError(.nothingWaiting, "no sign-in is under way") }
         return try code(of: try await found.first { $0.step?.kind == .exchangeCredential })
       }
     }
@@ -73,12 +73,12 @@ extension Wallet {
           continue
         }
       }
-      throw Setback(.nothingWaiting, "no sign-in waits for this URL")
+      throw KitError(.nothingWaiting, "no sign-in waits for this URL")
     }
 
     private func code(of flow: Flow) throws -> AuthenticationCode {
       guard case .exchangeCredential(let step) = try flow.unfailed().step else {
-        throw Setback(.unexpected, "the sign-in has brought no code")
+        throw KitError(.unexpected, "the sign-in has brought no code")
       }
       return AuthenticationCode(step)
     }
@@ -140,11 +140,11 @@ extension Wallet {
       return requestID == nil || step.requestId == requestID
     }
     guard let found else {
-      throw Setback(.nothingWaiting, "no sign-in waits for an access token")
+      throw KitError(.nothingWaiting, "no sign-in waits for an access token")
     }
     let flow = try await found.answer(exchanged, to: found.flow).unhindered()
     guard let account = flow.result?["account"]?.stringValue else {
-      throw Setback(.unexpected, "the sign-in has ended without an account")
+      throw KitError(.unexpected, "the sign-in has ended without an account")
     }
     return AccountID(account)
   }

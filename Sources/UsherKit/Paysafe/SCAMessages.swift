@@ -84,7 +84,7 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest {
 }
 
 extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
-  /// - Throws: ``Setback`` where no challenge stands.
+  /// - Throws: ``KitError`` where no challenge stands.
   init(
     _ flow: Flow, _ eventID: String,
     _ request: Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest
@@ -103,13 +103,13 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
     case .enterPassword, .wait: break
     case nil: status = .verified
     case .displayCode, .choose, .fillForm, .consent, .exchangeCredential, .localAuth:
-      throw Setback(.unexpected, "no challenge was sent")
+      throw KitError(.unexpected, "no challenge was sent")
     }
   }
 }
 
 extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
-  /// - Throws: ``Setback`` where nothing came of the attempt.
+  /// - Throws: ``KitError`` where nothing came of the attempt.
   init(
     _ flow: Flow, _ eventID: String, _ walletOperationID: String,
     _ verification: Wallet.SCAAuthenticationEventAttemptVerification
@@ -132,7 +132,7 @@ extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
       return (.rejected, failure.provider?.message ?? failure.message)
     }
     guard try flow.unhindered().status == .succeeded else {
-      throw Setback(.unexpected, "the attempt was not judged")
+      throw KitError(.unexpected, "the attempt was not judged")
     }
     return (.verified, flow.result?["statusReason"]?.stringValue)
   }

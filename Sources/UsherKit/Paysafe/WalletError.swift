@@ -68,7 +68,7 @@ extension WalletError: SDKError {
   /// The word by which the daemon hands on what the SDK calls a data error (FLOWS.md).
   private static let dataErrorCode = "dataError"
 
-  init(_ setback: Setback) {
+  init(_ setback: KitError) {
     let detail = Detail(setback)
     guard setback.provider?.code != Self.dataErrorCode else {
       self = .dataError(detail)
@@ -94,7 +94,7 @@ extension WalletError: SDKError {
 }
 
 extension WalletError.Detail {
-  init(_ setback: Setback) {
+  init(_ setback: KitError) {
     message = setback.message
     field = setback.field
     retryAfter = setback.retryAfter

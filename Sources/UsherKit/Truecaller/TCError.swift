@@ -54,7 +54,7 @@ extension TCError: CustomStringConvertible {
 
 extension TCError: SDKError {
   /// The daemon's number, or where it has none the nearest one.
-  init(_ setback: Setback) {
+  init(_ setback: KitError) {
     let word = setback.provider
     self.init(
       word.flatMap { Int($0.code) }.flatMap { TCTrueSDKErrorCode(rawValue: $0) }
@@ -69,7 +69,7 @@ extension TCError: SDKError {
 
 extension TCTrueSDKErrorCode {
   /// - Parameter field: What was wrong. A code that cannot be one is no worse than a wrong code.
-  fileprivate init(_ kind: Setback.Kind, _ field: String?) {
+  fileprivate init(_ kind: KitError.Kind, _ field: String?) {
     self =
       switch kind {
       case .unavailable: .network

@@ -34,6 +34,6 @@ extension TCTrueSDK {
       case .failed(let error): throw error
       }
     }
-    throw TCError(Setback(.cancelled, "the verification was given up"))
+    throw TCError(KitError(.cancelled, "the verification was given up"))
   }
 }

@@ -35,7 +35,7 @@ struct VerificationNews: Sendable, Equatable {
     if flow.status.isFinished {
       events += end(flow)
     } else if let problem = flow.problem, flow.stands {
-      events.append(.failed(TCError(Setback(problem))))
+      events.append(.failed(TCError(KitError(problem))))
     }
     return events
   }
@@ -60,9 +60,9 @@ struct VerificationNews: Sendable, Equatable {
   }
 
   private func outcome(_ flow: Flow) -> TCVerificationEvent {
-    if let failure = flow.failure { return .failed(TCError(Setback(failure))) }
+    if let failure = flow.failure { return .failed(TCError(KitError(failure))) }
     guard flow.status == .succeeded, let profile = flow.result?["profile"] else {
-      return .failed(TCError(Setback(.unexpected, "the verification ended without a profile")))
+      return .failed(TCError(KitError(.unexpected, "the verification ended without a profile")))
     }
     return .profile(TCTrueProfile(profile))
   }

@@ -129,7 +129,7 @@ extension VerificationService {
         standing.withLock { $0.accessToken = nil }
       }
     } catch {
-      tell(.failed(TCError(Setback(error))))
+      tell(.failed(TCError(KitError(error))))
       standing.withLock { if $0.current == nil { $0.forget() } }
     }
   }
@@ -161,7 +161,7 @@ extension VerificationService {
     let found = try await place.client.newestFlow(of: place.provider, kind: Self.kind) {
       $0.step?.kind == .enterCode
     }
-    guard let found else { throw Setback.noCode }
+    guard let found else { throw KitError.noCode }
     follow(found, nil, VerificationNews(takingUp: found.flow), place.client)
     try await answer(input, found)
   }
@@ -174,20 +174,20 @@ extension VerificationService {
     let seen = try await session.refresh()
     guard seen.step?.kind == .enterCode else {
       let isTooEarly = seen.state == "creating" && input != .resend
-      if isTooEarly && !seen.status.isFinished { throw Setback.noCode }
+      if isTooEarly && !seen.status.isFinished { throw KitError.noCode }
       return
     }
     let flow = try await session.answer(input, to: seen) { _ in true }
     // The same problem again is no change of the flow.
-    if flow.revision == seen.revision, let problem = flow.problem { throw Setback(problem) }
+    if flow.revision == seen.revision, let problem = flow.problem { throw KitError(problem) }
   }
 
   private static let kind = "verifyPhone"
 }
 
-extension Setback {
-  fileprivate static var noCode: Setback {
-    Setback(.nothingWaiting, "no code is waited for: request a verification first")
+extension KitError {
+  fileprivate static var noCode: KitError {
+    KitError(.nothingWaiting, "no code is waited for: request a verification first")
   }
 }
 
@@ -225,7 +225,7 @@ extension VerificationService {
         guard standing.current?.number == number else { return }
         standing.current = nil
         standing.expiresAt = nil
-        tell(.failed(TCError(Setback(error))), in: &standing)
+        tell(.failed(TCError(KitError(error))), in: &standing)
         standing.forget()
       }
     }

@@ -16,7 +16,7 @@ final class BusMessage {
   var sender: String? { usher_message_sender(raw).map { String(cString: $0) } }
 
   /// Nil unless it is an error.
-  var error: BusTrouble? {
+  var error: BusError? {
     var text: UnsafePointer<CChar>?
     guard let name = usher_message_error(raw, &text) else { return nil }
     return .refused(name: String(cString: name), text: text.map { String(cString: $0) } ?? "")
@@ -29,14 +29,14 @@ final class BusMessage {
   }
 
   /// The body, where it is one string or object path.
-  func string() throws(BusTrouble) -> String {
+  func string() throws(BusError) -> String {
     var value: UnsafePointer<CChar>?
     guard usher_message_read_string(raw, &value) == 0, let value else { throw .malformed }
     return String(cString: value)
   }
 
   /// The body, where it is a string and a boolean.
-  func stringAndFlag() throws(BusTrouble) -> (String, Bool) {
+  func stringAndFlag() throws(BusError) -> (String, Bool) {
     var value: UnsafePointer<CChar>?
     var flag: CInt = 0
     guard usher_message_read_string_and_flag(raw, &value, &flag) == 0, let value
@@ -45,7 +45,7 @@ final class BusMessage {
   }
 
   /// The body, where it is an array of strings.
-  func strings() throws(BusTrouble) -> [String] {
+  func strings() throws(BusError) -> [String] {
     var values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     guard usher_message_read_strings(raw, &values) == 0, let values else { throw .malformed }
     defer { free(values) }

@@ -16,7 +16,7 @@ package enum FingerprintHint: String, Sendable, Equatable {
 }
 
 /// Why there is no verdict.
-package enum FingerprintTrouble: Error, Equatable {
+package enum FingerprintError: Error, Equatable {
   /// This machine has no reader, or no fprintd.
   case noReader
   /// The user has no print.
@@ -36,9 +36,9 @@ package enum FingerprintTrouble: Error, Equatable {
   case timedOut
 }
 
-extension FingerprintTrouble {
+extension FingerprintError {
   /// For the calls at a reader; fprintd's `net.reactivated.Fprint.Error.*` and D-Bus's own.
-  init(_ trouble: BusTrouble) {
+  init(_ trouble: BusError) {
     self =
       switch trouble {
       case .refused(let name, let text): Self.refused(name, Self.brief(text))
@@ -50,7 +50,7 @@ extension FingerprintTrouble {
       }
   }
 
-  private static func refused(_ name: String, _ text: String) -> FingerprintTrouble {
+  private static func refused(_ name: String, _ text: String) -> FingerprintError {
     switch name {
     case "net.reactivated.Fprint.Error.NoSuchDevice": .noReader
     case "net.reactivated.Fprint.Error.NoEnrolledPrints": .notEnrolled

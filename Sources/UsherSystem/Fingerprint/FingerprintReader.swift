@@ -8,7 +8,7 @@ import Synchronization
 /// found again by the next call.
 ///
 /// Whether there is a reader, ``enrolledFingers(of:)`` tells without a scan: it throws
-/// ``FingerprintTrouble/noReader`` where there is none, or no fprintd.
+/// ``FingerprintError/noReader`` where there is none, or no fprintd.
 ///
 /// fprintd asks polkit for `net.reactivated.fprint.device.verify`, and for
 /// `net.reactivated.fprint.device.setusername` where the user is not our own.
@@ -44,11 +44,11 @@ package final class FingerprintReader: Sendable {
   /// The same finger enrolled anew has the same name. At most two calls of 5 s each.
   ///
   /// - Parameter user: A user's name: 1 to 256 bytes without NUL and `/`, and neither `.` nor `..`
-  ///   (fprintd makes a path of it). Any other is ``FingerprintTrouble/notPermitted(_:)``.
+  ///   (fprintd makes a path of it). Any other is ``FingerprintError/notPermitted(_:)``.
   package func enrolledFingers(
     of user: String
-  ) async throws(FingerprintTrouble) -> [String] {
-    try await converse(about: user) { device throws(FingerprintTrouble) in
+  ) async throws(FingerprintError) -> [String] {
+    try await converse(about: user) { device throws(FingerprintError) in
       try device.enrolledFingers(of: user)
     }
   }
@@ -63,13 +63,13 @@ package final class FingerprintReader: Sendable {
   ///
   /// - Parameters:
   ///   - user: As in ``enrolledFingers(of:)``.
-  ///   - limit: Counted from now; then ``FingerprintTrouble/timedOut``.
+  ///   - limit: Counted from now; then ``FingerprintError/timedOut``.
   ///   - onHint: Called on another thread, while the scan goes on; must not block.
-  /// - Throws: ``FingerprintTrouble/inUse`` at once where this object is scanning already.
+  /// - Throws: ``FingerprintError/inUse`` at once where this object is scanning already.
   package func verify(
     user: String, within limit: Duration,
     onHint: @escaping @Sendable (FingerprintHint) -> Void
-  ) async throws(FingerprintTrouble) -> FingerprintVerdict {
+  ) async throws(FingerprintError) -> FingerprintVerdict {
     let deadline = ContinuousClock.now + limit
     let isFree = state.withLock { state in
       defer { state.isScanning = true }
@@ -77,7 +77,7 @@ package final class FingerprintReader: Sendable {
     }
     guard isFree else { throw .inUse }
     defer { state.withLock { $0.isScanning = false } }
-    return try await converse(about: user) { device throws(FingerprintTrouble) in
+    return try await converse(about: user) { device throws(FingerprintError) in
       try device.verify(user: user, until: deadline, onHint: onHint)
     }
   }
@@ -93,8 +93,8 @@ package final class FingerprintReader: Sendable {
 
   private func converse<Value: Sendable>(
     about user: String,
-    _ body: @escaping @Sendable (FprintDevice) throws(FingerprintTrouble) -> Value
-  ) async throws(FingerprintTrouble) -> Value {
+    _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
+  ) async throws(FingerprintError) -> Value {
     guard Self.isUserName(user) else { throw .notPermitted("that is no user's name") }
     let interruption: Interruption
     do {
@@ -114,13 +114,13 @@ package final class FingerprintReader: Sendable {
 
   private func conversation<Value: Sendable>(
     _ interruption: Interruption,
-    _ body: @escaping @Sendable (FprintDevice) throws(FingerprintTrouble) -> Value
-  ) async -> Result<Value, FingerprintTrouble> {
+    _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
+  ) async -> Result<Value, FingerprintError> {
     await withCheckedContinuation { continuation in
       do throws(Errno) {
         try OwnThread.start { [address, callLimit] in
           continuation.resume(
-            returning: Result { () throws(FingerprintTrouble) in
+            returning: Result { () throws(FingerprintError) in
               try body(Self.device(address, callLimit, interruption))
             })
         }
@@ -132,17 +132,17 @@ package final class FingerprintReader: Sendable {
 
   private static func device(
     _ address: String?, _ callLimit: Duration, _ interruption: Interruption
-  ) throws(FingerprintTrouble) -> FprintDevice {
+  ) throws(FingerprintError) -> FprintDevice {
     let bus: MessageBus
     do {
       bus = try MessageBus(address: address, interruption: interruption)
     } catch {
-      throw FingerprintTrouble(error)
+      throw FingerprintError(error)
     }
     return try FprintDevice(at: bus, callLimit: callLimit)
   }
 
-  private func begin(_ interruption: Interruption) throws(FingerprintTrouble) {
+  private func begin(_ interruption: Interruption) throws(FingerprintError) {
     let isOpen = state.withLock { state in
       guard !state.isClosed else { return false }
       state.running[ObjectIdentifier(interruption)] = interruption

@@ -13,11 +13,11 @@ struct FprintDevice {
   /// Finds the default reader; starts fprintd where D-Bus can.
   ///
   /// - Parameter callLimit: How long one call may take.
-  init(at bus: MessageBus, callLimit: Duration) throws(FingerprintTrouble) {
+  init(at bus: MessageBus, callLimit: Duration) throws(FingerprintError) {
     let call = BusCall(
       destination: "net.reactivated.Fprint", path: "/net/reactivated/Fprint/Manager",
       interface: "net.reactivated.Fprint.Manager", member: "GetDefaultDevice")
-    do throws(BusTrouble) {
+    do throws(BusError) {
       let answer = try bus.call(call, until: .now + callLimit)
       guard let owner = answer.sender else { throw .malformed }
       self.owner = owner
@@ -25,36 +25,36 @@ struct FprintDevice {
     } catch .refused("org.freedesktop.DBus.Error.ServiceUnknown", _) {
       throw .noReader
     } catch {
-      throw FingerprintTrouble(error)
+      throw FingerprintError(error)
     }
     self.bus = bus
     self.callLimit = callLimit
   }
 
-  func enrolledFingers(of user: String) throws(FingerprintTrouble) -> [String] {
-    do throws(BusTrouble) {
+  func enrolledFingers(of user: String) throws(FingerprintError) -> [String] {
+    do throws(BusError) {
       return try bus.call(method("ListEnrolledFingers", user), until: .now + callLimit).strings()
         .sorted()
     } catch .refused("net.reactivated.Fprint.Error.NoEnrolledPrints", _) {
       return []
     } catch {
-      throw FingerprintTrouble(error)
+      throw FingerprintError(error)
     }
   }
 
   /// Claims the reader, scans, and releases it again, whatever happens in between.
   func verify(
     user: String, until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
-  ) throws(FingerprintTrouble) -> FingerprintVerdict {
-    do throws(BusTrouble) {
+  ) throws(FingerprintError) -> FingerprintVerdict {
+    do throws(BusError) {
       try bus.listen(for: departure, until: .now + callLimit)
       // One has to know whether it was claimed, so nothing but the time ends this waiting.
       _ = try bus.call(
         method("Claim", user), until: .now + callLimit, mayBeInterrupted: false)
     } catch {
-      throw FingerprintTrouble(error)
+      throw FingerprintError(error)
     }
-    let end = Result { () throws(BusTrouble) in try scan(until: deadline, onHint: onHint) }
+    let end = Result { () throws(BusError) in try scan(until: deadline, onHint: onHint) }
     let disobedience = release()
     switch end {
     case .success(.verdict(let verdict)): return verdict
@@ -64,13 +64,13 @@ struct FprintDevice {
       if case .refused = disobedience { throw .unplugged }
       throw .unavailable("the reader failed: \(word)")
     case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
-    case .failure(let trouble): throw FingerprintTrouble(trouble)
+    case .failure(let trouble): throw FingerprintError(trouble)
     }
   }
 
   private func scan(
     until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
-  ) throws(BusTrouble) -> VerifyStatus.End {
+  ) throws(BusError) -> VerifyStatus.End {
     // Only now: what was signalled before is about the scan of whoever had the reader before.
     try bus.listen(for: status, until: min(.now + callLimit, deadline))
     _ = try bus.call(method("VerifyStart", "any"), until: min(.now + callLimit, deadline))
@@ -86,9 +86,9 @@ struct FprintDevice {
   }
 
   /// What fprintd had against it; then the end of the connection does the same.
-  private func release() -> BusTrouble? {
-    do throws(BusTrouble) {
-      do throws(BusTrouble) {
+  private func release() -> BusError? {
+    do throws(BusError) {
+      do throws(BusError) {
         _ = try bus.call(
           method("VerifyStop"), until: .now + callLimit, mayBeInterrupted: false)
       } catch .refused {

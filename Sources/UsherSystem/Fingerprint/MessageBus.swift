@@ -2,7 +2,7 @@ import CSystemd
 import Glibc
 
 /// Why a D-Bus call has no answer.
-enum BusTrouble: Error, Equatable {
+enum BusError: Error, Equatable {
   /// The other side, or the daemon for it, answered with an error: its name and its text.
   case refused(name: String, text: String)
   /// No daemon, or the connection to it ended: the system's words.
@@ -61,7 +61,7 @@ final class MessageBus {
 
   /// - Parameter address: As in the D-Bus Specification, "Server Addresses"; nil: the system bus,
   ///   `$DBUS_SYSTEM_BUS_ADDRESS` or `unix:path=/run/dbus/system_bus_socket`.
-  init(address: String?, interruption: Interruption) throws(BusTrouble) {
+  init(address: String?, interruption: Interruption) throws(BusError) {
     var opened: OpaquePointer?
     let result = usher_bus_open(address, &opened)
     guard result == 0, let opened else { throw .disconnected(Errno(-result).words) }
@@ -76,7 +76,7 @@ final class MessageBus {
   /// - Parameter mayBeInterrupted: Where false, only the time ends the waiting.
   func call(
     _ call: BusCall, until deadline: Instant, mayBeInterrupted: Bool = true
-  ) throws(BusTrouble) -> BusMessage {
+  ) throws(BusError) -> BusMessage {
     try checkWaiting(until: deadline, mayBeInterrupted: mayBeInterrupted)
     var cookie: UInt64 = 0
     let result = usher_bus_call(
@@ -93,7 +93,7 @@ final class MessageBus {
   }
 
   /// Asks the daemon for a signal: none that is sent after this returns is missed.
-  func listen(for signal: BusSignal, until deadline: Instant) throws(BusTrouble) {
+  func listen(for signal: BusSignal, until deadline: Instant) throws(BusError) {
     wanted.append(signal)
     _ = try call(
       BusCall(
@@ -102,7 +102,7 @@ final class MessageBus {
   }
 
   /// The next of the signals listened for.
-  func nextSignal(until deadline: Instant) throws(BusTrouble) -> (BusSignal, BusMessage) {
+  func nextSignal(until deadline: Instant) throws(BusError) -> (BusSignal, BusMessage) {
     while true {
       let message =
         try arrived.isEmpty
@@ -116,7 +116,7 @@ final class MessageBus {
 
   private func next(
     until deadline: Instant, mayBeInterrupted: Bool
-  ) throws(BusTrouble) -> BusMessage {
+  ) throws(BusError) -> BusMessage {
     while true {
       // Each time, for a stream of messages that never ends must not stop the clock.
       let left = try checkWaiting(until: deadline, mayBeInterrupted: mayBeInterrupted)
@@ -135,7 +135,7 @@ final class MessageBus {
   @discardableResult
   private func checkWaiting(
     until deadline: Instant, mayBeInterrupted: Bool
-  ) throws(BusTrouble) -> Duration {
+  ) throws(BusError) -> Duration {
     if mayBeInterrupted, interruption.hasHappened { throw .interrupted }
     let left = ContinuousClock.now.duration(to: deadline)
     guard left > .zero else { throw .late }

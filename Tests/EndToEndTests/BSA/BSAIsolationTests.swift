@@ -25,7 +25,7 @@ struct BSAIsolationTests {
     let flow = try scene.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
     let end = try scene.prove(flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not there: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
   @Test("another program's handle is 3006, and stays good for its own")

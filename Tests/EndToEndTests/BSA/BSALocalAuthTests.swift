@@ -16,7 +16,7 @@ struct BSALocalAuthTests {
     let flow = try scene.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
     let end = try scene.prove(flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not there: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
   @Test("sign-up before local authentication: the flow stands at localAuth and sends nothing")

@@ -65,7 +65,7 @@ extension BSAScene {
     let flow = try verifyContact(person, by: channel)
     let end = try enter(number(to: person.contact(channel)), to: flow)
     guard end["status"] == "succeeded", let token = end["result"]?["disposeToken"]?.stringValue
-    else { throw TestTrouble("not verified: \(end.text)") }
+    else { throw TestError("not verified: \(end.text)") }
     return token
   }
 
@@ -90,7 +90,7 @@ extension BSAScene {
   ) throws -> JSONValue {
     var flow = try registering(person, authType: authType, by: channel, more)
     if flow.stepType == "localAuth" { flow = try prove(flow) }
-    guard flow["status"] == "succeeded" else { throw TestTrouble("not registered: \(flow.text)") }
+    guard flow["status"] == "succeeded" else { throw TestError("not registered: \(flow.text)") }
     return flow
   }
 
@@ -101,7 +101,7 @@ extension BSAScene {
     flow = try enter(number(to: person.email), to: flow)
     if flow.stepType == "localAuth" { flow = try prove(flow) }
     guard flow["status"] == "succeeded" else {
-      throw TestTrouble("not registered anew: \(flow.text)")
+      throw TestError("not registered anew: \(flow.text)")
     }
     return try account(flow.account)
   }

@@ -135,7 +135,7 @@ extension BSAScene {
   /// The number that was sent last.
   func number(to contact: String? = nil) throws -> String {
     guard let number = try messages(to: contact).first?["code"]?.stringValue else {
-      throw TestTrouble("no number was sent")
+      throw TestError("no number was sent")
     }
     return number
   }

@@ -79,13 +79,13 @@ struct BSASurvivalTests {
             guard flow.stepType == "localAuth" else { return nil }
             return try scene.prove(flow, waitMs: 0)
           }
-          guard end["status"] == "succeeded" else { throw TestTrouble("no: \(end.text)") }
+          guard end["status"] == "succeeded" else { throw TestError("no: \(end.text)") }
           let seen = try scene.atSite(visit ?? "")
           guard seen["state"] == "completed", seen["collected"] == true else {
-            throw TestTrouble("at the site: \(seen.text)")
+            throw TestError("at the site: \(seen.text)")
           }
           let token = try scene.token(of: end.account)["accessToken"]?.stringValue ?? ""
-          guard try scene.owner(of: token) == "alice.01" else { throw TestTrouble("not hers") }
+          guard try scene.owner(of: token) == "alice.01" else { throw TestError("not hers") }
         }
       }
       // Begun, waiting site, person, channel, completed, token: at least.

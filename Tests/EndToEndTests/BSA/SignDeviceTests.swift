@@ -9,7 +9,7 @@ struct SignDeviceTests {
   private func verified(_ scene: BSAScene, by channel: String = "email") throws -> JSONValue {
     let flow = try scene.start(
       "reregisterDevice", BSAPerson.alice.deviceParams(by: channel))
-    guard flow.stepType == "enterCode" else { throw TestTrouble("no number: \(flow.text)") }
+    guard flow.stepType == "enterCode" else { throw TestError("no number: \(flow.text)") }
     return try scene.enter(scene.number(to: BSAPerson.alice.contact(channel)), to: flow)
   }
 

@@ -16,7 +16,7 @@ extension BSAScene {
   ) throws -> String {
     let reply = try askSite(way, number, client)
     guard reply.status == 201, let id = reply.body["id"]?.stringValue else {
-      throw TestTrouble("the site refuses: \(reply.body.text)")
+      throw TestError("the site refuses: \(reply.body.text)")
     }
     return id
   }
@@ -45,7 +45,7 @@ extension BSAScene {
   /// The person gives it up there.
   func leave(_ visit: String) throws {
     let reply = try Web.post("\(sandbox.bsa)/site/\(visit)", form: ["action": "cancel"])
-    guard reply.status == 303 else { throw TestTrouble("no way to leave: \(reply.text)") }
+    guard reply.status == 303 else { throw TestError("no way to leave: \(reply.text)") }
   }
 
   /// What the QR code shows there.
@@ -100,7 +100,7 @@ extension BSAScene {
   @discardableResult
   func signedIn() throws -> JSONValue {
     let end = try app.finished(prove(pushed().flow))
-    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
     return end
   }
 }
@@ -135,7 +135,7 @@ extension JSONValue {
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
-    else { throw TestTrouble("no time \(name) in \(self.text)") }
+    else { throw TestError("no time \(name) in \(self.text)") }
     return time
   }
 }

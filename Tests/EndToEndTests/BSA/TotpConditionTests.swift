@@ -68,7 +68,7 @@ struct TotpConditionTests {
     let flow = try client.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "open the till"])
     let end = try client.app.finished(client.prove(flow))
-    guard end["status"] == "succeeded" else { throw TestTrouble("not there: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
   @Test("it is asked first, and after the flow that the refusal names the next call is answered")

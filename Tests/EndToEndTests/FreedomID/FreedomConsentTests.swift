@@ -138,7 +138,7 @@ extension JSONValue {
     guard let text = self[name]?.stringValue,
       let time = (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
         ?? (try? Date.ISO8601FormatStyle().parse(text))
-    else { throw TestTrouble("no time \(name) in \(self.text)") }
+    else { throw TestError("no time \(name) in \(self.text)") }
     return time
   }
 }

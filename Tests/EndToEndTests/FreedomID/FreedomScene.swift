@@ -92,7 +92,7 @@ extension FreedomScene {
 
   func person(_ name: String) throws -> JSONValue {
     guard let person = try list("people").first(where: { $0["username"] == .string(name) }) else {
-      throw TestTrouble("there is nobody called \(name)")
+      throw TestError("there is nobody called \(name)")
     }
     return person
   }
@@ -110,7 +110,7 @@ extension FreedomScene {
   /// The code that was sent last.
   func code() throws -> String {
     guard let code = try messages().first?["code"]?.stringValue else {
-      throw TestTrouble("no code was sent")
+      throw TestError("no code was sent")
     }
     return code
   }

@@ -22,7 +22,7 @@ struct OpenIDTests {
   @discardableResult
   private func signedIn(as name: String = "alice") throws -> JSONValue {
     let end = try attempt(as: name)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
     return end
   }
 

@@ -16,7 +16,7 @@ struct PartnerCommandTests {
     var page: String?
     try eventually("it shows a page") {
       page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) }
-      guard page != nil || program.isRunning else { throw TestTrouble(program.log) }
+      guard page != nil || program.isRunning else { throw TestError(program.log) }
       return page != nil
     }
     return (program, page ?? "")

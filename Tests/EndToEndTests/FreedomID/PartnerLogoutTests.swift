@@ -156,7 +156,7 @@ private final class IdleCaller {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
     // The descriptor is closed by deinit, which runs though this throws.
-    guard result == 0 else { throw TestTrouble("nobody listens at \(port)") }
+    guard result == 0 else { throw TestError("nobody listens at \(port)") }
     let half = Array("POST /v1/freedomid/revoke HTTP/1.1\r\nHost: x\r\nContent-Le".utf8)
     _ = send(descriptor, half, half.count, Int32(MSG_NOSIGNAL))
   }

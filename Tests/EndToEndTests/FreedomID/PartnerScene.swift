@@ -102,13 +102,13 @@ extension FreedomScene {
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       fields[String(match.1)] = String(match.2)
     }
-    guard fields["transaction"] != nil else { throw TestTrouble("no form: \(page.text)") }
+    guard fields["transaction"] != nil else { throw TestError("no form: \(page.text)") }
     return try Web.post("\(sandbox.freedom)/\(form)", form: fields)
   }
 
   private func wayBack(_ reply: Web.Reply) throws -> String {
     guard let back = reply.location else {
-      throw TestTrouble("Freedom did not redirect: \(reply.status) \(reply.text)")
+      throw TestError("Freedom did not redirect: \(reply.status) \(reply.text)")
     }
     return back
   }
@@ -134,7 +134,7 @@ extension FreedomScene {
     _ grants: [String] = ["read.firstname"], as name: String = "alice", _ more: JSONValue = [:]
   ) throws -> JSONValue {
     let end = try attempt(grants, as: name, .allow, more)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
     return end
   }
 
@@ -185,7 +185,7 @@ final class PartnerListener {
       events.append(event)
       if holds(event) { return events }
     }
-    throw TestTrouble("the connection is closed; heard \(events)")
+    throw TestError("the connection is closed; heard \(events)")
   }
 
   /// How often a token was told to be dead before somebody else's flow began.

@@ -33,7 +33,7 @@ struct GoPayCommandTests {
   private func page(_ program: PipedProgram, _ part: String) throws -> String {
     var found = ""
     try eventually("it shows a page: \(program.log)") {
-      guard program.isRunning else { throw TestTrouble("it ended: \(program.log)") }
+      guard program.isRunning else { throw TestError("it ended: \(program.log)") }
       found =
         program.log.split(whereSeparator: \.isWhitespace).map(String.init)
         .first { $0.hasPrefix("http") && $0.contains(part) } ?? ""

@@ -35,13 +35,13 @@ enum GoPayPerson {
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       form[String(match.1)] = String(match.2)
     }
-    guard form["transaction"] != nil else { throw TestTrouble("no form: \(page.text)") }
+    guard form["transaction"] != nil else { throw TestError("no form: \(page.text)") }
     return try Web.post("\(sandbox.base)/gopay/snap/login", form: form)
   }
 
   private static func way(back reply: Web.Reply) throws -> String {
     guard let back = reply.location else {
-      throw TestTrouble("GoPay did not redirect: \(reply.status) \(reply.text)")
+      throw TestError("GoPay did not redirect: \(reply.status) \(reply.text)")
     }
     return back
   }
@@ -64,7 +64,7 @@ struct GoPayListener {
       told.append(event["what"]?.stringValue ?? "")
       if told.last == word { return told }
     }
-    throw TestTrouble("the connection is closed; heard \(told)")
+    throw TestError("the connection is closed; heard \(told)")
   }
 }
 

@@ -188,7 +188,7 @@ extension GoPayScene {
   ) throws -> JSONValue {
     let flow = try verify(
       "none", token: token, person: person, requestID: requestID, more: more)
-    guard flow.completes == "poll" else { throw TestTrouble("no capture: \(flow.text)") }
+    guard flow.completes == "poll" else { throw TestError("no capture: \(flow.text)") }
     return flow
   }
 
@@ -207,7 +207,7 @@ extension GoPayScene {
       to: "flow.submit",
       submission(["type": "openURL", "redirectURL": .string(back)], to: flow, 0))
     let end = try app.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not verified: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
     return end
   }
 
@@ -221,7 +221,7 @@ extension GoPayScene {
   static func photograph(at page: String, _ action: String = "submit") throws -> Web.Reply {
     let reply = try Web.post(page, form: ["action": action])
     guard [200, 303].contains(reply.status) else {
-      throw TestTrouble("no capture page: \(reply.status) \(reply.text)")
+      throw TestError("no capture page: \(reply.status) \(reply.text)")
     }
     return reply
   }

@@ -107,7 +107,7 @@ struct GoPaySeedEndToEndTests {
       $0.verifyWithExchange()
     }
     guard case .failed("GPE-2208", _, message: "the backend is down") = news else {
-      throw TestTrouble("\(String(describing: news))")
+      throw TestError("\(String(describing: news))")
     }
   }
 
@@ -117,7 +117,7 @@ struct GoPaySeedEndToEndTests {
       Screen(scene.sandbox, button: "HELP_CLICKED"), Backend(sandbox: scene.sandbox)
     ) { $0.verifyWithoutExchange() }
     guard case .failed("GPE-2213", _, _) = news else {
-      throw TestTrouble("\(String(describing: news))")
+      throw TestError("\(String(describing: news))")
     }
   }
 

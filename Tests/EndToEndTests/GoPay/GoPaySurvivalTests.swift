@@ -119,21 +119,21 @@ private final class GoPayStory {
       }
       return nil
     }
-    guard end["status"] == "succeeded" else { throw TestTrouble("not verified: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
     // The backend has heard of one code only, and redeemed it once.
     guard links.count == 1, let link = links.values.first else {
-      throw TestTrouble("\(links.count) codes were handed out")
+      throw TestError("\(links.count) codes were handed out")
     }
     let mine = try scene.submissions().filter { $0["partnerSessionId"] == .string(requestID) }
     guard mine.count == 1, mine[0]["submissionId"] == .string(end.submissionID) else {
-      throw TestTrouble("submissions: \(mine)")
+      throw TestError("submissions: \(mine)")
     }
     let accounts = try scene.accounts()
     guard accounts.count(where: { $0["subject"] == .string(person) }) == 1 else {
-      throw TestTrouble("accounts: \(accounts)")
+      throw TestError("accounts: \(accounts)")
     }
     let account = end["result"]?["account"] ?? .null
     let token = try scene.app.call("token.get", ["account": account])
-    guard token["accessToken"] == .string(link) else { throw TestTrouble("another token") }
+    guard token["accessToken"] == .string(link) else { throw TestError("another token") }
   }
 }

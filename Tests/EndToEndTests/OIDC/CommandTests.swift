@@ -15,7 +15,7 @@ struct CommandTests {
     var page = ""
     try eventually("it shows a page: \(program.log)") {
       page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) } ?? ""
-      guard !page.isEmpty || program.isRunning else { throw TestTrouble(program.log) }
+      guard !page.isEmpty || program.isRunning else { throw TestError(program.log) }
       return !page.isEmpty
     }
     try Person.signIn(at: page)

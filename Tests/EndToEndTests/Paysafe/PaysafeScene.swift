@@ -57,7 +57,7 @@ struct PaysafeScene: ProviderScene {
     let event = try sandbox.control("POST", "paysafe/events", request)
     guard let id = event["eventId"]?.stringValue,
       let operation = event["walletOperationId"]?.stringValue
-    else { throw TestTrouble("no event: \(event.text)") }
+    else { throw TestError("no event: \(event.text)") }
     return (id, operation)
   }
 
@@ -73,7 +73,7 @@ struct PaysafeScene: ProviderScene {
   func message(_ channel: String) throws -> JSONValue {
     let all = try outbox()
     guard let newest = all.first(where: { $0["channel"] == .string(channel) }) else {
-      throw TestTrouble("no \(channel) in the outbox: \(all)")
+      throw TestError("no \(channel) in the outbox: \(all)")
     }
     return newest
   }
@@ -85,7 +85,7 @@ struct PaysafeScene: ProviderScene {
   /// The code in the newest SMS or e-mail.
   func code(_ channel: String = "sms") throws -> String {
     guard let code = try message(channel)["code"]?.stringValue else {
-      throw TestTrouble("the \(channel) has no code")
+      throw TestError("the \(channel) has no code")
     }
     return code
   }
@@ -113,7 +113,7 @@ struct PaysafeScene: ProviderScene {
     let flow = try app.startFlow("paysafe", "authorize", params: params)
     try Customer.signIn(at: flow.url, user: user)
     let end = try app.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
     return end
   }
 
@@ -193,7 +193,7 @@ enum Customer {
   ) throws -> Web.Reply {
     let page = try Web.get(url)
     guard let parts = URLComponents(string: url), let port = parts.port else {
-      throw TestTrouble("not a page of the sandbox: \(url)")
+      throw TestError("not a page of the sandbox: \(url)")
     }
     var form =
       secret
@@ -202,7 +202,7 @@ enum Customer {
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       form[String(match.1)] = String(match.2)
     }
-    guard form["transaction"] != nil else { throw TestTrouble("no form: \(page.text)") }
+    guard form["transaction"] != nil else { throw TestError("no form: \(page.text)") }
     form["username"] = user
     form["action"] = allow ? "login" : "deny"
     let path = parts.path.replacing(/authorize$/, with: "login")
@@ -214,7 +214,7 @@ enum Customer {
   static func signIn(at url: String, user: String = "alice", allow: Bool = true) throws -> Web.Reply
   {
     guard let back = try decide(at: url, user: user, allow: allow).location else {
-      throw TestTrouble("the provider did not redirect")
+      throw TestError("the provider did not redirect")
     }
     return try Web.get(back)
   }
@@ -239,7 +239,7 @@ enum Partner {
       "POST", "\(sandbox.base)/paysafe/auth/brands/\(brand)/token", body: Array(text.utf8),
       type: "application/x-www-form-urlencoded",
       headers: ["Authorization": "Basic \(Data(secret.utf8).base64EncodedString())"])
-    guard reply.status == 200 else { throw TestTrouble("the exchange: \(reply.text)") }
+    guard reply.status == 200 else { throw TestError("the exchange: \(reply.text)") }
     return try JSONValue(parsing: reply.body)
   }
 }

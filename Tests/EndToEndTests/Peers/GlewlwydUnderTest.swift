@@ -21,7 +21,7 @@ final class GlewlwydUnderTest: Sendable {
       "/usr/bin/glewlwyd", ["--config-file=\(place.file("glewlwyd.conf"))"],
       log: place.file("out"))
     try eventually("glewlwyd listens: \(program.log)") { [program] in
-      guard program.isRunning else { throw TestTrouble("glewlwyd ended: \(program.log)") }
+      guard program.isRunning else { throw TestError("glewlwyd ended: \(program.log)") }
       return (try? Web.get("http://127.0.0.1:\(port)/config"))?.status == 200
     }
     try Self.script(["furnish", "\(port)", redirect])
@@ -60,7 +60,7 @@ final class GlewlwydUnderTest: Sendable {
     let reply = try Web.send(
       "POST", "\(api)/\(plugin)/introspect", body: Array("token=\(token)".utf8),
       type: "application/x-www-form-urlencoded", headers: ["Authorization": "Basic \(secret)"])
-    guard reply.status == 200 else { throw TestTrouble("introspection: \(reply.status)") }
+    guard reply.status == 200 else { throw TestError("introspection: \(reply.status)") }
     return try JSONValue(parsing: reply.body)
   }
 
@@ -81,13 +81,13 @@ final class GlewlwydUnderTest: Sendable {
   private func query(_ text: String) throws -> String {
     let asked = try run(
       "/usr/bin/sqlite3", ["-cmd", ".timeout 5000", place.file("glewlwyd.db"), text])
-    guard asked.status == 0 else { throw TestTrouble("sqlite3: \(asked.errors)") }
+    guard asked.status == 0 else { throw TestError("sqlite3: \(asked.errors)") }
     return asked.output.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
   private static func script(_ arguments: [String]) throws {
     let done = try run(Peers.python, [Peers.script("glewlwyd.py")] + arguments)
-    guard done.status == 0 else { throw TestTrouble("glewlwyd.py: \(done.output)\(done.errors)") }
+    guard done.status == 0 else { throw TestError("glewlwyd.py: \(done.output)\(done.errors)") }
   }
 }
 

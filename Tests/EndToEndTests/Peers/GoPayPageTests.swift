@@ -49,7 +49,7 @@ struct GoPayPageTests {
 
   private func page(of flow: JSONValue) throws -> String {
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestTrouble("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+      throw TestError("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
     }
     return url
   }

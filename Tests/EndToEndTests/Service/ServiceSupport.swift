@@ -10,7 +10,7 @@ extension DaemonUnderTest {
 
   /// A person agrees at the page of a flow, and the browser comes back to the daemon.
   func comeBack(from flow: JSONValue, user: String = "alice") throws {
-    guard let page = flow["step"]?["url"]?.stringValue else { throw TestTrouble("no page to open") }
+    guard let page = flow["step"]?["url"]?.stringValue else { throw TestError("no page to open") }
     try Person.signIn(at: page, user: user)
   }
 }

@@ -55,7 +55,7 @@ struct ConfirmScene {
   /// A new connection of a program's; `nil`: of one that no rule matches.
   func client(_ name: String? = nil) throws -> RawClient {
     guard let name else { return try daemon.client() }
-    guard let program = programs[name] else { throw TestTrouble("there is no \(name)") }
+    guard let program = programs[name] else { throw TestError("there is no \(name)") }
     return try program.client()
   }
 
@@ -72,7 +72,7 @@ extension RawClient {
     let error = try error(of: method, params)
     guard error["code"] == 1101, error["data"]?["reason"] == "interaction_required",
       error["data"]?["retryable"] == true, let id = error["data"]?["confirmation"]
-    else { throw TestTrouble("\(method) does not wait for a person: \(error.text)") }
+    else { throw TestError("\(method) does not wait for a person: \(error.text)") }
     return id
   }
 
@@ -110,7 +110,7 @@ extension RawClient {
           "waitMs": 15_000,
         ]))
     guard try finished(end)["status"] == "succeeded" else {
-      throw TestTrouble("not there: \(end.text)")
+      throw TestError("not there: \(end.text)")
     }
   }
 

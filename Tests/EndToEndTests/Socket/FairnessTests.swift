@@ -109,7 +109,7 @@ struct FairnessTests {
     let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
     let words = line?.split(whereSeparator: \.isWhitespace) ?? []
-    guard words.count > 1, let size = Int(words[1]) else { throw TestTrouble("no VmRSS") }
+    guard words.count > 1, let size = Int(words[1]) else { throw TestError("no VmRSS") }
     return size
   }
 }

@@ -52,7 +52,7 @@ struct FloodTests {
         "--connections", "\(connections)", "--depth", "0", "--calls", "\(calls)",
       ], log: daemon.place.file("flood.log"))
     try eventually("the flood is there: \(program.log)") {
-      guard program.isRunning else { throw TestTrouble("no flood: \(program.log)") }
+      guard program.isRunning else { throw TestError("no flood: \(program.log)") }
       return !program.log.isEmpty
     }
     return program

@@ -28,7 +28,7 @@ struct NextAccountTests {
   /// The token that the client has been given by either word, ten times.
   private func warm() throws -> JSONValue {
     let token = try client.warm()
-    guard try client.warm(account) == token else { throw TestTrouble("another token") }
+    guard try client.warm(account) == token else { throw TestError("another token") }
     return token
   }
 

@@ -45,7 +45,7 @@ extension RawClient {
 
   func next(within seconds: Double = 60) throws -> JSONValue {
     guard let message = try receive(within: seconds) else {
-      throw TestTrouble("the daemon closed the connection")
+      throw TestError("the daemon closed the connection")
     }
     return message
   }

@@ -19,7 +19,7 @@ extension RawClient {
     let token = try call("token.get", params)
     for _ in 2...10 {
       let again = try call("token.get", params)
-      guard again == token else { throw TestTrouble("another token: \(again.text)") }
+      guard again == token else { throw TestError("another token: \(again.text)") }
     }
     return token
   }
@@ -39,7 +39,7 @@ extension RawClient {
 
   private func nextBytes() throws -> [UInt8] {
     guard let line = try receiveLine() else {
-      throw TestTrouble("the daemon closed the connection")
+      throw TestError("the daemon closed the connection")
     }
     return line
   }
@@ -50,7 +50,7 @@ extension DaemonUnderTest {
   func reload(_ config: String) throws {
     try place.write(config, to: "usherd.toml")
     let problems = try admin().call("system.reload")["problems"]
-    guard problems == [] else { throw TestTrouble("not reloaded: \(problems?.text ?? "")") }
+    guard problems == [] else { throw TestError("not reloaded: \(problems?.text ?? "")") }
   }
 }
 

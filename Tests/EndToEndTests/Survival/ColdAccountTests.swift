@@ -22,7 +22,7 @@ struct ColdAccountTests {
 
   private func signedIn(_ user: String = "alice") throws -> JSONValue {
     let end = try daemon.client().signIn(user: user)
-    guard let account = end["result"]?["account"] else { throw TestTrouble("no account") }
+    guard let account = end["result"]?["account"] else { throw TestError("no account") }
     return ["account": account]
   }
 

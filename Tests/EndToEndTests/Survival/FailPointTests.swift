@@ -66,7 +66,7 @@ struct FailPointTests {
       try story.checkToken(sandbox)
       return false
     } catch {
-      guard try died(daemon) else { throw TestTrouble("\(kind) \(point), alive: \(error)") }
+      guard try died(daemon) else { throw TestError("\(kind) \(point), alive: \(error)") }
     }
     do {
       try daemon.start(environment: ["USHER_FAILPOINT": ""])
@@ -76,7 +76,7 @@ struct FailPointTests {
       try story.checkNothingLost()
       try story.checkToken(sandbox)
     } catch {
-      throw TestTrouble("\(kind) \(point): \(error); told \(story.told?.text ?? "nothing")")
+      throw TestError("\(kind) \(point): \(error); told \(story.told?.text ?? "nothing")")
     }
     return true
   }
@@ -99,6 +99,6 @@ struct FailPointTests {
       let died = try atOnce(first..<first + width) { try run($0) }
       if died.contains(false) { return first - 1 + died.count { $0 } }
     }
-    throw TestTrouble("\(point) is passed without end")
+    throw TestError("\(point) is passed without end")
   }
 }

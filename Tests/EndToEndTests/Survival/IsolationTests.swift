@@ -199,7 +199,7 @@ extension OtherUser {
     let client = try client()
     let flow = try client.startFlow()
     guard let back = try Person.decide(at: flow.page()).location else {
-      throw TestTrouble("no way back")
+      throw TestError("no way back")
     }
     let reply = try browse(back)
     try must(reply.status == 200, "the listener answers \(reply.status)")

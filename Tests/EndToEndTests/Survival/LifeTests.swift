@@ -98,7 +98,7 @@ struct LifeTests {
       client = try? RawClient(path)
       return client != nil
     }
-    guard let client else { throw TestTrouble("no client") }
+    guard let client else { throw TestError("no client") }
     return client
   }
 }

@@ -87,7 +87,7 @@ struct RefreshDeathTests {
     do {
       try check(told: told, rotation, daemon, sandbox, point)
     } catch {
-      throw TestTrouble("\(rotation) \(point): \(error); \(daemon.log)")
+      throw TestError("\(rotation) \(point): \(error); \(daemon.log)")
     }
     return !isDead
   }
@@ -119,14 +119,14 @@ struct RefreshDeathTests {
   ) throws {
     try must(advice?["reason"] == "reauthentication_required", "\(advice?.text ?? "no advice")")
     guard let next = advice?["next"], let method = next["method"]?.stringValue else {
-      throw TestTrouble("nothing comes next: \(advice?.text ?? "")")
+      throw TestError("nothing comes next: \(advice?.text ?? "")")
     }
     let account = try client.call("account.list")["accounts"]?.arrayValue?.first?["id"]
     var params = next["params"]
     params?["waitMs"] = 50_000
     let flow = try client.flow(in: client.call(method, params))
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestTrouble("no page: \(flow.text)")
+      throw TestError("no page: \(flow.text)")
     }
     try Person.signIn(at: url)
     let end = try client.finished(flow)

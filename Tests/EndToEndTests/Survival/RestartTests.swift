@@ -118,7 +118,7 @@ struct RestartTests {
       let page = try flow.page()
       guard let back = try UsherTestKit.Person.decide(at: page).location,
         let id = flow["id"]?.stringValue
-      else { throw TestTrouble("nobody is sent back") }
+      else { throw TestError("nobody is sent back") }
       return Person(flow: FlowID(id), wayBack: Secret(back))
     }
   }

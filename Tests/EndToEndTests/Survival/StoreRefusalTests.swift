@@ -165,7 +165,7 @@ struct StoreRefusalTests {
     do {
       try daemon.start()
       Issue.record("it has started")
-    } catch let trouble as TestTrouble {
+    } catch let trouble as TestError {
       #expect(trouble.description.contains(words) && trouble.description.contains(file))
     }
     #expect(try contents() == before)

@@ -4,14 +4,14 @@ import UsherTestKit
 
 /// Throws where `holds` is false: for checks that run outside a test's own task.
 func must(_ holds: Bool, _ what: @autoclosure () -> String) throws {
-  guard holds else { throw TestTrouble(what()) }
+  guard holds else { throw TestError(what()) }
 }
 
 extension JSONValue {
   /// The page a flow at `openURL` wants opened.
   func page() throws -> String {
     guard let url = self["step"]?["url"]?.stringValue else {
-      throw TestTrouble("no page to open: \(text)")
+      throw TestError("no page to open: \(text)")
     }
     return url
   }
@@ -71,7 +71,7 @@ final class Story {
       try act(on: flow["step"])
       flow = try wait(for: flow, client)
     }
-    throw TestTrouble("the flow does not end: \(flow.text)")
+    throw TestError("the flow does not end: \(flow.text)")
   }
 
   /// Starts the flow, or finds the one that an earlier start made without our hearing of it.
@@ -105,7 +105,7 @@ final class Story {
   private func act(on step: JSONValue?) throws {
     switch step?["type"] {
     case "openURL":
-      guard let url = step?["url"]?.stringValue else { throw TestTrouble("no URL") }
+      guard let url = step?["url"]?.stringValue else { throw TestError("no URL") }
       if page != url || wayBack == nil {
         page = url
         wayBack = try Person.decide(at: url).location
@@ -115,7 +115,7 @@ final class Story {
     case "displayCode":
       guard let url = step?["verificationURIComplete"]?.stringValue,
         let code = step?["userCode"]?.stringValue
-      else { throw TestTrouble("no code") }
+      else { throw TestError("no code") }
       if approved.insert(code).inserted { _ = try Person.decide(at: url, userCode: code) }
     default: break
     }

@@ -69,7 +69,7 @@ extension TruecallerScene {
   /// The code in the newest SMS.
   func code() throws -> String {
     guard let code = try messages().first?["code"]?.stringValue else {
-      throw TestTrouble("no code was sent")
+      throw TestError("no code was sent")
     }
     return code
   }
@@ -148,7 +148,7 @@ extension TruecallerScene {
   func verified(_ number: String = number, _ country: String = "IN") throws -> JSONValue {
     let flow = try verify(number, country)
     let end = try enter(code(), to: flow)
-    guard end["status"] == "succeeded" else { throw TestTrouble("not verified: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
     return end
   }
 }
@@ -173,7 +173,7 @@ struct Listener {
       events.append(event)
       if event["what"] == "finished" { return events }
     }
-    throw TestTrouble("no flow has ended: \(events)")
+    throw TestError("no flow has ended: \(events)")
   }
 
   /// `otpInitiated` and the like, with the status where the flow has ended; each event is one
@@ -182,7 +182,7 @@ struct Listener {
     let events = try events()
     let revisions = events.compactMap { $0["revision"]?.integerValue }
     guard revisions == Array(revisions[0]..<revisions[0] + Int64(events.count)) else {
-      throw TestTrouble("a revision is missing, or told twice: \(revisions)")
+      throw TestError("a revision is missing, or told twice: \(revisions)")
     }
     return events.map { event in
       let state = event["state"]?.stringValue ?? "none"
@@ -240,7 +240,7 @@ extension JSONValue {
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
-    else { throw TestTrouble("no time \(name) in \(self.text)") }
+    else { throw TestError("no time \(name) in \(self.text)") }
     return time
   }
 

@@ -47,7 +47,7 @@ struct BSAReplyTests {
       #expect(
         BSAReply(.reply(reply(text: text, status: status)))
           == .trouble(
-            BSATrouble(message: "the provider answers HTTP \(status)", mayBeDone: mayBeDone)))
+            BSAReplyError(message: "the provider answers HTTP \(status)", mayBeDone: mayBeDone)))
     }
   }
 
@@ -66,8 +66,8 @@ struct BSAReplyTests {
   @Test("that never came is trouble, and may have been asked for or not")
   func unreachable() {
     #expect(
-      BSAReply(BSAParts.gone) == .trouble(BSATrouble(message: "gone", mayBeDone: false)))
-    #expect(BSAReply(BSAParts.lost) == .trouble(BSATrouble(message: "lost", mayBeDone: true)))
+      BSAReply(BSAParts.gone) == .trouble(BSAReplyError(message: "gone", mayBeDone: false)))
+    #expect(BSAReply(BSAParts.lost) == .trouble(BSAReplyError(message: "lost", mayBeDone: true)))
     #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
     #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
   }

@@ -31,7 +31,7 @@ private func theRefusal(_ reply: GoPayReply) -> GoPayRefusal? {
   if case .refused(let refusal) = reply { refusal } else { nil }
 }
 
-private func theTrouble(_ reply: GoPayReply) -> GoPayTrouble? {
+private func theTrouble(_ reply: GoPayReply) -> GoPayReplyError? {
   if case .trouble(let trouble) = reply { trouble } else { nil }
 }
 

@@ -81,8 +81,8 @@ struct BSAErrorTests {
   @Test("each kind of setback has its code, or its case")
   func kinds() {
     let codes = Dictionary(
-      uniqueKeysWithValues: Setback.Kind.allCases.map { kind in
-        ("\(kind)", BSAError(Setback(kind, "why")).rtCode)
+      uniqueKeysWithValues: KitError.Kind.allCases.map { kind in
+        ("\(kind)", BSAError(KitError(kind, "why")).rtCode)
       })
     #expect(
       codes == [
@@ -97,11 +97,11 @@ struct BSAErrorTests {
   func ownCode() {
     let word = ProviderErrorCode(name: ProviderName("bsa"), code: "5006", message: "its own words")
     let failed = BSAError(
-      Setback(.rejected, "why", retryAfter: .seconds(3), provider: word))
+      KitError(.rejected, "why", retryAfter: .seconds(3), provider: word))
     #expect(
       failed == .failed(rtCode: 5006, message: "its own words", retryAfter: .seconds(3)))
     #expect("\(failed)" == "its own words (rtCode 5006)")
-    let away = BSAError(Setback(.unavailable, "why", provider: word))
+    let away = BSAError(KitError(.unavailable, "why", provider: word))
     #expect(away == .unreachable(message: "why") && away.rtCode == nil && "\(away)" == "why")
   }
 }

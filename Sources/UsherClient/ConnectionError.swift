@@ -1,7 +1,7 @@
 /// Why a call got no answer from the daemon.
 ///
 /// What the daemon itself refuses is an `UsherError`.
-public struct ConnectionTrouble: Error, Sendable, Equatable {
+public struct ConnectionError: Error, Sendable, Equatable {
   public var kind: Kind
   public var socketPath: String
   /// The kernel's error number, where it was the kernel that refused.
@@ -47,7 +47,7 @@ public struct ConnectionTrouble: Error, Sendable, Equatable {
   }
 }
 
-extension ConnectionTrouble: CustomStringConvertible {
+extension ConnectionError: CustomStringConvertible {
   public var description: String { hint.map { "\(message); \($0)" } ?? message }
 
   /// What happened: a sentence for people.

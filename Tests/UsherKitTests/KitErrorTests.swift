@@ -6,11 +6,11 @@ import UsherCore
 @testable import UsherKit
 
 @Suite("Why a call came to nothing")
-struct SetbackTests {
+struct KitErrorTests {
   @Test(
     "the daemon's refusals",
     arguments: [
-      (UsherError.Reason.invalidParams, "params.state", Setback.Kind.invalidRequest),
+      (UsherError.Reason.invalidParams, "params.state", KitError.Kind.invalidRequest),
       (.invalidParams, "kind", .notConfigured), (.invalidInput, nil, .invalidRequest),
       (.notFound, "provider", .notConfigured), (.notFound, "account", .signInRequired),
       (.notFound, nil, .nothingWaiting), (.conflict, nil, .nothingWaiting),
@@ -18,30 +18,30 @@ struct SetbackTests {
       (.rateLimited, nil, .rateLimited), (.shuttingDown, nil, .unavailable),
       (.providerUnreachable, nil, .unavailable), (.providerRejected, nil, .rejected),
       (.internalError, nil, .unexpected), (.cancelled, nil, .cancelled),
-    ] as [(UsherError.Reason, String?, Setback.Kind)])
-  func refusals(reason: UsherError.Reason, field: String?, kind: Setback.Kind) {
+    ] as [(UsherError.Reason, String?, KitError.Kind)])
+  func refusals(reason: UsherError.Reason, field: String?, kind: KitError.Kind) {
     let word = ProviderErrorCode(name: ProviderName("p"), code: "17")
     let error = UsherError(
       reason, "why", detail: .init(retryAfterMs: 1500, field: field, provider: word))
-    let expected = Setback(
+    let expected = KitError(
       kind, "why", field: field, retryAfter: .milliseconds(1500), provider: word)
-    #expect(Setback(error) == expected)
+    #expect(KitError(error) == expected)
   }
 
   @Test("a daemon that is not there comes with what to do about it")
   func noDaemon() {
-    let setback = Setback(ConnectionTrouble(.noSocket, socketPath: "/s"))
+    let setback = KitError(ConnectionError(.noSocket, socketPath: "/s"))
     let message = "there is no socket at /s; is usherd running? systemctl start usherd.socket"
-    #expect(setback == Setback(.unavailable, message))
-    #expect(Setback(ConnectionTrouble(.garbled, socketPath: "/s")).kind == .unexpected)
-    #expect(Setback(ConnectionTrouble(.notPermitted, socketPath: "/s")).kind == .notPermitted)
+    #expect(setback == KitError(.unavailable, message))
+    #expect(KitError(ConnectionError(.garbled, socketPath: "/s")).kind == .unexpected)
+    #expect(KitError(ConnectionError(.notPermitted, socketPath: "/s")).kind == .notPermitted)
   }
 
   @Test("a cancelled task, and what nobody thought of")
   func others() {
     struct Odd: Error {}
-    #expect(Setback(CancellationError()).kind == .cancelled)
-    #expect(Setback(Odd()).kind == .unexpected)
+    #expect(KitError(CancellationError()).kind == .cancelled)
+    #expect(KitError(Odd()).kind == .unexpected)
   }
 
   @Test(
@@ -52,25 +52,25 @@ struct SetbackTests {
       (.providerRejected, .rejected), (.exchangeFailed, .rejected),
       (.providerUnreachable, .unavailable), (.providerProtocolError, .unexpected),
       (.attemptsExhausted, .attemptsExhausted),
-    ] as [(Failure.Reason, Setback.Kind)])
-  func failures(reason: Failure.Reason, kind: Setback.Kind) {
+    ] as [(Failure.Reason, KitError.Kind)])
+  func failures(reason: Failure.Reason, kind: KitError.Kind) {
     let word = ProviderErrorCode(name: ProviderName("p"), code: "17")
     let failure = Failure(
       reason: reason, title: "t", message: "why", retryable: false, provider: word)
-    #expect(Setback(failure) == Setback(kind, "why", provider: word))
+    #expect(KitError(failure) == KitError(kind, "why", provider: word))
   }
 
   @Test("each has its error of the wallet, and the wallet's own word goes before ours")
   func walletErrors() {
-    let errors = Setback.Kind.allCases.map { WalletError(Setback($0, "why", field: "f")) }
+    let errors = KitError.Kind.allCases.map { WalletError(KitError($0, "why", field: "f")) }
     #expect(errors.allSatisfy { $0.message == "why" && $0.detail.field == "f" })
-    let dataErrors = zip(Setback.Kind.allCases, errors).filter {
+    let dataErrors = zip(KitError.Kind.allCases, errors).filter {
       if case .dataError = $1 { true } else { false }
     }
     #expect(dataErrors.map(\.0) == [.attemptsExhausted])
     let word = ProviderErrorCode(name: ProviderName("p"), code: "dataError", message: "too many")
-    for kind in Setback.Kind.allCases {
-      guard case .dataError(let detail) = WalletError(Setback(kind, "why", provider: word)) else {
+    for kind in KitError.Kind.allCases {
+      guard case .dataError(let detail) = WalletError(KitError(kind, "why", provider: word)) else {
         Issue.record("\(kind)")
         return
       }

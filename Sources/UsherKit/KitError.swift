@@ -4,7 +4,7 @@ import UsherCore
 /// Why a call of an SDK's surface came to nothing, in words that are the same for every provider.
 ///
 /// Each surface makes its SDK's own error out of it: ``SDKError``.
-struct Setback: Error, Sendable, Equatable {
+struct KitError: Error, Sendable, Equatable {
   var kind: Kind
   /// A sentence for people: lower case, no period, no secret.
   var message: String
@@ -54,7 +54,7 @@ struct Setback: Error, Sendable, Equatable {
 
 /// An error of an SDK that a surface here speaks for.
 protocol SDKError: Error {
-  init(_ setback: Setback)
+  init(_ setback: KitError)
 }
 
 /// Runs what asks the daemon; what it throws becomes the SDK's own error.
@@ -64,24 +64,24 @@ func translating<Value: Sendable, Failure: SDKError>(
   do {
     return try await body()
   } catch {
-    throw Failure(Setback(error))
+    throw Failure(KitError(error))
   }
 }
 
 // MARK: - What clients throw
 
-extension Setback {
+extension KitError {
   init(_ error: any Error) {
     switch error {
-    case let setback as Setback: self = setback
+    case let setback as KitError: self = setback
     case let error as UsherError: self.init(error)
-    case let trouble as ConnectionTrouble: self.init(trouble)
+    case let trouble as ConnectionError: self.init(trouble)
     case is CancellationError: self.init(.cancelled, "the call was cancelled")
     default: self.init(.unexpected, "usherd could not be asked")
     }
   }
 
-  private init(_ trouble: ConnectionTrouble) {
+  private init(_ trouble: ConnectionError) {
     let kind: Kind =
       switch trouble.kind {
       case .noSocket, .refused, .badPath, .busy, .lost, .closed, .other: .unavailable
@@ -99,7 +99,7 @@ extension Setback {
   }
 }
 
-extension Setback.Kind {
+extension KitError.Kind {
   fileprivate init(_ error: UsherError) {
     self =
       switch error.reason {
@@ -133,7 +133,7 @@ extension Setback.Kind {
 
 // MARK: - What flows say
 
-extension Setback {
+extension KitError {
   init(_ failure: Failure) {
     self.init(Kind(failure.reason), failure.message, provider: failure.provider)
   }
@@ -145,7 +145,7 @@ extension Setback {
   }
 }
 
-extension Setback.Kind {
+extension KitError.Kind {
   fileprivate init(_ reason: Failure.Reason) {
     self =
       switch reason {
