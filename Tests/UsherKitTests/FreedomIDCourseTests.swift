@@ -14,7 +14,7 @@ struct FreedomIDCourseTests {
   private let choice = FreedomIDAnswer(.choice("acc_1"))
 
   /// The ticket of the screen that is to be shown.
-  private func ticket(_ order: ScreenCourse.Order) throws -> Int {
+  private func ticket(_ order: ScreenStateMachine.Action) throws -> Int {
     guard case .show(_, _, let ticket) = order else {
       Issue.record("\(order)")
       return -1
@@ -24,7 +24,7 @@ struct FreedomIDCourseTests {
 
   @Test("the same step is asked once, and answered at the revision that was seen last")
   func sameStep() throws {
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     let ticket = try ticket(course.moved(try flow(.home, 3)))
     #expect(course.moved(try flow(.home, 3)) == .nothing)
     #expect(course.moved(try flow(.home, 5)) == .nothing)
@@ -35,7 +35,7 @@ struct FreedomIDCourseTests {
 
   @Test("the same step with another problem, or after an answer, is asked again")
   func askedAgain() throws {
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     let first = try ticket(course.moved(try flow(.home, 1)))
     let second = try ticket(course.moved(try flow(.home.with(problem: "denied"), 2)))
     #expect(second != first)
@@ -46,7 +46,7 @@ struct FreedomIDCourseTests {
 
   @Test("the first answer to the screen that is shown counts, and no other")
   func stale() throws {
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     #expect(course.answered(choice, ticket: 1) == .nothing)
     let home = try ticket(course.moved(try flow(.home, 1)))
     let passcode = try ticket(course.moved(try flow(.passcode, 2)))
@@ -61,7 +61,7 @@ struct FreedomIDCourseTests {
 
   @Test("an answer that left the flow where it is brings the screen again, with the problem")
   func unmoved() throws {
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     let first = try ticket(course.moved(try flow(.password, 4)))
     #expect(course.unmoved(4, .lost) == .nothing)
     _ = course.answered(FreedomIDAnswer(.password(Secret("p"))), ticket: first)
@@ -76,7 +76,7 @@ struct FreedomIDCourseTests {
 
   @Test("giving up and the end are told at once")
   func ends() throws {
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     let ticket = try ticket(course.moved(try flow(.permissions, 1)))
     #expect(course.answered(.cancel, ticket: ticket) == .giveUp)
     let end = try flow(.authorized, 2)
@@ -85,7 +85,7 @@ struct FreedomIDCourseTests {
 
   @Test("a flow without a step is waited for")
   func noStep() throws {
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     let order = course.moved(try flow(.asking("completion", "null"), 1))
     #expect(order == .show(.waiting(.init(reason: "usherd")), nil, ticket: 1))
   }

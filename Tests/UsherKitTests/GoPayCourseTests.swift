@@ -13,7 +13,7 @@ struct GoPayCourseTests {
 
   @Test("each page is shown once")
   func pages() throws {
-    var course = VerifyCourse()
+    var course = VerifyStateMachine()
     #expect(course.take(try flow(.preparing)) == .wait)
     let login = try flow(.logIn)
     #expect(course.take(login) == .present("https://snap.example/get-auth-code?state=1"))
@@ -26,7 +26,7 @@ struct GoPayCourseTests {
 
   @Test("each code is exchanged once, and its first answer is taken")
   func codes() throws {
-    var course = VerifyCourse()
+    var course = VerifyStateMachine()
     let first = Secret("code-1")
     let early = course.takes(answerFor: first)
     #expect(!early)

@@ -25,7 +25,7 @@ final class ContactService: Sendable {
 
   private let provider: ProviderName
   private let client: UsherClient
-  private let turns = Turns()
+  private let turns = AsyncKeyedLock()
   private let book = Mutex(Book())
 
   init(provider: ProviderName, client: UsherClient) {

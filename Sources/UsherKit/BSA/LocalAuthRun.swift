@@ -53,7 +53,7 @@ struct LocalAuthRun: Sendable {
     let (events, feed) = AsyncStream.makeStream(of: Event.self)
     let follower = Task { await follow(feed) }
     defer { follower.cancel() }
-    var course = LocalAuthCourse()
+    var course = LocalAuthStateMachine()
     let result: Result<Flow, any Error>
     do {
       result = .success(try await run(&course, events, feed))
@@ -66,7 +66,7 @@ struct LocalAuthRun: Sendable {
   }
 
   private func run(
-    _ course: inout LocalAuthCourse, _ events: AsyncStream<Event>,
+    _ course: inout LocalAuthStateMachine, _ events: AsyncStream<Event>,
     _ feed: AsyncStream<Event>.Continuation
   ) async throws -> Flow {
     var asking: Task<Void, Never>?
@@ -135,7 +135,7 @@ struct LocalAuthRun: Sendable {
 ///
 /// A step may be told many times, as by a restart of the daemon: it is asked once, until it was
 /// answered.
-struct LocalAuthCourse: Sendable, Equatable {
+struct LocalAuthStateMachine: Sendable, Equatable {
   private enum Standing: Equatable {
     /// → asked
     case nothing
@@ -151,7 +151,7 @@ struct LocalAuthCourse: Sendable, Equatable {
   /// Whether a question was asked at all.
   var hasAsked: Bool { tickets > 0 }
 
-  enum Order: Sendable, Equatable {
+  enum Action: Sendable, Equatable {
     /// In the place of what is asked. The answer comes with the ticket.
     case ask(BSA.LocalAuth.Question, ticket: Int)
     case submit(FlowInput, answering: Flow)
@@ -162,7 +162,7 @@ struct LocalAuthCourse: Sendable, Equatable {
   }
 
   /// - Throws: ``KitError`` for a step that is none of a local authentication.
-  mutating func moved(_ flow: Flow) throws -> Order {
+  mutating func moved(_ flow: Flow) throws -> Action {
     if flow.status.isFinished { return .end(flow) }
     if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
       seen.problem == flow.problem
@@ -181,7 +181,7 @@ struct LocalAuthCourse: Sendable, Equatable {
     }
   }
 
-  mutating func answered(_ answer: BSA.LocalAuth.Answer, ticket: Int) -> Order {
+  mutating func answered(_ answer: BSA.LocalAuth.Answer, ticket: Int) -> Action {
     guard case .asked(let flow, ticket) = standing, case .submit(let input) = answer.act else {
       return .nothing
     }
@@ -190,14 +190,14 @@ struct LocalAuthCourse: Sendable, Equatable {
   }
 
   /// The answer to that revision left the flow where it is.
-  mutating func unmoved(_ revision: Int, _ problem: String) -> Order {
+  mutating func unmoved(_ revision: Int, _ problem: String) -> Action {
     guard case .answered(let flow) = standing, flow.revision == revision,
       case .localAuth(let step)? = flow.step
     else { return .nothing }
     return ask(step, flow, problem)
   }
 
-  private mutating func ask(_ step: Step.LocalAuth, _ flow: Flow, _ problem: String?) -> Order {
+  private mutating func ask(_ step: Step.LocalAuth, _ flow: Flow, _ problem: String?) -> Action {
     tickets += 1
     standing = .asked(flow, ticket: tickets)
     let question = BSA.LocalAuth.Question(

@@ -54,7 +54,7 @@ struct Authorization: Sendable {
       follower.cancel()
       asking?.cancel()
     }
-    var course = ScreenCourse()
+    var course = ScreenStateMachine()
     for await event in events {
       let order =
         switch event {

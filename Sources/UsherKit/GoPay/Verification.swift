@@ -46,7 +46,7 @@ struct Verification: Sendable {
     let (events, feed) = AsyncStream.makeStream(of: Event.self)
     let follower = Task { await follow(feed) }
     defer { follower.cancel() }
-    var course = VerifyCourse()
+    var course = VerifyStateMachine()
     for await event in events {
       switch event {
       case .moved(let flow):

@@ -13,7 +13,7 @@ final class VerificationService: Sendable {
   typealias Listener = AsyncStream<TCVerificationEvent>.Continuation
 
   /// Something to be asked of the daemon, and who besides the delegate wants to hear of it.
-  struct Order: Sendable {
+  struct Action: Sendable {
     var errand: Errand
     var place: Place
     var listener: Listener?
@@ -51,18 +51,18 @@ final class VerificationService: Sendable {
   }
 
   private let standing = Mutex(Standing())
-  private let orders: AsyncStream<Order>.Continuation
+  private let orders: AsyncStream<Action>.Continuation
   private let news: Listener
 
   /// - Parameter news: Everything is told there: to the delegate.
   init(news: Listener) {
     self.news = news
-    let (orders, feed) = AsyncStream.makeStream(of: Order.self)
+    let (orders, feed) = AsyncStream.makeStream(of: Action.self)
     self.orders = feed
     Task { for await order in orders { await carryOut(order) } }
   }
 
-  func take(_ order: Order) { orders.yield(order) }
+  func take(_ order: Action) { orders.yield(order) }
 
   /// Ends all tasks; the daemon is left as it is.
   func close() {
@@ -119,7 +119,7 @@ extension VerificationService.Standing {
 // MARK: - Carrying out
 
 extension VerificationService {
-  private func carryOut(_ order: Order) async {
+  private func carryOut(_ order: Action) async {
     do {
       switch order.errand {
       case .request(let phone): try await request(phone, order)
@@ -134,7 +134,7 @@ extension VerificationService {
     }
   }
 
-  private func request(_ phone: PhoneRequest, _ order: Order) async throws {
+  private func request(_ phone: PhoneRequest, _ order: Action) async throws {
     let current = standing.withLock { $0.current }
     if let current, current.phone?.isSameNumber(as: phone) == true {
       listen(order.listener)
@@ -151,7 +151,7 @@ extension VerificationService {
     follow(session, phone, VerificationNews(), order.place.client)
   }
 
-  private func enter(_ input: FlowInput, _ order: Order) async throws {
+  private func enter(_ input: FlowInput, _ order: Action) async throws {
     listen(order.listener)
     if let current = standing.withLock({ $0.current }) {
       try await answer(input, current.session)

@@ -5,7 +5,7 @@ import UsherCore
 @testable import UsherKit
 
 @Suite("Which question of a local authentication is asked")
-struct LocalAuthCourseTests {
+struct LocalAuthStateMachineTests {
   private let step = Step.localAuth(
     .init(methods: [.biometric], reason: "open the till", scanning: true))
   private let question = BSA.LocalAuth.Question(
@@ -22,7 +22,7 @@ struct LocalAuthCourseTests {
 
   @Test("what is told again is asked once; the answer is to what was told last")
   func toldAgain() throws {
-    var course = LocalAuthCourse()
+    var course = LocalAuthStateMachine()
     #expect(!course.hasAsked)
     let asks = try course.moved(flow(1, step))
     #expect(asks == .ask(question, ticket: 1))
@@ -36,7 +36,7 @@ struct LocalAuthCourseTests {
 
   @Test("a problem is asked anew, and an answer to the question before does not count")
   func askedAnew() throws {
-    var course = LocalAuthCourse()
+    var course = LocalAuthStateMachine()
     _ = try course.moved(flow(1, step))
     let problem = Problem(reason: "scan_again", title: "t", message: "once more")
     guard case .ask(let anew, ticket: 2) = try course.moved(flow(2, step, problem: problem)) else {
@@ -51,7 +51,7 @@ struct LocalAuthCourseTests {
 
   @Test("a question is over while something is looked at, and an answer to it too late")
   func over() throws {
-    var course = LocalAuthCourse()
+    var course = LocalAuthStateMachine()
     _ = try course.moved(flow(1, step))
     let over = try course.moved(flow(2, .wait(.init(for: "a look"))))
     let late = course.answered(.cancel, ticket: 1)
@@ -60,7 +60,7 @@ struct LocalAuthCourseTests {
 
   @Test("an answer that did not lead on is asked for again, unless the flow has moved on since")
   func unmoved() throws {
-    var course = LocalAuthCourse()
+    var course = LocalAuthStateMachine()
     _ = try course.moved(flow(1, step))
     _ = course.answered(.fallback, ticket: 1)
     let other = course.unmoved(7, "p")

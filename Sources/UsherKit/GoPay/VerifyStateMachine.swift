@@ -5,7 +5,7 @@ import UsherCore
 ///
 /// A step may be told many times: a new revision of the flow with the same page or code, a restart
 /// of the daemon. Each page is shown once, each code exchanged once.
-struct VerifyCourse: Sendable, Equatable {
+struct VerifyStateMachine: Sendable, Equatable {
   private enum Exchange: Equatable {
     case none
     case asked(Secret)
@@ -22,7 +22,7 @@ struct VerifyCourse: Sendable, Equatable {
   private var page: String?
   private var exchange = Exchange.none
 
-  enum Order: Sendable, Equatable {
+  enum Action: Sendable, Equatable {
     case present(String)
     case exchange(code: Secret, requestID: String)
     /// It is somebody else's to act.
@@ -30,7 +30,7 @@ struct VerifyCourse: Sendable, Equatable {
     case end
   }
 
-  mutating func take(_ flow: Flow) -> Order {
+  mutating func take(_ flow: Flow) -> Action {
     if flow.status.isFinished { return .end }
     switch flow.step {
     case .openURL(let step):

@@ -4,7 +4,7 @@ import UsherAPI
 ///
 /// A step may be told many times, as by a restart of the daemon: it is asked once, until it was
 /// answered.
-struct ScreenCourse: Sendable, Equatable {
+struct ScreenStateMachine: Sendable, Equatable {
   private enum Standing: Equatable {
     /// → asked
     case nothing
@@ -17,7 +17,7 @@ struct ScreenCourse: Sendable, Equatable {
   private var standing = Standing.nothing
   private var tickets = 0
 
-  enum Order: Sendable, Equatable {
+  enum Action: Sendable, Equatable {
     /// In the place of what is shown. The answer comes with the ticket.
     case show(FreedomIDScreen, FreedomIDProblem?, ticket: Int)
     case submit(FlowInput, answering: Flow)
@@ -28,7 +28,7 @@ struct ScreenCourse: Sendable, Equatable {
     case nothing
   }
 
-  mutating func moved(_ flow: Flow) -> Order {
+  mutating func moved(_ flow: Flow) -> Action {
     if flow.status.isFinished { return .end(flow) }
     if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
       seen.problem == flow.problem
@@ -39,7 +39,7 @@ struct ScreenCourse: Sendable, Equatable {
     return show(flow, flow.problem.map { FreedomIDProblem($0) })
   }
 
-  mutating func answered(_ answer: FreedomIDAnswer, ticket: Int) -> Order {
+  mutating func answered(_ answer: FreedomIDAnswer, ticket: Int) -> Action {
     guard case .asked(let flow, ticket) = standing else { return .nothing }
     switch answer.act {
     case .stay: return .nothing
@@ -51,12 +51,12 @@ struct ScreenCourse: Sendable, Equatable {
   }
 
   /// The answer to that revision left the flow where it is.
-  mutating func unmoved(_ revision: Int, _ problem: FreedomIDProblem) -> Order {
+  mutating func unmoved(_ revision: Int, _ problem: FreedomIDProblem) -> Action {
     guard case .answered(let flow) = standing, flow.revision == revision else { return .nothing }
     return show(flow, problem)
   }
 
-  private mutating func show(_ flow: Flow, _ problem: FreedomIDProblem?) -> Order {
+  private mutating func show(_ flow: Flow, _ problem: FreedomIDProblem?) -> Action {
     let step = flow.step ?? .wait(.init(for: "usherd"))
     guard let screen = FreedomIDScreen(step) else { return .cannotShow(step.kind) }
     tickets += 1

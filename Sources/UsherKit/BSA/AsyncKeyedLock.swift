@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Lets one at a time do something to the same thing, in the order in which they come.
-final class Turns: Sendable {
+final class AsyncKeyedLock: Sendable {
   /// Who waits for a thing that somebody has; nothing for one that nobody has.
   private let waiting = Mutex<[String: [CheckedContinuation<Void, Never>]]>([:])
 
