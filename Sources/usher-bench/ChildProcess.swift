@@ -20,7 +20,7 @@ final class ChildProcess {
     _ path: String, _ arguments: [String], environment: [String: String] = [:],
     errors: Errors = .shown
   ) throws {
-    let group = try Belongings.ofThisProgram().group
+    let group = try ProcessReaper.ofThisProgram().group
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else { throw BenchError("no pipe") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

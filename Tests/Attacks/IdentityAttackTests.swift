@@ -47,7 +47,7 @@ struct IdentityAttackTests {
     "another person with the uid of a removed user gets nothing that was stored for it",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root has a user database of its own"))
   func reusedUID() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let passwd = place.file("passwd")
     func give(to user: String) throws {
       try place.write(

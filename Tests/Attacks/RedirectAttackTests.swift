@@ -57,11 +57,11 @@ struct RedirectAttackTests {
 
 /// A port of the loopback that another user listens at while this lives.
 private final class HeldPort {
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let program: RunningProgram
 
   init(_ port: UInt16, uid: UInt32) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     let listen = """
       import socket, time
       s = socket.socket()

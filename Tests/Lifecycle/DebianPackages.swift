@@ -42,7 +42,7 @@ struct DebianPackages: Sendable {
   private static func make(in directory: String) throws {
     let files = FileManager.default
     try? files.removeItem(atPath: directory)
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     for folder in ["made", "programs"] {
       try files.createDirectory(atPath: place.file(folder), withIntermediateDirectories: false)
     }

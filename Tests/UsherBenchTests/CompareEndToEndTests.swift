@@ -11,7 +11,7 @@ struct CompareEndToEndTests {
 
   @Test("a comparison with the echo has numbers under every load, as text, as JSON and drawn")
   func compare() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let end = try run(
       bench,
       [

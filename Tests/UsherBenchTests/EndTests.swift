@@ -52,7 +52,7 @@ struct EndTests {
 
 /// Something in the daemon's place that hears no signal, and that has a child that does not either.
 private struct StubbornDaemon {
-  let place: Workplace
+  let place: TemporaryDirectory
   let path: String
 
   struct Left {
@@ -61,7 +61,7 @@ private struct StubbornDaemon {
   }
 
   init(thenDoes last: String) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     let script = try place.write(
       """
       #!/bin/sh

@@ -64,7 +64,7 @@ struct StallTests {
 
   @Test("it sends the lines of a file, and lines that are no calls do not hold it up")
   func given() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     try place.write("{}\n[1,2]\n\"x\n", to: "lines")
     let answered = { (output: String) in
       output.firstMatch(of: /answered: ([0-9]+)\n/).flatMap { Int($0.1) }

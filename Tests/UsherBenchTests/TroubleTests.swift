@@ -98,7 +98,7 @@ struct TroubleTests {
 
   @Test("a report replaces what was there, is not made of nothing, and tells that a disk is full")
   func report() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let file = try place.write("what was there before", to: "c.json")
     try ReportFile(file).write("{}\n")
     #expect(try wholeFile(file) == "{}\n")

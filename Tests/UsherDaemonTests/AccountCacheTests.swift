@@ -10,13 +10,13 @@ import UsherTestKit
 
 /// Accounts on disk, and books that have none of them in memory yet.
 final class ColdStage: Sendable {
-  let place: Workplace
+  let place: TemporaryDirectory
   let store: Store
   let clock = FakeClock()
   private let dependencies: Dependencies
 
   init(room: Int = 16, listed: Int = 2000) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     store = try place.store(clock)
     var config = Config()
     config.limits.accountsInMemory = room

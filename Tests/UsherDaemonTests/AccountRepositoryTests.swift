@@ -56,13 +56,13 @@ struct HeldTokenTests {
 
 @Suite("The book of accounts")
 struct AccountRepositoryTests {
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let store: Store
   private let clock = FakeClock()
   private let book: AccountRepository
 
   init() throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     store = try place.store()
     book = Self.book(clock, store)
   }

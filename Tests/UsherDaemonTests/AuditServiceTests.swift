@@ -9,14 +9,14 @@ import UsherTestKit
 
 @Suite("The audit listed and verified")
 struct AuditServiceTests {
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let clock = FakeClock()
   private let store: Store
   private let book: AuditRecorder
   private var service: AuditService
 
   init() throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     store = try place.store(clock)
     book = AuditRecorder(
       dependencies: .fake(clock, FakeScheduler(clock)),

@@ -9,10 +9,10 @@ import UsherTestKit
 @Suite("Configuration files")
 struct ConfigFilesTests {
   private static let nobody: UInt32 = 65534
-  private let place: Workplace
+  private let place: TemporaryDirectory
 
   init() throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     try place.write("[limits]\nconnections = 99\n", to: "usherd.toml")
     #expect(chmod(place.file("usherd.toml"), 0o644) == 0)
   }

@@ -15,7 +15,7 @@ import UsherTestKit
 final class FlowStage: Sendable {
   static let deadline = Duration.seconds(600)
 
-  let place: Workplace
+  let place: TemporaryDirectory
   let clock = FakeClock()
   let scheduler: FakeScheduler
   let dependencies: Dependencies
@@ -43,7 +43,7 @@ final class FlowStage: Sendable {
     users: UserDatabase = .fake,
     descriptors: DescriptorBudget = .unlimited
   ) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     scheduler = FakeScheduler(clock)
     dependencies = Dependencies.fake(
       clock, scheduler, config: config, users: users, descriptors: descriptors)

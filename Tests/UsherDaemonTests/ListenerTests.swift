@@ -46,12 +46,12 @@ struct ListenerTests {
   }
 
   private let loop: SocketLoop
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let path: String
   private let counts: OnLoop<Counts>
 
   init() async throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let path = place.file("l.sock")
     let loop = try SocketLoop()
     (self.place, self.path, self.loop) = (place, path, loop)

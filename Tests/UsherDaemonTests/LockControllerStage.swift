@@ -18,7 +18,7 @@ import UsherTestKit
 final class LockControllerStage: Sendable {
   static let passcode = Secret("till-4711")
 
-  let place: Workplace
+  let place: TemporaryDirectory
   let clock = FakeClock()
   let scheduler: FakeScheduler
   let setting: DaemonSetting
@@ -39,7 +39,7 @@ final class LockControllerStage: Sendable {
     users: UserDatabase = UserDatabase(user: { _ in .failed }),
     _ configure: (inout Config) throws -> Void = { _ in }
   ) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     scheduler = FakeScheduler(clock)
     var config = Config()
     config.providers = [try .sample()]

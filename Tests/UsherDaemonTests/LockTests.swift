@@ -198,7 +198,7 @@ struct LockTests {
 struct MasterKeyFile {
   let bytes: [UInt8]
 
-  init(_ place: Workplace) throws {
+  init(_ place: TemporaryDirectory) throws {
     guard let found = place.everything().first(where: { $0.name == "master.key" }) else {
       throw TestError("there is no key file")
     }

@@ -13,7 +13,7 @@ import UsherTestKit
 struct LostCallerTests {
   /// Makes a connection that a process has left to another one, and looks at who made it.
   private func lostPeer() throws -> Peer {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let listener = try UnixListener.bind(path: place.file("u.sock"), mode: 0o600)
     defer { close(listener) }
     let left = try run(

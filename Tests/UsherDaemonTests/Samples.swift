@@ -147,7 +147,7 @@ extension Caller {
   }
 }
 
-extension Workplace {
+extension TemporaryDirectory {
   func store(_ clock: any Clock = SystemClock()) throws -> Store {
     try Store.open(
       path: file("usherd.db"), masterKey: [UInt8](repeating: 7, count: 32),

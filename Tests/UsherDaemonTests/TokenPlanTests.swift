@@ -17,7 +17,7 @@ struct TokenPlanTests {
   ) throws -> AccountRecord {
     let clock = FakeClock(Self.issued)
     let dependencies = Dependencies.fake(clock, FakeScheduler(clock))
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     defer { withExtendedLifetime(place) {} }
     let book = AccountRepository(
       dependencies: dependencies, events: EventBus(remembered: 1), store: try place.store(clock))

@@ -19,7 +19,7 @@ package final class BootedSystem: @unchecked Sendable {
 
   /// Of its systemd, as seen from here.
   package let pid: Int32
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let process = Process()
   /// As long as it is open, the system runs.
   private let life: FileHandle
@@ -31,7 +31,7 @@ package final class BootedSystem: @unchecked Sendable {
   ///
   /// - Parameter binding: Paths inside, and what of the machine is seen there.
   package init(binding: [String: String] = [:]) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     try place.write("", to: "out")
     var ends: [Int32] = [-1, -1]
     // Children of other tests must not hold it open.

@@ -18,7 +18,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
     case program(RunningProgram)
   }
 
-  package let place: Workplace
+  package let place: TemporaryDirectory
   private let host: Host
   private var running: Running?
   private var environment: [String: String]
@@ -60,9 +60,9 @@ package final class DaemonUnderTest: @unchecked Sendable {
   package init(
     config: String, environment: [String: String] = [:], clock: MovableClock? = nil,
     messageBus: String? = nil, launcher: [String] = [], logLevel: String = "debug",
-    at place: Workplace? = nil
+    at place: TemporaryDirectory? = nil
   ) throws {
-    self.place = try place ?? Workplace()
+    self.place = try place ?? TemporaryDirectory()
     self.environment = environment
     self.clock = clock
     self.messageBus = messageBus
@@ -175,7 +175,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
 package final class SandboxUnderTest: Sendable {
   private enum Running {
     case inProcess(ServiceGroup)
-    case program(RunningProgram, Workplace)
+    case program(RunningProgram, TemporaryDirectory)
   }
 
   private let running: Running
@@ -218,7 +218,7 @@ package final class SandboxUnderTest: Sendable {
   }
 
   private static func startProgram(_ arguments: [String]) throws -> (Running, String) {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let program = try RunningProgram(
       BuiltProduct.path("usher-sandbox"), ["--port-file", place.file("port")] + arguments,
       log: place.file("sandbox.log"))

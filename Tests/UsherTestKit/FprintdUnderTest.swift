@@ -25,7 +25,7 @@ package final class FprintdUnderTest: Sendable {
   private enum Role: CaseIterable { case bus, polkit, fprintd }
 
   private let kind: Kind
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let helper: String
   private let programs = Mutex<[Role: RunningProgram]>([:])
 
@@ -43,7 +43,7 @@ package final class FprintdUnderTest: Sendable {
 
   private init(_ kind: Kind) throws {
     self.kind = kind
-    place = try Workplace()
+    place = try TemporaryDirectory()
     helper =
       URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appendingPathComponent("fprintd.py").path

@@ -33,7 +33,7 @@ package final class MovableClock: Sendable {
 
   private let state = Mutex(State())
   /// What a program reads the clocks from; nil without one.
-  private let file: Mutex<Workplace?> = Mutex(nil)
+  private let file: Mutex<TemporaryDirectory?> = Mutex(nil)
   /// Moves the timers of the connections of a daemon in this process.
   let connectionTimers = LoopTimeShift()
 
@@ -190,7 +190,7 @@ extension MovableClock {
   /// The directory of `clock.so`, which replaces the C library's clocks where it is preloaded. Compiled
   /// once for all tests.
   private static let compiled = Result {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let built = try run(
       "/usr/bin/env",
       ["clang", "-shared", "-fPIC", "-o", place.file("clock.so"), TestScript.movableClock])
@@ -206,7 +206,7 @@ extension MovableClock {
       let preloaded = try Self.compiled.get().file("clock.so")
       let place = try file.withLock { file in
         if let file { return file }
-        let place = try Workplace()
+        let place = try TemporaryDirectory()
         try Data(count: 16).write(to: URL(fileURLWithPath: place.file("ahead")))
         file = place
         return place

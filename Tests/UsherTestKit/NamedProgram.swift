@@ -6,7 +6,7 @@ package struct NamedProgram {
   private let socket: String
 
   /// Puts a program of this name into a place, and returns the rule that names it.
-  package static func rule(_ name: String, in place: Workplace) throws -> String {
+  package static func rule(_ name: String, in place: TemporaryDirectory) throws -> String {
     let python = URL(fileURLWithPath: "/usr/bin/python3").resolvingSymlinksInPath().path
     try place.install(python, as: name)
     return """
@@ -19,7 +19,7 @@ package struct NamedProgram {
   }
 
   /// Starts it.
-  package init(_ name: String, in place: Workplace, at daemon: DaemonUnderTest) throws {
+  package init(_ name: String, in place: TemporaryDirectory, at daemon: DaemonUnderTest) throws {
     let socket = place.file("\(name).sock")
     let relay = try RunningProgram(
       place.file(name), [TestScript.asUser, "relay", socket, daemon.socketPath],

@@ -5,12 +5,12 @@ import JSONRPC
 package final class OtherUser {
   package static let isPossible = getuid() == 0
 
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let identity: [String]
   private let relay: RunningProgram
 
   package init(_ uid: UInt32, groups: String, at daemon: DaemonUnderTest) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     identity = ["--reuid=\(uid)", "--regid=\(uid)", "--groups=\(groups)", "--inh-caps=-all"]
     try place.write(String(contentsOfFile: TestScript.asUser, encoding: .utf8), to: "as_user.py")
     guard chown(place.path, uid, uid) == 0 else { throw TestError("no place for uid \(uid)") }

@@ -5,9 +5,9 @@ package import JSONRPC
 package final class PipedProgram {
   private let process = Process()
   private let input = Pipe()
-  private let place: Workplace
+  private let place: TemporaryDirectory
 
-  package init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
+  package init(_ executable: String, _ arguments: [String], in place: TemporaryDirectory) throws {
     self.place = place
     process.executableURL = URL(fileURLWithPath: executable)
     process.arguments = arguments

@@ -67,7 +67,7 @@ package func run(
   _ executable: String, _ arguments: [String], environment: [String: String] = [:],
   input: String = "", within seconds: Double = 60
 ) throws -> (status: Int32, output: String, errors: String) {
-  let place = try Workplace()
+  let place = try TemporaryDirectory()
   let process = Process()
   process.executableURL = URL(fileURLWithPath: executable)
   process.arguments = arguments

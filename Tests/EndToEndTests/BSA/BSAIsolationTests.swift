@@ -11,7 +11,7 @@ struct BSAIsolationTests {
   private let programs: [NamedProgram]
 
   init() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let names = ["till", "desk"]
     let scene = try BSAScene(
       more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),

@@ -32,7 +32,7 @@ struct BSAScene: ProviderScene {
     _ settings: [String: String] = [:], tables: String = "", more: String = "",
     clientKey: String? = clientKey, passcode: String? = passcode,
     reader: FprintdUnderTest? = nil, sandbox: SandboxUnderTest? = nil,
-    clock: MovableClock? = nil, logLevel: String = "debug", at place: Workplace? = nil
+    clock: MovableClock? = nil, logLevel: String = "debug", at place: TemporaryDirectory? = nil
   ) throws {
     let sandbox = try sandbox ?? SandboxUnderTest(clock: clock)
     self.sandbox = sandbox

@@ -7,11 +7,11 @@ struct CoreDump {
   static let isPossible =
     getuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/gcore")
 
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let bytes: Data
 
   init(of pid: Int32) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     let done = try run("/usr/bin/gcore", ["-o", place.file("core"), "\(pid)"], within: 120)
     let path = place.file("core.\(pid)")
     guard done.status == 0, FileManager.default.fileExists(atPath: path) else {

@@ -34,7 +34,7 @@ struct TotpCodeTests {
 
   @Test("a rule names it as it names token.get: what it does not name is not permitted")
   func rules() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let allowed = ["codes": "totp.code bsa", "tokens": "token.get bsa"]
     let rules = try allowed.map { name, call in
       try NamedProgram.rule(name, in: place).replacing("\"*\"", with: "\"\(call)\"")

@@ -11,11 +11,11 @@ struct TotpConditionTests {
   private struct Shop {
     let scene: BSAScene
     let account: JSONValue
-    let place: Workplace
+    let place: TemporaryDirectory
     private let programs: [NamedProgram]
 
     init(_ clock: MovableClock? = nil) throws {
-      let place = try Workplace()
+      let place = try TemporaryDirectory()
       let names = ["till", "desk"]
       let rules = try names.map {
         try NamedProgram.rule($0, in: place) + "require_local_auth_seconds = 300\n"

@@ -13,7 +13,7 @@ struct FreedomIsolationTests {
   private let programs: [NamedProgram]
 
   init() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let names = ["till", "desk"]
     scene = try FreedomScene(
       more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),

@@ -32,7 +32,7 @@ struct FreedomScene: ProviderScene {
     mode: ((SandboxUnderTest) -> String)? = nil, provider: String = "", more: String = "",
     credentials: [String: String] = ["freedom-api-key": apiKey],
     passcode: String? = passcode, reader: FprintdUnderTest? = nil, base: String? = nil,
-    logLevel: String = "debug", at place: Workplace? = nil
+    logLevel: String = "debug", at place: TemporaryDirectory? = nil
   ) throws {
     let sandbox = try SandboxUnderTest()
     self.sandbox = sandbox

@@ -92,7 +92,7 @@ struct PartnerAccountTests {
   @Test(
     "the consent is the asking program's: it has the token, another is told which flow to start")
   func programs() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let names = ["till", "desk"]
     let scene = try FreedomScene.partner(
       more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
@@ -126,7 +126,7 @@ struct PartnerAccountTests {
 
   @Test("the page's url, a secret, is shown to the program that began the flow alone")
   func othersFlow() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let scene = try FreedomScene.partner(more: try NamedProgram.rule("till", in: place), at: place)
     let program = try NamedProgram("till", in: place, at: scene.daemon)
     let till = scene.at(try program.client())

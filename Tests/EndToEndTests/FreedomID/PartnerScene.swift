@@ -14,7 +14,7 @@ extension FreedomScene {
   ///   - wire: What stands between the daemon and the provider.
   static func partner(
     _ provider: String = "", more: String = "", secret: String? = clientSecret,
-    wire: PartnerWire? = nil, at place: Workplace? = nil
+    wire: PartnerWire? = nil, at place: TemporaryDirectory? = nil
   ) throws -> FreedomScene {
     try browsing(
       { "mode = \"oauth2\"\napi_base_url = \"\(wire?.freedom ?? $0.freedom)\"\npoll_seconds = 1" },
@@ -36,7 +36,7 @@ extension FreedomScene {
 
   private static func browsing(
     _ mode: (SandboxUnderTest) -> String, _ provider: String, _ more: String, _ secret: String?,
-    _ wire: PartnerWire?, _ place: Workplace?
+    _ wire: PartnerWire?, _ place: TemporaryDirectory?
   ) throws -> FreedomScene {
     let scene = try withoutActuallyEscaping(mode) { mode in
       try FreedomScene(

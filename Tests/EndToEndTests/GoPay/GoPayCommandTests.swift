@@ -7,11 +7,11 @@ import UsherTestKit
 @Suite("GoPay with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayCommandTests {
   private let scene: GoPayScene
-  private let place: Workplace
+  private let place: TemporaryDirectory
 
   init() throws {
     scene = try GoPayScene()
-    place = try Workplace()
+    place = try TemporaryDirectory()
   }
 
   private func arguments(_ receiver: String, _ token: String?, _ more: [String]) -> [String] {

@@ -7,7 +7,7 @@ struct CommandTests {
   @Test("login prints the page, waits for the person, and then there is a token")
   func signIn() throws {
     let scene = try Scene()
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let program = try RunningProgram(
       BuiltProduct.path("usherctl"),
       ["login", "demo", "--no-browser", "--socket", scene.daemon.socketPath],

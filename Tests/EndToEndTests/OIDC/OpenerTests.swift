@@ -43,7 +43,7 @@ struct OpenerTests {
   @Test(
     "no state or nonce stands in the opener's command line, and only its own user gets the page")
   func commandLine() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     try place.install(place.write(Self.opener, to: "script"), as: "xdg-open")
     let program = try RunningProgram(
       BuiltProduct.path("usherctl"), ["login", "demo", "--socket", scene.daemon.socketPath],

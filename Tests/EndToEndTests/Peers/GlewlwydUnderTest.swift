@@ -5,14 +5,14 @@ import UsherTestKit
 
 /// Debian's glewlwyd, a real OpenID provider, in a place of its own; see `glewlwyd.py`.
 final class GlewlwydUnderTest: Sendable {
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let program: RunningProgram
   private let api: String
   /// The only redirect URI it knows, and it compares it character by character.
   let redirect: String
 
   init() throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     let port = try LoopbackPort.unused()
     api = "http://127.0.0.1:\(port)/api"
     redirect = "http://127.0.0.1:\(try LoopbackPort.unused())/callback"

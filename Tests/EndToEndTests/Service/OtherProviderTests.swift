@@ -65,7 +65,7 @@ struct OtherProviderTests {
     .ownProcess, arguments: [(false, false), (true, true)])
   func changed(isGone: Bool, byRestart: Bool) throws {
     // Credentials of systemd's change together with the configuration.
-    let credentials = try Workplace()
+    let credentials = try TemporaryDirectory()
     try credentials.write(Self.secret, to: "work-secret")
     let daemon = try DaemonUnderTest(
       config: Self.provider(first), environment: ["CREDENTIALS_DIRECTORY": credentials.path])

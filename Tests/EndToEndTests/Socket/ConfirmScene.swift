@@ -11,17 +11,17 @@ struct ConfirmScene {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
   let account: JSONValue
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let programs: [String: NamedProgram]
 
   /// - Parameters:
   ///   - limits: Lines of `[limits]`.
   ///   - rules: More rules, after those.
   init(
-    limits: String = "", rules: (Workplace) throws -> String = { _ in "" },
+    limits: String = "", rules: (TemporaryDirectory) throws -> String = { _ in "" },
     clock: MovableClock? = nil
   ) throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     sandbox = try SandboxUnderTest()
     let asking = try ["kiosk", "till"].map {
       try NamedProgram.rule($0, in: place) + "confirm = true\n"

@@ -75,7 +75,7 @@ struct NextAccountTests {
 
   @Test("what was lent by a rule is nobody else's without it, though the connection stays")
   func sharing() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let rules = try ["kiosk", "till"].map { try NamedProgram.rule($0, in: place) }
     let lends = rules[0] + rules[1] + "owner = \"client\"\n"
     let daemon = try DaemonUnderTest(

@@ -75,7 +75,7 @@ struct AuditSurvivalTests {
     let sandbox = try SandboxUnderTest()
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
     let clock = MovableClock()
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let disk = try SmallDisk(in: place, megabytes: 32)
     let daemon = try DaemonUnderTest(
       config: rule + sandbox.provider(), clock: clock, launcher: disk.launcher,

@@ -4,12 +4,12 @@ import UsherTestKit
 
 /// A provider whose every secret bears a mark, and which misbehaves on demand: `fake_provider.py`.
 final class FakeProvider {
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let program: RunningProgram
   private let base: String
 
   init(mark: String) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appendingPathComponent("fake_provider.py").path
     program = try RunningProgram(

@@ -13,7 +13,7 @@ struct FullDiskTests {
 
   init() throws {
     sandbox = try SandboxUnderTest()
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     disk = try SmallDisk(in: place)
     daemon = try DaemonUnderTest(
       config: sandbox.provider(), launcher: disk.launcher, at: place)

@@ -3,14 +3,14 @@ import UsherTestKit
 
 /// A usherd whose sockets somebody else holds, as systemd does: `socket_holder.py`.
 final class HeldDaemon: @unchecked Sendable {
-  private let place: Workplace
+  private let place: TemporaryDirectory
   private let holder: RunningProgram
 
   var socketPath: String { place.file("u") }
   var log: String { holder.log }
 
   init(config: String) throws {
-    place = try Workplace()
+    place = try TemporaryDirectory()
     try place.write(config, to: "usherd.toml")
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appendingPathComponent("socket_holder.py").path

@@ -34,7 +34,7 @@ struct LifeTests {
 
   @Test("it is not ready where it cannot start, and says why")
   func notReady() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let systemd = try NotifySocket(place.file("notify"))
     let state = place.file("state")
     try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
@@ -55,7 +55,7 @@ struct LifeTests {
 
   @Test("sockets that systemd opened are taken by their names, and left to it")
   func activation() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let systemd = try NotifySocket(place.file("notify"))
     let program = try activate(place, names: "usherd-admin.sock:usherd.sock")
     // The first connection starts it.
@@ -72,7 +72,7 @@ struct LifeTests {
 
   @Test("a socket of another name is refused")
   func wrongName() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let program = try activate(place, names: "usherd-admin.sock:usherd.socket")
     let client = try connect(place.file("u"))
     #expect(try program.exitStatus() == 1)
@@ -81,7 +81,7 @@ struct LifeTests {
   }
 
   /// `systemd-socket-activate` becomes the daemon when somebody connects. The admin socket is first.
-  private func activate(_ place: Workplace, names: String) throws -> RunningProgram {
+  private func activate(_ place: TemporaryDirectory, names: String) throws -> RunningProgram {
     try place.write("", to: "usherd.toml")
     return try RunningProgram(
       "/usr/bin/systemd-socket-activate",

@@ -63,7 +63,7 @@ struct RestartTests {
 
   @Test("usherctl flow run goes on over a restart, and the page that is open in the browser")
   func command() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let command = try RunningProgram(
       BuiltProduct.path("usherctl"),
       ["--socket", daemon.socketPath, "flow", "run", "demo", "authorize"],

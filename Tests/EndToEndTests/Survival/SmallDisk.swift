@@ -8,7 +8,7 @@ final class SmallDisk {
   private let mountPoint: String
 
   /// - Parameter place: Its `state` will be the small disk, for whoever is started by ``launcher``.
-  init(in place: Workplace, megabytes: Int = 3) throws {
+  init(in place: TemporaryDirectory, megabytes: Int = 3) throws {
     mountPoint = place.file("state")
     try FileManager.default.createDirectory(
       atPath: mountPoint, withIntermediateDirectories: false)

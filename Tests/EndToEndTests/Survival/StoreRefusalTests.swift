@@ -92,7 +92,7 @@ struct StoreRefusalTests {
   func secondOnSocket() throws {
     try daemon.start()
     var command = daemon.commandLine
-    let other = try Workplace()
+    let other = try TemporaryDirectory()
     command[try #require(command.firstIndex(of: "--state")) + 1] = other.file("state")
     let second = try run(command[0], Array(command.dropFirst()))
     #expect(second.status == 1)
@@ -118,7 +118,7 @@ struct StoreRefusalTests {
 
   @Test("a state on a read-only file system")
   func readOnly() throws {
-    let place = try Workplace()
+    let place = try TemporaryDirectory()
     let disk = try SmallDisk(in: place)
     let daemon = try DaemonUnderTest(config: "", launcher: disk.launcher, at: place)
     _ = try daemon.admin().call("credential.set", ["name": "a", "value": "b"])

@@ -7,11 +7,11 @@ import UsherTestKit
 @Suite("Truecaller with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCommandTests {
   private let scene: TruecallerScene
-  private let place: Workplace
+  private let place: TemporaryDirectory
 
   init() throws {
     scene = try TruecallerScene()
-    place = try Workplace()
+    place = try TemporaryDirectory()
   }
 
   /// `usherctl flow run truecaller verifyPhone`, with a pipe for its input.

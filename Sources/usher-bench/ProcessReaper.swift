@@ -6,16 +6,16 @@ import Glibc
 ///
 /// Another process sees to it (`bench_keep`): a child that is told of its parent's end by the
 /// kernel is told of the end of a thread, and not at all where it changes its user or group.
-struct Belongings {
+struct ProcessReaper {
   /// The process group of all that is started. A terminal's Ctrl-C is not for them.
   let group: pid_t
   /// Where every ``Scratch`` is.
   let directory: String
 
-  private static let own: Result<Belongings, any Error> = Result { try Belongings() }
+  private static let own: Result<ProcessReaper, any Error> = Result { try ProcessReaper() }
 
   /// - Throws: `BenchError` where there is no place in /tmp, or no room for one more process.
-  static func ofThisProgram() throws -> Belongings { try own.get() }
+  static func ofThisProgram() throws -> ProcessReaper { try own.get() }
 
   private init() throws {
     directory = try Scratch.freshDirectory("/tmp/usher-bench-")
@@ -35,7 +35,7 @@ final class Scratch {
   let path: String
 
   init() throws {
-    path = try Self.freshDirectory("\(try Belongings.ofThisProgram().directory)/")
+    path = try Self.freshDirectory("\(try ProcessReaper.ofThisProgram().directory)/")
   }
 
   deinit { Self.remove(path) }

@@ -1,7 +1,7 @@
 package import Foundation
 
 /// A directory of a test's own, removed with everything in it when the test lets go of it.
-package final class Workplace: Sendable {
+package final class TemporaryDirectory: Sendable {
   package let path: String
 
   package init() throws {
