@@ -3,15 +3,15 @@ import JSONRPC
 import UsherTestKit
 
 // Who calls, by the words of the page Access.
-extension AccessScene {
-  static func connecting(_ who: String, _ scene: AccessScene) throws -> Connecting {
+extension AccessFixture {
+  static func connecting(_ who: String, _ fixture: AccessFixture) throws -> Connecting {
     guard let start = recipes[who] else {
       throw TestError("the page names somebody that no test knows: \(who)")
     }
-    return try start(scene)
+    return try start(fixture)
   }
 
-  private typealias Recipe = @Sendable (AccessScene) throws -> Connecting
+  private typealias Recipe = @Sendable (AccessFixture) throws -> Connecting
 
   private static let recipes: [String: Recipe] = [
     "till.service": { try $0.service("till.service", "--uid=till") },
@@ -34,8 +34,8 @@ extension AccessScene {
     "pair": { try $0.service("pair.service", "--uid=pair") },
     "root": { try $0.service("root.service") },
     "root, in backup.service": { try $0.service("backup.service") },
-    "root, in another pid namespace": { scene in
-      { try RawClient(scene.system.path(socket)) }
+    "root, in another pid namespace": { fixture in
+      { try RawClient(fixture.system.path(socket)) }
     },
     "the daemon's user": { try $0.service("own.service", "--uid=usherd") },
     "the daemon's user, with the tool": {
@@ -65,7 +65,7 @@ extension AccessScene {
     "narrow.service": { try $0.service("narrow.service", "--uid=ben") },
     "asking.service": { try $0.service("asking.service", "--uid=ben") },
     "stranger.service": { try $0.service("stranger.service", "--uid=till") },
-    "the admin socket": { scene in { try scene.admin() } },
+    "the admin socket": { fixture in { try fixture.admin() } },
     "till.service of the user manager of till": { try $0.usersUnit() },
     "till, in a control group till.service below user.slice": {
       try $0.moved(
@@ -75,12 +75,12 @@ extension AccessScene {
       try $0.moved(to: "/system.slice/sub.service/till.service", unit: "sub.service")
     },
     "till, moved into till.service, on the connection from before": {
-      let scene = $0
-      let before = try scene.service("early.service", "--uid=till")()
+      let fixture = $0
+      let before = try fixture.service("early.service", "--uid=till")()
       // Whoever is let in is looked at; then he goes.
       _ = try before.call("system.status")
-      _ = try scene.client("till.service")
-      try scene.system.move(scene.mainProcess(of: "early.service"), to: tillGroup)
+      _ = try fixture.client("till.service")
+      try fixture.system.move(fixture.mainProcess(of: "early.service"), to: tillGroup)
       return { before }
     },
     "till, moved into till.service, on a new connection": {
@@ -97,7 +97,7 @@ extension AccessScene {
 
 // MARK: - Their processes
 
-extension AccessScene {
+extension AccessFixture {
   /// A transient service that passes connections on to the daemon's socket.
   func service(
     _ unit: String, _ options: String..., program: String = "/usr/bin/python3",

@@ -10,51 +10,52 @@ import UsherTestKit
 struct AccessTests {
   @Test(
     "each row of the page's table is true", arguments: AccessPage.rows,
-    AccessScene.Kernel.allCases)
-  func row(row: AccessPage.Row, kernel: AccessScene.Kernel) throws {
-    let scene = try AccessScene.on(kernel)
-    let (method, params) = try scene.parameters(of: row.call)
-    let caller = try scene.client(row.who)
-    let before = try scene.lastAudited()
+    AccessFixture.Kernel.allCases)
+  func row(row: AccessPage.Row, kernel: AccessFixture.Kernel) throws {
+    let fixture = try AccessFixture.on(kernel)
+    let (method, params) = try fixture.parameters(of: row.call)
+    let caller = try fixture.client(row.who)
+    let before = try fixture.lastAudited()
     let answer = try caller.answer(to: method, params)
     #expect(answer == row.answer)
     let isAudited = ["token.get", "flow.start", "account.get", "account.forget"].contains(method)
     if isAudited || answer == "permission_denied" {
-      try scene.awaitAudit(of: method, rule: row.rule, after: before)
+      try fixture.awaitAudit(of: method, rule: row.rule, after: before)
     }
   }
 
   @Test(
     "the audit names the unit, which start of it, and the program where the daemon may know it",
-    arguments: AccessScene.Kernel.allCases)
-  func audited(kernel: AccessScene.Kernel) throws {
-    let scene = try AccessScene.on(kernel)
+    arguments: AccessFixture.Kernel.allCases)
+  func audited(kernel: AccessFixture.Kernel) throws {
+    let fixture = try AccessFixture.on(kernel)
     var starts: [String] = []
     for attempt in 1...2 {
       let unit = "audited.service"
-      let caller = try scene.service(unit, "--uid=usherd", program: AccessScene.tools + "tool")()
-      let before = try scene.lastAudited()
+      let caller = try fixture.service(
+        unit, "--uid=usherd", program: AccessFixture.tools + "tool")()
+      let before = try fixture.lastAudited()
       #expect(try caller.answer(to: "flow.list", [:]) == "permission_denied")
-      try scene.awaitAudit(of: "flow.list", rule: "tool", after: before)
-      let row = try #require(try scene.audited(after: before).last)
+      try fixture.awaitAudit(of: "flow.list", rule: "tool", after: before)
+      let row = try #require(try fixture.audited(after: before).last)
       #expect(row["unit"] == .string(unit), "\(attempt)")
-      #expect(row["executable"] == .string(AccessScene.tools + "tool"))
-      #expect(row["pid"] == .integer(Int64(try scene.mainProcess(of: unit))))
-      let start = try scene.system.property("InvocationID", of: unit)
+      #expect(row["executable"] == .string(AccessFixture.tools + "tool"))
+      #expect(row["pid"] == .integer(Int64(try fixture.mainProcess(of: unit))))
+      let start = try fixture.system.property("InvocationID", of: unit)
       #expect(row["invocation"] == .string(start))
       starts.append(start)
-      try scene.system.run("systemctl", "stop", unit)
+      try fixture.system.run("systemctl", "stop", unit)
     }
     #expect(starts[0] != starts[1] && starts[0].count == 32)
   }
 
   @Test("what is another's is told in the words of what does not exist")
   func sameWords() throws {
-    let scene = try AccessScene.on(.current)
-    let stranger = try scene.client("stranger.service")
-    let desks = try scene.desksAccount()
+    let fixture = try AccessFixture.on(.current)
+    let stranger = try fixture.client("stranger.service")
+    let desks = try fixture.desksAccount()
     for method in ["account.get", "account.forget", "token.get", "token.revoke"] {
-      let said = try [desks, AccessScene.nobodysAccount].map { id in
+      let said = try [desks, AccessFixture.nobodysAccount].map { id in
         var error = try stranger.error(of: method, ["account": .string(id)])
         error["data"]?["correlationId"] = nil
         return String(decoding: error.encoded(), as: UTF8.self).replacing(id, with: "ID")
@@ -74,9 +75,9 @@ struct AccessTests {
 
   @Test("status says how the daemon learns which process calls")
   func status() throws {
-    let old = try AccessScene.on(.older).admin().call("system.status")
+    let old = try AccessFixture.on(.older).admin().call("system.status")
     #expect(old["peerIdentity"] == "pid")
-    let current = try AccessScene.on(.current).admin().call("system.status")
+    let current = try AccessFixture.on(.current).admin().call("system.status")
     #expect(["pid", "pidfd"].contains(current["peerIdentity"]?.stringValue))
   }
 
@@ -85,14 +86,14 @@ struct AccessTests {
     .enabled(
       if: Self.kernelKnowsPeers, "NOT TESTED: this kernel does not hand out who connected"))
   func sameUser() throws {
-    let scene = try AccessScene.on(.current)
-    let left = try scene.leftConnection(of: "till", successor: "till.service", user: "till")()
+    let fixture = try AccessFixture.on(.current)
+    let left = try fixture.leftConnection(of: "till", successor: "till.service", user: "till")()
     #expect(try left.answer(to: "account.list", [:]) == "permission_denied")
-    #expect(try scene.client("till.service").answer(to: "account.list", [:]) == "ok")
+    #expect(try fixture.client("till.service").answer(to: "account.list", [:]) == "ok")
   }
 
   private static let kernelKnowsPeers: Bool = {
-    let status = try? AccessScene.on(.current).admin().call("system.status")
+    let status = try? AccessFixture.on(.current).admin().call("system.status")
     return status?["peerIdentity"] == "pidfd"
   }()
 }
@@ -115,7 +116,7 @@ extension RawClient {
   }
 }
 
-extension AccessScene {
+extension AccessFixture {
   /// The number of the audit's last row.
   fileprivate func lastAudited() throws -> Int64 {
     var last: Int64 = 0

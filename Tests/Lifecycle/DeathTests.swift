@@ -23,41 +23,41 @@ struct DeathTests {
     "systemd starts it again; who calls meanwhile is answered, and what it kept is there",
     arguments: End.allCases)
   func startedAgain(_ end: End) throws {
-    let scene = try ServiceScene.here()
+    let fixture = try ServiceFixture.here()
     // More than a machine that does other things needs between two pings, or to stop a thread.
-    try scene.override("WatchdogSec=10s\nStartLimitBurst=100")
-    let client = try scene.client()
+    try fixture.override("WatchdogSec=10s\nStartLimitBurst=100")
+    let client = try fixture.client()
     if try client.call("account.list")["accounts"]?.arrayValue?.isEmpty == true {
-      try scene.signIn(client)
+      try fixture.signIn(client)
       // The first one was started under the package's watchdog.
-      try scene.system.run("systemctl", "restart", "usherd.service")
+      try fixture.system.run("systemctl", "restart", "usherd.service")
     }
-    let token = try scene.token(scene.client())
-    let socket = try scene.identity(of: ServiceScene.socket)
-    let (restarts, timeouts) = (try scene.property("NRestarts"), timeouts(scene))
-    let queued = try scene.startedAgain { try bring(end, scene) }
+    let token = try fixture.token(fixture.client())
+    let socket = try fixture.identity(of: ServiceFixture.socket)
+    let (restarts, timeouts) = (try fixture.property("NRestarts"), timeouts(fixture))
+    let queued = try fixture.startedAgain { try bring(end, fixture) }
     #expect(try queued.receive(within: 60)?["result"]?["ready"] == true)
-    #expect(try scene.property("NRestarts") == "\((Int(restarts) ?? 0) + 1)")
-    #expect(self.timeouts(scene) == timeouts + (end.isWatchdogs ? 1 : 0))
-    #expect(try scene.identity(of: ServiceScene.socket) == socket, "the socket stayed open")
-    #expect(try scene.token(scene.client()) == token)
+    #expect(try fixture.property("NRestarts") == "\((Int(restarts) ?? 0) + 1)")
+    #expect(self.timeouts(fixture) == timeouts + (end.isWatchdogs ? 1 : 0))
+    #expect(try fixture.identity(of: ServiceFixture.socket) == socket, "the socket stayed open")
+    #expect(try fixture.token(fixture.client()) == token)
   }
 
-  private func bring(_ end: End, _ scene: ServiceScene) throws {
+  private func bring(_ end: End, _ fixture: ServiceFixture) throws {
     switch end {
-    case .crash: try scene.kill(by: "SEGV")
-    case .abort: try scene.kill(by: "ABRT")
-    case .kill: try scene.kill(by: "KILL")
-    case .stop: try scene.freeze()
+    case .crash: try fixture.kill(by: "SEGV")
+    case .abort: try fixture.kill(by: "ABRT")
+    case .kill: try fixture.kill(by: "KILL")
+    case .stop: try fixture.freeze()
     case .hang:
-      let client = try scene.client()
+      let client = try fixture.client()
       _ = try client.call("system.status")
-      try scene.system.run(
+      try fixture.system.run(
         "systemd-run", "--quiet", "--unit=holder.service",
-        "/usr/bin/python3", ServiceScene.tools + "stop_thread.py", scene.process(),
+        "/usr/bin/python3", ServiceFixture.tools + "stop_thread.py", fixture.process(),
         "usherd-sockets")
-      try eventually("the thread is stopped: \(scene.system.journal(of: "holder.service"))") {
-        scene.system.journal(of: "holder.service").contains("stopped")
+      try eventually("the thread is stopped: \(fixture.system.journal(of: "holder.service"))") {
+        fixture.system.journal(of: "holder.service").contains("stopped")
       }
       try client.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
       #expect(throws: (any Error).self) { try client.receive(within: 0.3) }
@@ -65,7 +65,7 @@ struct DeathTests {
   }
 
   /// How often systemd found that it does not ping.
-  private func timeouts(_ scene: ServiceScene) -> Int {
-    scene.journal.components(separatedBy: "Watchdog timeout").count - 1
+  private func timeouts(_ fixture: ServiceFixture) -> Int {
+    fixture.journal.components(separatedBy: "Watchdog timeout").count - 1
   }
 }

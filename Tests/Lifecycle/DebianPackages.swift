@@ -20,9 +20,9 @@ struct DebianPackages: Sendable {
   /// Of the next one.
   var nextVersion: String { version + "+next" }
 
-  /// Where the packages of a release are found in a ``ServiceScene``.
+  /// Where the packages of a release are found in a ``ServiceFixture``.
   func inside(_ release: Release) -> [String] {
-    Self.names.map { "\(ServiceScene.packages)/\(release.rawValue)/\($0).deb" }
+    Self.names.map { "\(ServiceFixture.packages)/\(release.rawValue)/\($0).deb" }
   }
 
   private static let names = ["usherd", "usherctl"]

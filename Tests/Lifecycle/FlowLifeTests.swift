@@ -16,53 +16,53 @@ struct FlowLifeTests {
     var testDescription: String { rawValue }
   }
 
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
-  init() throws { scene = try ServiceScene.here() }
+  init() throws { fixture = try ServiceFixture.here() }
 
   @Test("flows in the middle go on over it, and are finished", arguments: Interruption.allCases)
   func survival(_ interruption: Interruption) throws {
-    try scene.override("WatchdogSec=10s")
-    try scene.system.run("systemctl", "restart", "usherd.service")
-    try scene.control("POST", "settings", ["deviceInterval": 1])
-    let client = try scene.client()
+    try fixture.override("WatchdogSec=10s")
+    try fixture.system.run("systemctl", "restart", "usherd.service")
+    try fixture.control("POST", "settings", ["deviceInterval": 1])
+    let client = try fixture.client()
     let code = try client.startFlow("work")
-    let back = try scene.wayBack(of: code)
+    let back = try fixture.wayBack(of: code)
     let device = try client.startFlow("work", "device")
-    let queued = try scene.startedAgain { try interrupt(interruption) }
+    let queued = try fixture.startedAgain { try interrupt(interruption) }
     #expect(try queued.receive(within: 60)?["result"]?["ready"] == true)
-    let later = try scene.client()
+    let later = try fixture.client()
     for flow in [code, device] {
       let now = try later.flow(in: later.call("flow.get", ["flow": flow["id"] ?? .null]))
       #expect(now["status"] == "active" && now["step"]?["type"] == flow["step"]?["type"])
     }
-    try scene.comeBack(to: back)
+    try fixture.comeBack(to: back)
     #expect(try later.finished(code)["status"] == "succeeded")
-    try scene.approve(device)
+    try fixture.approve(device)
     #expect(try later.finished(device)["status"] == "succeeded")
-    #expect(try !scene.token(later).isEmpty)
+    #expect(try !fixture.token(later).isEmpty)
   }
 
   private func interrupt(_ interruption: Interruption) throws {
     switch interruption {
-    case .restart: try scene.system.run("systemctl", "restart", "usherd.service")
-    case .kill: try scene.kill(by: "KILL")
-    case .watchdog: try scene.freeze()
-    case .upgrade: try scene.install(.next)
+    case .restart: try fixture.system.run("systemctl", "restart", "usherd.service")
+    case .kill: try fixture.kill(by: "KILL")
+    case .watchdog: try fixture.freeze()
+    case .upgrade: try fixture.install(.next)
     }
   }
 
   @Test("the journal tells one flow's story in order, and nothing that is secret")
   func story() throws {
-    let client = try scene.client()
+    let client = try fixture.client()
     let (flow, other) = (try client.startFlow("work"), try client.startFlow("work"))
-    let back = try scene.wayBack(of: flow)
-    try scene.comeBack(to: back)
+    let back = try fixture.wayBack(of: flow)
+    try fixture.comeBack(to: back)
     let end = try client.finished(flow)
-    let token = try scene.token(client)
+    let token = try fixture.token(client)
     let id = try #require(flow["id"]?.stringValue)
     _ = try client.call("flow.cancel", ["flow": other["id"] ?? .null])
-    let entries = try scene.entries("USHER_FLOW=\(id)")
+    let entries = try fixture.entries("USHER_FLOW=\(id)")
     let ids = entries.compactMap { $0["MESSAGE_ID"]?.stringValue?.suffix(2) }
     #expect(
       ids.first == "21" && ids.last == "23" && ids.count(where: { $0 != "22" }) == 2, "\(ids)")
@@ -90,7 +90,7 @@ struct FlowLifeTests {
   /// In all that the daemon has logged, whatever the field.
   private func expectNoSecret(_ secrets: [String]) throws {
     #expect(secrets.count == 5 && secrets.allSatisfy { $0.count > 5 })
-    let all = try scene.system.run(
+    let all = try fixture.system.run(
       "journalctl", "--output=export", "--no-pager", "--unit=usherd.service")
     #expect(all.contains("USHER_FLOW="))
     for secret in secrets { #expect(!all.contains(secret), "\(secret) is in the journal") }

@@ -7,14 +7,15 @@ import UsherTestKit
   "the sandbox of the unit", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct HardeningTests {
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
-  init() throws { scene = try ServiceScene.here() }
+  init() throws { fixture = try ServiceFixture.here() }
 
   @Test("systemd-analyze finds an exposure of 1.4 at most, and nothing wrong with any unit")
   func analysis() throws {
-    _ = try scene.client().call("system.status")
-    let report = try scene.system.run("systemd-analyze", "security", "--no-pager", "usherd.service")
+    _ = try fixture.client().call("system.status")
+    let report = try fixture.system.run(
+      "systemd-analyze", "security", "--no-pager", "usherd.service")
     let level = report.matches(of: /Overall exposure level for usherd.service: ([0-9.]+)/).first
     let exposure = try #require(level.flatMap { Double($0.1) }, "\(report)")
     #expect(exposure > 0 && exposure <= 1.4)
@@ -22,7 +23,7 @@ struct HardeningTests {
       let units = ["usherd.service", "usherd.socket", "usherd-admin.socket"].map {
         "/usr/lib/systemd/\(place)/\($0)"
       }
-      let verified = try scene.outcome(
+      let verified = try fixture.outcome(
         ["env", "XDG_RUNTIME_DIR=/run", "systemd-analyze", "verify"] + options + units, input: "")
       #expect(verified.status == 0 && verified.output.isEmpty, "\(place): \(verified)")
     }
@@ -30,33 +31,33 @@ struct HardeningTests {
 
   @Test("it still tells its peers apart by user, group and unit")
   func peers() throws {
-    try scene.write(
-      config: ServiceScene.provider() + """
+    try fixture.write(
+      config: ServiceFixture.provider() + """
         [[client]]
         name = "till"
         match = { unit = "till.service", user = "ben" }
         allow = ["account.list"]
 
         """)
-    try scene.system.run("systemctl", "restart", "usherd.service")
+    try fixture.system.run("systemctl", "restart", "usherd.service")
     let (ada, ben) = (
-      try scene.program(of: "ada", unit: "ada.service"),
-      try scene.program(of: "ben", unit: "ben.service")
+      try fixture.program(of: "ada", unit: "ada.service"),
+      try fixture.program(of: "ben", unit: "ben.service")
     )
     #expect(try ada().call("account.list")["accounts"] == [])
     #expect(try ben().reason(of: "account.list") == "permission_denied")
-    let till = try scene.program(of: "ben", unit: "till.service")
+    let till = try fixture.program(of: "ben", unit: "till.service")
     #expect(try till().call("account.list")["accounts"] == [])
     #expect(try till().reason(of: "flow.list") == "permission_denied")
-    try scene.signIn("ada", by: ada())
+    try fixture.signIn("ada", by: ada())
     #expect(try ada().call("account.list")["accounts"]?.arrayValue?.count == 1)
     #expect(try till().call("account.list")["accounts"] == [])
     // The browser of another user is not let in.
     let flow = try ada().startFlow("work")
-    let back = try scene.wayBack(of: flow)
+    let back = try fixture.wayBack(of: flow)
     let reply = try JSONValue(
       parsing: Array(
-        scene.run(as: "ben", "/usr/bin/python3", ServiceScene.tools + "as_user.py", "get", back)
+        fixture.run(as: "ben", "/usr/bin/python3", ServiceFixture.tools + "as_user.py", "get", back)
           .utf8))
     #expect(reply["status"] == 403, "\(reply.text)")
   }
@@ -67,9 +68,9 @@ struct HardeningTests {
       if: FprintdUnderTest.isPossible, "NOT TESTED: Packaging/install-dependencies test"))
   func finger() throws {
     let reader = "/run/reader/socket"
-    try scene.system.copy(
-      ServiceScene.file("../UsherTestKit/fprintd.py"), to: ServiceScene.tools + "fprintd.py")
-    try scene.system.write(
+    try fixture.system.copy(
+      ServiceFixture.file("../UsherTestKit/fprintd.py"), to: ServiceFixture.tools + "fprintd.py")
+    try fixture.system.write(
       """
       [Service]
       ExecStart=
@@ -77,10 +78,10 @@ struct HardeningTests {
       Environment=FP_DRIVERS_WHITELIST=virtual_device FP_VIRTUAL_DEVICE=\(reader)
       RuntimeDirectory=reader
       """, to: "/etc/systemd/system/fprintd.service.d/test.conf")
-    try scene.system.run("systemctl", "daemon-reload")
+    try fixture.system.run("systemctl", "daemon-reload")
     try atReader("ready")
     try atReader("enrol", "ada", "right-index-finger", "hers")
-    let ada = try scene.program(of: "ada", unit: "finger.service")()
+    let ada = try fixture.program(of: "ada", unit: "finger.service")()
     for (print, isRight) in [("strangers", false), ("hers", true)] {
       let flow = try ada.startFlow(
         "local", "authenticate",
@@ -88,7 +89,7 @@ struct HardeningTests {
           "localAuthType": "biometric", "reason": "open the till",
           "usePasscodeWhenFailed": false, "checkDomainStateChanged": false,
         ])
-      #expect(flow["step"]?["scanning"] == true, "\(flow.text) \(scene.journal)")
+      #expect(flow["step"]?["scanning"] == true, "\(flow.text) \(fixture.journal)")
       try atReader("script", "SCAN \(print)")
       if isRight {
         let end = try ada.finished(flow)
@@ -102,39 +103,39 @@ struct HardeningTests {
       }
     }
     // Without the rule nobody else is asked on its behalf.
-    let rule = try scene.system.run(
+    let rule = try fixture.system.run(
       "find", "/usr/share/polkit-1/rules.d", "-name", "*usherd*.rules"
     ).trimmingCharacters(in: .whitespacesAndNewlines)
-    try scene.system.run("rm", rule)
-    try scene.system.run("systemctl", "restart", "polkit.service")
+    try fixture.system.run("rm", rule)
+    try fixture.system.run("systemctl", "restart", "polkit.service")
     let status = try ada.call("localAuth.status")
     #expect(status["biometric"]?["state"] != "ready", "\(status.text)")
   }
 
   private func atReader(_ words: String...) throws {
-    try scene.system.run(
+    try fixture.system.run(
       [
         "env", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/run/dbus/system_bus_socket",
         "USHER_TEST_READER=/run/reader/socket", "/usr/bin/python3",
-        ServiceScene.tools + "fprintd.py",
+        ServiceFixture.tools + "fprintd.py",
       ] + words)
   }
 
   @Test("a provider is reached by HTTPS under a CA of its own, and not where that is not trusted")
   func privateCA() throws {
-    let place = ServiceScene.tools
-    try scene.system.run(
+    let place = ServiceFixture.tools
+    try fixture.system.run(
       "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
       "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
       "-keyout", place + "key.pem", "-out", "/etc/usherd/ca.pem")
-    try scene.system.run(
+    try fixture.system.run(
       "systemd-run", "--quiet", "--unit=issuer.service", "/usr/bin/python3",
       place + "https_issuer.py", "8443", "/etc/usherd/ca.pem", place + "key.pem")
     try eventually("the provider listens") {
-      (try? scene.system.run(
+      (try? fixture.system.run(
         "curl", "--silent", "--cacert", "/etc/usherd/ca.pem", "https://localhost:8443/")) != nil
     }
-    try scene.write(
+    try fixture.write(
       config: ["trusting": "ca_file = \"/etc/usherd/ca.pem\"\n", "wary": ""].map { name, trust in
         """
         [[provider]]
@@ -145,13 +146,13 @@ struct HardeningTests {
         \(trust)
         """
       }.joined())
-    try scene.system.run("systemctl", "restart", "usherd.service")
-    let client = try scene.client()
+    try fixture.system.run("systemctl", "restart", "usherd.service")
+    let client = try fixture.client()
     let flow = try client.startFlow("trusting")
     #expect(
       flow["step"]?["url"]?.stringValue?.hasPrefix("https://localhost:8443/") == true,
-      "\(flow.text) \(scene.journal)")
-    let wary = try scene.admin().call("provider.check", ["provider": "wary"])
+      "\(flow.text) \(fixture.journal)")
+    let wary = try fixture.admin().call("provider.check", ["provider": "wary"])
     #expect(wary["healthy"] == false && wary.text.contains("TLS"), "\(wary.text)")
   }
 }

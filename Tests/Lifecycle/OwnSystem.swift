@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import UsherTestKit
 
-/// Gives a suite a ``ServiceScene``, booted when its first test asks for it, and off when its last
+/// Gives a suite a ``ServiceFixture``, booted when its first test asks for it, and off when its last
 /// has ended.
 struct OwnSystem: SuiteTrait, TestScoping {
   fileprivate let config: String
@@ -10,10 +10,11 @@ struct OwnSystem: SuiteTrait, TestScoping {
   func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
-    let place = ScenePlace(config)
+    let place = ServiceDirectory(config)
     let result: Result<Void, any Error>
     do {
-      result = .success(try await ScenePlace.$current.withValue(place) { try await function() })
+      result = .success(
+        try await ServiceDirectory.$current.withValue(place) { try await function() })
     } catch {
       result = .failure(error)
     }
@@ -35,33 +36,33 @@ extension Trait where Self == ConditionTrait {
   }
 }
 
-extension ServiceScene {
+extension ServiceFixture {
   /// The suite's.
-  static func here() throws -> ServiceScene {
-    guard let place = ScenePlace.current else { throw TestError("the suite has no system") }
-    return try place.scene()
+  static func here() throws -> ServiceFixture {
+    guard let place = ServiceDirectory.current else { throw TestError("the suite has no system") }
+    return try place.fixture()
   }
 }
 
-private final class ScenePlace: Sendable {
-  @TaskLocal static var current: ScenePlace?
+private final class ServiceDirectory: Sendable {
+  @TaskLocal static var current: ServiceDirectory?
 
   private let config: String
-  private let booted = Mutex<Result<ServiceScene, any Error>?>(nil)
+  private let booted = Mutex<Result<ServiceFixture, any Error>?>(nil)
 
   init(_ config: String) { self.config = config }
 
-  func scene() throws -> ServiceScene {
+  func fixture() throws -> ServiceFixture {
     try booted.withLock { booted in
-      let result = booted ?? Result { try ServiceScene(config: config) }
+      let result = booted ?? Result { try ServiceFixture(config: config) }
       booted = result
       return result
     }.get()
   }
 
   func end() throws {
-    guard let scene = try booted.withLock({ $0 })?.get() else { return }
-    let status = try scene.system.powerOff()
+    guard let fixture = try booted.withLock({ $0 })?.get() else { return }
+    let status = try fixture.system.powerOff()
     guard status == 0 else { throw TestError("the system is not powered off: \(status)") }
   }
 }

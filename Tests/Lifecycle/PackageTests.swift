@@ -6,105 +6,105 @@ import UsherTestKit
 /// Each begins with a system on which the package never was.
 @Suite("the package", .mayBlock, .serialized, .whereSystemsBoot, .timeLimit(.minutes(10)))
 struct PackageTests {
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
-  init() throws { scene = try ServiceScene(isInstalled: false) }
+  init() throws { fixture = try ServiceFixture(isInstalled: false) }
 
   @Test("installing enables and opens the sockets, and starts no daemon; the first call does")
   func installing() throws {
     let packages = try DebianPackages.built.get()
-    try scene.system.run(
+    try fixture.system.run(
       ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"]
         + packages.inside(.present), within: 120)
     for unit in ["usherd.socket", "usherd-admin.socket"] {
-      #expect(try scene.says("is-enabled", unit) == "enabled", "\(unit)")
-      #expect(try scene.system.property("SubState", of: unit) == "listening", "\(unit)")
+      #expect(try fixture.says("is-enabled", unit) == "enabled", "\(unit)")
+      #expect(try fixture.system.property("SubState", of: unit) == "listening", "\(unit)")
     }
-    #expect(try scene.says("is-enabled", "usherd.service") == "enabled")
-    #expect(try scene.property("ActiveState") == "inactive")
-    #expect(try scene.outcome("pgrep", "--exact", "usherd").status == 1)
-    let status = try scene.outcome("usherctl", "status")
+    #expect(try fixture.says("is-enabled", "usherd.service") == "enabled")
+    #expect(try fixture.property("ActiveState") == "inactive")
+    #expect(try fixture.outcome("pgrep", "--exact", "usherd").status == 1)
+    let status = try fixture.outcome("usherctl", "status")
     #expect(status.status == 0 && status.output.contains("work"), "\(status)")
-    #expect(try scene.property("ActiveState") == "active")
-    #expect(try scene.identity(of: ServiceScene.state).contains(" usherd:usherd 700 "))
+    #expect(try fixture.property("ActiveState") == "active")
+    #expect(try fixture.identity(of: ServiceFixture.state).contains(" usherd:usherd 700 "))
     for command in [["usherd", "--version"], ["usherctl", "--version"]] {
-      let said = try scene.system.run(command).trimmingCharacters(in: .whitespacesAndNewlines)
+      let said = try fixture.system.run(command).trimmingCharacters(in: .whitespacesAndNewlines)
       #expect(packages.version.hasPrefix(said), "\(command): \(said), \(packages.version)")
     }
   }
 
   @Test("an upgrade restarts the daemon where it runs; clients and sockets see nothing of it")
   func upgrading() throws {
-    try scene.install(.present)
-    try scene.signIn("ada", by: scene.program(of: "ada", unit: "ada.service")())
-    let sockets = [ServiceScene.socket, ServiceScene.adminSocket]
-    let before = try sockets.map { try scene.identity(of: $0) }
-    let process = try scene.process()
-    let load = try Load(scene, clients: 10)
-    try scene.install(.next)
+    try fixture.install(.present)
+    try fixture.signIn("ada", by: fixture.program(of: "ada", unit: "ada.service")())
+    let sockets = [ServiceFixture.socket, ServiceFixture.adminSocket]
+    let before = try sockets.map { try fixture.identity(of: $0) }
+    let process = try fixture.process()
+    let load = try Load(fixture, clients: 10)
+    try fixture.install(.next)
     #expect(try installed() == DebianPackages.built.get().nextVersion)
     try load.isThere()
     let end = try load.end()
-    #expect(end.failed == 0 && end.calls > 50, "\(end.said)\n\(scene.journal)")
-    #expect(try scene.process() != process)
-    #expect(try sockets.map { try scene.identity(of: $0) } == before)
-    #expect(try scene.property("NeedDaemonReload") == "no")
+    #expect(end.failed == 0 && end.calls > 50, "\(end.said)\n\(fixture.journal)")
+    #expect(try fixture.process() != process)
+    #expect(try sockets.map { try fixture.identity(of: $0) } == before)
+    #expect(try fixture.property("NeedDaemonReload") == "no")
   }
 
   @Test("an upgrade starts no daemon where none runs, and keeps a changed configuration file")
   func upgradingIdle() throws {
-    try scene.install(.present)
+    try fixture.install(.present)
     let file = "/etc/usherd/usherd.toml"
-    try scene.system.run("sh", "-c", ##"echo '# mine' >>"$1""##, "sh", file)
-    try scene.install(.next)
-    #expect(try scene.property("ActiveState") == "inactive")
-    #expect(try scene.system.property("SubState", of: "usherd.socket") == "listening")
-    #expect(try scene.system.run("tail", "-n1", file) == "# mine\n")
-    #expect(try scene.client().call("system.status")["ready"] == true)
+    try fixture.system.run("sh", "-c", ##"echo '# mine' >>"$1""##, "sh", file)
+    try fixture.install(.next)
+    #expect(try fixture.property("ActiveState") == "inactive")
+    #expect(try fixture.system.property("SubState", of: "usherd.socket") == "listening")
+    #expect(try fixture.system.run("tail", "-n1", file) == "# mine\n")
+    #expect(try fixture.client().call("system.status")["ready"] == true)
   }
 
   @Test("removing stops all and keeps configuration and state; installed again, it goes on")
   func removing() throws {
-    let before = try scene.files()
-    try scene.install(.present)
-    try scene.signIn(scene.client())
-    let token = try scene.token(scene.client())
-    try scene.system.run("dpkg", "--remove", "usherd", "usherctl")
-    #expect(try scene.runningUnits().isEmpty)
-    #expect(try scene.outcome("pgrep", "--uid", "usherd").status == 1)
-    #expect(try scene.outcome("test", "-e", ServiceScene.socket).status == 1)
-    let left = try scene.files().subtracting(before)
+    let before = try fixture.files()
+    try fixture.install(.present)
+    try fixture.signIn(fixture.client())
+    let token = try fixture.token(fixture.client())
+    try fixture.system.run("dpkg", "--remove", "usherd", "usherctl")
+    #expect(try fixture.runningUnits().isEmpty)
+    #expect(try fixture.outcome("pgrep", "--uid", "usherd").status == 1)
+    #expect(try fixture.outcome("test", "-e", ServiceFixture.socket).status == 1)
+    let left = try fixture.files().subtracting(before)
       .filter { path in !(Self.dpkgsOwn + Self.others).contains(where: path.hasPrefix) }
-    #expect(left.contains(ServiceScene.database) && left.contains("/etc/usherd/usherd.toml"))
-    for path in left where !["/etc/usherd", ServiceScene.state].contains(where: path.hasPrefix) {
+    #expect(left.contains(ServiceFixture.database) && left.contains("/etc/usherd/usherd.toml"))
+    for path in left where !["/etc/usherd", ServiceFixture.state].contains(where: path.hasPrefix) {
       Issue.record("left over: \(path)")
     }
-    try scene.install(.present)
-    #expect(try scene.token(scene.client()) == token)
+    try fixture.install(.present)
+    #expect(try fixture.token(fixture.client()) == token)
   }
 
   @Test("purging leaves the users, and nothing else")
   func purging() throws {
-    try scene.system.run("mkdir", "-p", "/etc/credstore.encrypted")
-    let (files, users) = (try scene.files(), try scene.usersAndGroups())
-    try scene.install(.present)
-    try scene.signIn(scene.client())
-    try scene.system.write("sealed", to: "/etc/credstore.encrypted/usherd.master-key")
-    try scene.system.run("dpkg", "--purge", "usherd", "usherctl")
-    #expect(try scene.runningUnits().isEmpty)
-    for path in try scene.files().subtracting(files)
+    try fixture.system.run("mkdir", "-p", "/etc/credstore.encrypted")
+    let (files, users) = (try fixture.files(), try fixture.usersAndGroups())
+    try fixture.install(.present)
+    try fixture.signIn(fixture.client())
+    try fixture.system.write("sealed", to: "/etc/credstore.encrypted/usherd.master-key")
+    try fixture.system.run("dpkg", "--purge", "usherd", "usherctl")
+    #expect(try fixture.runningUnits().isEmpty)
+    for path in try fixture.files().subtracting(files)
     where !Self.others.contains(where: path.hasPrefix) {
       Issue.record("left over: \(path)")
     }
-    let gone = try files.subtracting(scene.files()).filter { !$0.hasPrefix("/etc/usherd") }
+    let gone = try files.subtracting(fixture.files()).filter { !$0.hasPrefix("/etc/usherd") }
     #expect(gone.isEmpty, "not ours: \(gone)")
-    let new = try scene.usersAndGroups().subtracting(users)
+    let new = try fixture.usersAndGroups().subtracting(users)
     #expect(Set(new.map { $0.prefix { $0 != ":" } }) == ["usherd"], "\(new)")
-    #expect(try scene.outcome("test", "-e", ServiceScene.socket).status == 1)
+    #expect(try fixture.outcome("test", "-e", ServiceFixture.socket).status == 1)
   }
 
   private func installed() throws -> String {
-    try scene.system.run("dpkg-query", "--show", "--showformat=${Version}", "usherd")
+    try fixture.system.run("dpkg-query", "--show", "--showformat=${Version}", "usherd")
   }
 
   /// What dpkg and its helpers know of a package that was removed and not purged.
@@ -119,7 +119,7 @@ struct PackageTests {
   ]
 }
 
-extension ServiceScene {
+extension ServiceFixture {
   /// All paths that a package may leave something at.
   fileprivate func files() throws -> Set<String> {
     let found = try system.run("find", "/etc", "/home", "/opt", "/srv", "/usr", "/var", "-xdev")

@@ -7,72 +7,72 @@ import UsherTestKit
   "reloading under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct ReloadTests {
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
-  init() throws { scene = try ServiceScene.here() }
+  init() throws { fixture = try ServiceFixture.here() }
 
   @Test("systemctl reload puts a changed configuration in force, on open connections, too")
   func good() throws {
     try begin()
-    let open = try scene.client()
+    let open = try fixture.client()
     #expect(try providers(open) == ["work"])
-    let ben = try scene.program(of: "ben", unit: "ben.service")()
+    let ben = try fixture.program(of: "ben", unit: "ben.service")()
     #expect(try ben.reason(of: "account.list") == "permission_denied")
-    let process = try scene.process()
-    try scene.write(
-      config: ServiceScene.provider() + ServiceScene.provider("other") + """
+    let process = try fixture.process()
+    try fixture.write(
+      config: ServiceFixture.provider() + ServiceFixture.provider("other") + """
         [[client]]
         name = "ben"
         match = { user = "ben" }
         allow = ["account.list"]
 
         """)
-    try scene.system.run("systemctl", "reload", "usherd.service")
-    try scene.daemon("has the second provider") {
+    try fixture.system.run("systemctl", "reload", "usherd.service")
+    try fixture.daemon("has the second provider") {
       try providers(open) == ["other", "work"]
     }
     #expect(try ben.call("account.list")["accounts"] == [])
-    try scene.daemon("tells systemd that it is over") {
-      try scene.property("StatusText").contains("Serving 2 providers")
-        && scene.property("ActiveState") == "active"
+    try fixture.daemon("tells systemd that it is over") {
+      try fixture.property("StatusText").contains("Serving 2 providers")
+        && fixture.property("ActiveState") == "active"
     }
-    #expect(try scene.process() == process)
+    #expect(try fixture.process() == process)
   }
 
   @Test("a configuration that is wrong changes nothing, and it is said where, in each place")
   func bad() throws {
     try begin()
-    let open = try scene.client()
-    try scene.signIn(open)
-    let token = try scene.token(open)
-    let process = try scene.process()
-    let wrong = ServiceScene.provider() + "[limits]\nno_such_limit = 1\n"
+    let open = try fixture.client()
+    try fixture.signIn(open)
+    let token = try fixture.token(open)
+    let process = try fixture.process()
+    let wrong = ServiceFixture.provider() + "[limits]\nno_such_limit = 1\n"
     let line = wrong.split(separator: "\n", omittingEmptySubsequences: false)
       .firstIndex { $0.hasPrefix("no_such") }.map { $0 + 1 }
     let file = "/etc/usherd/conf.d/50-test.toml"
     let place = "\(file):\(try #require(line))"
-    try scene.write(config: wrong)
-    _ = try scene.outcome("systemctl", "reload", "usherd.service")
-    try scene.daemon("tells systemd that it failed") {
-      try scene.property("StatusText").lowercased().contains("reload failed")
-        && scene.property("ActiveState") == "active"
+    try fixture.write(config: wrong)
+    _ = try fixture.outcome("systemctl", "reload", "usherd.service")
+    try fixture.daemon("tells systemd that it failed") {
+      try fixture.property("StatusText").lowercased().contains("reload failed")
+        && fixture.property("ActiveState") == "active"
     }
-    let told = try scene.entries("USHER_FILE=\(file)")
+    let told = try fixture.entries("USHER_FILE=\(file)")
     #expect(told.map { $0["USHER_LINE"] } == [.string("\(line ?? 0)")], "\(told)")
-    let reload = try scene.outcome("usherctl", "reload")
+    let reload = try fixture.outcome("usherctl", "reload")
     #expect(reload.status == 1 && reload.output.contains(place), "\(reload)")
-    #expect(try providers(open) == ["work"] && scene.token(open) == token)
-    #expect(try scene.process() == process)
-    try scene.write(config: ServiceScene.provider())
-    let mended = try scene.outcome("usherctl", "reload")
+    #expect(try providers(open) == ["work"] && fixture.token(open) == token)
+    #expect(try fixture.process() == process)
+    try fixture.write(config: ServiceFixture.provider())
+    let mended = try fixture.outcome("usherctl", "reload")
     #expect(mended.status == 0, "\(mended)")
-    #expect(try scene.property("StatusText").contains("Serving 1 provider"))
+    #expect(try fixture.property("StatusText").contains("Serving 1 provider"))
   }
 
   /// In force is what the package and the first provider say.
   private func begin() throws {
-    try scene.write(config: ServiceScene.provider())
-    try scene.system.run("systemctl", "restart", "usherd.service")
+    try fixture.write(config: ServiceFixture.provider())
+    try fixture.system.run("systemctl", "restart", "usherd.service")
   }
 
   private func providers(_ client: RawClient) throws -> [String] {

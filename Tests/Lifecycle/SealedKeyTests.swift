@@ -16,38 +16,38 @@ struct SealedKeyTests {
   }
 
   private static let sealed = "/etc/credstore.encrypted/usherd.master-key"
-  private static let keyFile = ServiceScene.state + "/master.key"
+  private static let keyFile = ServiceFixture.state + "/master.key"
   private static let backup = "/root/usherd.backup"
 
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
   init() throws {
-    scene = try ServiceScene.here()
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    try scene.system.run("systemctl", "reset-failed")
-    try scene.system.run("rm", "-rf", ServiceScene.state, Self.sealed, Self.backup)
+    fixture = try ServiceFixture.here()
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    try fixture.system.run("systemctl", "reset-failed")
+    try fixture.system.run("rm", "-rf", ServiceFixture.state, Self.sealed, Self.backup)
   }
 
   @Test("setup seals the key there is and makes a recovery key; run again it changes nothing")
   func setup() throws {
-    try scene.signIn(scene.client())
-    let token = try scene.token(scene.client())
-    #expect(try scene.identity(of: Self.keyFile).contains(" usherd:usherd 600 "))
+    try fixture.signIn(fixture.client())
+    let token = try fixture.token(fixture.client())
+    #expect(try fixture.identity(of: Self.keyFile).contains(" usherd:usherd 600 "))
     let recoveryKey = try setUp()
     #expect(recoveryKey.count(where: { $0 == "-" }) >= 7, "\(recoveryKey)")
-    #expect(try scene.outcome("test", "-e", Self.keyFile).status == 1)
-    #expect(try scene.identity(of: Self.sealed).contains(" root:root 600 "))
-    try scene.system.run("systemctl", "restart", "usherd.service")
-    #expect(try scene.token(scene.client()) == token)
-    let status = try scene.admin().call("system.status")
+    #expect(try fixture.outcome("test", "-e", Self.keyFile).status == 1)
+    #expect(try fixture.identity(of: Self.sealed).contains(" root:root 600 "))
+    try fixture.system.run("systemctl", "restart", "usherd.service")
+    #expect(try fixture.token(fixture.client()) == token)
+    let status = try fixture.admin().call("system.status")
     #expect(status["masterKey"]?.stringValue?.contains("credential") == true, "\(status.text)")
     #expect(status["hasRecoveryKey"] == true)
-    let (sum, process) = (try scene.system.run("sha256sum", Self.sealed), try scene.process())
-    let again = try scene.outcome("usherctl", "setup")
+    let (sum, process) = (try fixture.system.run("sha256sum", Self.sealed), try fixture.process())
+    let again = try fixture.outcome("usherctl", "setup")
     #expect(again.status == 0 && !again.output.contains(recoveryKey.prefix(15)), "\(again)")
-    #expect(try scene.system.run("sha256sum", Self.sealed) == sum)
-    #expect(try scene.process() == process)
-    #expect(!scene.journal.contains(recoveryKey.prefix(15)))
+    #expect(try fixture.system.run("sha256sum", Self.sealed) == sum)
+    #expect(try fixture.process() == process)
+    #expect(!fixture.journal.contains(recoveryKey.prefix(15)))
   }
 
   @Test(
@@ -55,31 +55,31 @@ struct SealedKeyTests {
     arguments: Mishap.allCases)
   func mishap(_ mishap: Mishap) throws {
     let recoveryKey = try setUp()
-    try scene.signIn(scene.client())
-    let token = try scene.token(scene.client())
+    try fixture.signIn(fixture.client())
+    let token = try fixture.token(fixture.client())
     try bring(mishap)
-    #expect(try scene.outcome("systemctl", "restart", "usherd.service").status != 0)
-    #expect(try scene.property("ExecMainStatus") == "243", "systemd does not even start it")
-    let setup = try scene.outcome("usherctl", "setup")
+    #expect(try fixture.outcome("systemctl", "restart", "usherd.service").status != 0)
+    #expect(try fixture.property("ExecMainStatus") == "243", "systemd does not even start it")
+    let setup = try fixture.outcome("usherctl", "setup")
     #expect(setup.status != 0 && setup.output.contains("usherctl recover"), "\(setup)")
-    try scene.system.run("systemctl", "reset-failed")
-    let mistyped = try scene.outcome(
+    try fixture.system.run("systemctl", "reset-failed")
+    let mistyped = try fixture.outcome(
       ["usherctl", "recover"], input: "2" + recoveryKey.dropFirst(2) + "0\n")
     #expect(mistyped.status != 0 && mistyped.output.contains("recovery key"), "\(mistyped)")
-    let recovered = try scene.outcome(["usherctl", "recover"], input: recoveryKey + "\n")
-    #expect(recovered.status == 0, "\(recovered) \(scene.journal)")
-    #expect(try scene.token(scene.client()) == token)
-    #expect(try scene.outcome("test", "-e", Self.keyFile).status == 1)
-    try scene.system.run("systemctl", "restart", "usherd.service")
-    #expect(try scene.token(scene.client()) == token)
-    let left = try scene.outcome("ls", "/run/credstore")
+    let recovered = try fixture.outcome(["usherctl", "recover"], input: recoveryKey + "\n")
+    #expect(recovered.status == 0, "\(recovered) \(fixture.journal)")
+    #expect(try fixture.token(fixture.client()) == token)
+    #expect(try fixture.outcome("test", "-e", Self.keyFile).status == 1)
+    try fixture.system.run("systemctl", "restart", "usherd.service")
+    #expect(try fixture.token(fixture.client()) == token)
+    let left = try fixture.outcome("ls", "/run/credstore")
     #expect(!left.output.contains("recovery-key"), "\(left)")
   }
 
   private func bring(_ mishap: Mishap) throws {
     switch mishap {
     case .name:
-      try scene.system.run(
+      try fixture.system.run(
         "sh", "-c",
         """
         set -e
@@ -89,29 +89,30 @@ struct SealedKeyTests {
         rm /run/plain
         """, "sh", Self.sealed)
     case .host:
-      try scene.system.run("rm", "/var/lib/systemd/credential.secret")
-      try scene.system.run("systemd-creds", "setup")
+      try fixture.system.run("rm", "/var/lib/systemd/credential.secret")
+      try fixture.system.run("systemd-creds", "setup")
     }
   }
 
   @Test("a backup brings back what was forgotten since; on another host by the recovery key")
   func backup() throws {
     let recoveryKey = try setUp()
-    let account = try scene.signIn(scene.client())["result"]?["account"] ?? .null
-    let token = try scene.token(scene.client())
-    try scene.system.run("usherctl", "backup", Self.backup)
-    #expect(try scene.identity(of: Self.backup).contains(" root:root 600 "))
-    _ = try scene.client().call("account.forget", ["account": account])
-    let restored = try scene.outcome("usherctl", "restore", Self.backup)
-    #expect(restored.status == 0, "\(restored) \(scene.journal)")
-    #expect(try scene.token(scene.client()) == token)
-    #expect(try scene.outcome("test", "-e", ServiceScene.database + ".before-restore").status == 0)
+    let account = try fixture.signIn(fixture.client())["result"]?["account"] ?? .null
+    let token = try fixture.token(fixture.client())
+    try fixture.system.run("usherctl", "backup", Self.backup)
+    #expect(try fixture.identity(of: Self.backup).contains(" root:root 600 "))
+    _ = try fixture.client().call("account.forget", ["account": account])
+    let restored = try fixture.outcome("usherctl", "restore", Self.backup)
+    #expect(restored.status == 0, "\(restored) \(fixture.journal)")
+    #expect(try fixture.token(fixture.client()) == token)
+    #expect(
+      try fixture.outcome("test", "-e", ServiceFixture.database + ".before-restore").status == 0)
 
-    let other = try ServiceScene()
+    let other = try ServiceFixture()
     // What is there already is put aside.
     try other.signIn(other.client())
     let others = try other.token(other.client())
-    try other.system.copy(scene.system.path(Self.backup), to: Self.backup)
+    try other.system.copy(fixture.system.path(Self.backup), to: Self.backup)
     let refused = try other.outcome("usherctl", "restore", Self.backup)
     #expect(refused.status != 0 && refused.output.contains("--recovery-key"), "\(refused)")
     #expect(try other.token(other.client()) == others)
@@ -124,7 +125,7 @@ struct SealedKeyTests {
 
   /// - Returns: The recovery key.
   private func setUp() throws -> String {
-    let said = try scene.system.run("usherctl", "setup", within: 60)
+    let said = try fixture.system.run("usherctl", "setup", within: 60)
     return said.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }

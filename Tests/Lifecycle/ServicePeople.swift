@@ -3,7 +3,7 @@ import JSONRPC
 import UsherTestKit
 
 // What people do at the provider, and programs of other users at the daemon.
-extension ServiceScene {
+extension ServiceFixture {
   /// The whole way, for a client of root's.
   @discardableResult
   func signIn(_ client: RawClient) throws -> JSONValue {
@@ -64,7 +64,7 @@ extension ServiceScene {
 
 // MARK: - Programs
 
-extension ServiceScene {
+extension ServiceFixture {
   /// A program of somebody's, in a unit, that passes its connections on to a socket.
   func program(
     of user: String, unit: String, at target: String = socket
@@ -121,28 +121,28 @@ extension ServiceScene {
 
 /// Fifty of ada's programs that ask for a token without pause, by the client library.
 struct Load {
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
   private let clients: Int
 
   /// Returns when each has had a token. Ada must have signed in.
-  init(_ scene: ServiceScene, clients: Int = 50) throws {
-    self.scene = scene
+  init(_ fixture: ServiceFixture, clients: Int = 50) throws {
+    self.fixture = fixture
     self.clients = clients
-    try scene.system.run("systemctl", "reset-failed")
-    try scene.system.run(
+    try fixture.system.run("systemctl", "reset-failed")
+    try fixture.system.run(
       "systemd-run", "--quiet", "--unit=load.service", "--uid=ada",
       "--property=StandardOutput=truncate:/run/load", "--property=RemainAfterExit=yes",
-      ServiceScene.programs + "usher-bench", "load", "--provider", "work", "--clients",
+      ServiceFixture.programs + "usher-bench", "load", "--provider", "work", "--clients",
       "\(clients)", "--seconds", "120")
     try eventually(within: 60, "all of them have a token: \(said)") { said.contains("calling") }
   }
 
-  private var said: String { (try? scene.system.run("cat", "/run/load")) ?? "" }
+  private var said: String { (try? fixture.system.run("cat", "/run/load")) ?? "" }
 
   /// Waits until all of them have a connection.
   func isThere() throws {
     try eventually("they are connected again") {
-      let open = try scene.admin().call("system.status")["connections"]?.integerValue ?? 0
+      let open = try fixture.admin().call("system.status")["connections"]?.integerValue ?? 0
       return open > clients
     }
   }
@@ -151,9 +151,9 @@ struct Load {
   ///
   /// - Returns: How many calls were made, how many failed, and what it said.
   func end() throws -> (calls: Int, failed: Int, said: String) {
-    try scene.system.run("systemctl", "kill", "load.service")
+    try fixture.system.run("systemctl", "kill", "load.service")
     try eventually(within: 60, "the load ends") { said.contains("\nfailed ") }
-    try scene.system.run("systemctl", "stop", "load.service")
+    try fixture.system.run("systemctl", "stop", "load.service")
     func number(_ name: String) -> Int {
       let line = said.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
       return Int(line?.dropFirst(name.count + 1) ?? "") ?? -1

@@ -7,143 +7,143 @@ import UsherTestKit
   "starting and stopping under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct StartTests {
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
   /// All is as the package has it, but for the provider.
   init() throws {
-    scene = try ServiceScene.here()
-    try scene.write(config: ServiceScene.provider())
-    try scene.system.run("rm", "-f", ServiceScene.override)
-    try scene.system.run("systemctl", "daemon-reload")
+    fixture = try ServiceFixture.here()
+    try fixture.write(config: ServiceFixture.provider())
+    try fixture.system.run("rm", "-f", ServiceFixture.override)
+    try fixture.system.run("systemctl", "daemon-reload")
   }
 
   @Test("the sockets wait for the first call, which starts the daemon and is answered")
   func firstCall() throws {
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    #expect(try scene.property("ActiveState") == "inactive")
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    #expect(try fixture.property("ActiveState") == "inactive")
     for (unit, path, mode) in [
-      ("usherd.socket", ServiceScene.socket, "666"),
-      ("usherd-admin.socket", ServiceScene.adminSocket, "600"),
+      ("usherd.socket", ServiceFixture.socket, "666"),
+      ("usherd-admin.socket", ServiceFixture.adminSocket, "600"),
     ] {
-      #expect(try scene.system.property("SubState", of: unit) == "listening")
-      let identity = try scene.identity(of: path)
+      #expect(try fixture.system.property("SubState", of: unit) == "listening")
+      let identity = try fixture.identity(of: path)
       #expect(identity.hasSuffix(" root:root \(mode) socket"), "\(path) \(identity)")
-      let answer = try RawClient(scene.system.path(path)).call("system.status")
+      let answer = try RawClient(fixture.system.path(path)).call("system.status")
       #expect(answer["ready"] == true)
-      #expect(try scene.property("ActiveState") == "active")
-      #expect(try scene.property("StatusText").contains("Serving 1 provider"))
-      try scene.system.run("systemctl", "stop", "usherd.service")
+      #expect(try fixture.property("ActiveState") == "active")
+      #expect(try fixture.property("StatusText").contains("Serving 1 provider"))
+      try fixture.system.run("systemctl", "stop", "usherd.service")
     }
   }
 
   @Test("it is ready when its store is open, and not before; who called then is answered")
   func readiness() throws {
-    try scene.signIn(scene.client())
-    let token = try scene.token(scene.client())
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    try scene.system.run(
+    try fixture.signIn(fixture.client())
+    let token = try fixture.token(fixture.client())
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    try fixture.system.run(
       "systemd-run", "--quiet", "--unit=holder.service", "--uid=usherd", "/usr/bin/python3",
-      ServiceScene.tools + "hold_database.py", ServiceScene.database)
+      ServiceFixture.tools + "hold_database.py", ServiceFixture.database)
     try eventually("the database is held") {
-      scene.system.journal(of: "holder.service").contains("held")
+      fixture.system.journal(of: "holder.service").contains("held")
     }
-    let early = try scene.client()
+    let early = try fixture.client()
     try early.send(
       #"{"jsonrpc":"2.0","id":1,"method":"token.get","params":{"provider":"work"}}"#)
-    try eventually("the daemon has a process") { try scene.process() != "0" }
-    let process = try scene.process()
+    try eventually("the daemon has a process") { try fixture.process() != "0" }
+    let process = try fixture.process()
     let end = Date(timeIntervalSinceNow: 2)
-    while Date() < end { #expect(try scene.property("ActiveState") == "activating") }
-    try scene.system.run("systemctl", "kill", "--signal=HUP", "usherd.service")
+    while Date() < end { #expect(try fixture.property("ActiveState") == "activating") }
+    try fixture.system.run("systemctl", "kill", "--signal=HUP", "usherd.service")
     #expect(throws: (any Error).self) { try early.receive(within: 0.3) }
-    try scene.system.run("systemctl", "stop", "holder.service")
+    try fixture.system.run("systemctl", "stop", "holder.service")
     #expect(try early.receive()?["result"]?["accessToken"] == .string(token))
     // It reloads first, having been asked to.
-    try scene.daemon("is active") { try scene.property("ActiveState") == "active" }
-    #expect(try scene.process() == process, "it was this one that waited")
+    try fixture.daemon("is active") { try fixture.property("ActiveState") == "active" }
+    #expect(try fixture.process() == process, "it was this one that waited")
   }
 
   @Test("stopping answers what is under way; the sockets stay, and the next call starts it again")
   func stopping() throws {
-    let (client, waiter) = (try scene.client(), try scene.client())
-    try scene.signIn(client)
+    let (client, waiter) = (try fixture.client(), try fixture.client())
+    try fixture.signIn(client)
     let flow = try waiter.startFlow("work")
     try waiter.send(
       #"{"jsonrpc":"2.0","id":"w","method":"flow.wait","params":{"flow":\#(flow["id"]?.text ?? ""),"#
         + #""revision":\#(flow["revision"]?.text ?? ""),"timeoutMs":60000}}"#)
-    try scene.control(
+    try fixture.control(
       "POST", "faults", ["endpoint": "token", "fault": ["delayMs": 1500], "times": 1])
-    let before = try scene.refreshes()
+    let before = try fixture.refreshes()
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"work","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") { try scene.refreshes() == before + 1 }
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    #expect(try scene.property("Result") == "success")
+    try eventually("the refresh is under way") { try fixture.refreshes() == before + 1 }
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    #expect(try fixture.property("Result") == "success")
     let token = try #require(try client.receive()?["result"]?["accessToken"])
     #expect(try waiter.receive()?["result"]?["flow"]?["status"] == "active")
     #expect(try waiter.receive() == nil, "the connection is closed")
-    #expect(try scene.system.property("SubState", of: "usherd.socket") == "listening")
-    #expect(try scene.token(scene.client()) == token.stringValue)
-    #expect(try scene.refreshes() == before + 1)
-    try scene.comeBack(to: scene.wayBack(of: flow))
-    #expect(try scene.client().finished(flow)["status"] == "succeeded")
+    #expect(try fixture.system.property("SubState", of: "usherd.socket") == "listening")
+    #expect(try fixture.token(fixture.client()) == token.stringValue)
+    #expect(try fixture.refreshes() == before + 1)
+    try fixture.comeBack(to: fixture.wayBack(of: flow))
+    #expect(try fixture.client().finished(flow)["status"] == "succeeded")
   }
 
   @Test("it asks systemd for the time that it may drain, however soon systemd would have killed it")
   func longDrain() throws {
-    try scene.override("TimeoutStopSec=2s")
-    try scene.write(config: ServiceScene.provider() + "[limits]\ndrain_seconds = 20\n")
-    try scene.system.run("systemctl", "restart", "usherd.service")
-    let client = try scene.client()
-    try scene.signIn(client)
-    try scene.control(
+    try fixture.override("TimeoutStopSec=2s")
+    try fixture.write(config: ServiceFixture.provider() + "[limits]\ndrain_seconds = 20\n")
+    try fixture.system.run("systemctl", "restart", "usherd.service")
+    let client = try fixture.client()
+    try fixture.signIn(client)
+    try fixture.control(
       "POST", "faults", ["endpoint": "token", "fault": ["delayMs": 5000], "times": 1])
-    let before = try scene.refreshes()
+    let before = try fixture.refreshes()
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"work","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") { try scene.refreshes() == before + 1 }
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    #expect(try scene.property("Result") == "success", "\(scene.journal)")
+    try eventually("the refresh is under way") { try fixture.refreshes() == before + 1 }
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    #expect(try fixture.property("Result") == "success", "\(fixture.journal)")
     #expect(try client.receive()?["result"]?["accessToken"] != nil)
   }
 
   @Test("one that cannot start is given up, and its sockets with it; mended, all comes back")
   func givingUp() throws {
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    try scene.override("[Unit]\nStartLimitBurst=3")
-    try scene.write(config: ServiceScene.provider() + "[limits]\nno_such_limit = 1\n")
-    let early = try scene.client()
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    try fixture.override("[Unit]\nStartLimitBurst=3")
+    try fixture.write(config: ServiceFixture.provider() + "[limits]\nno_such_limit = 1\n")
+    let early = try fixture.client()
     try early.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
-    try scene.daemon(within: 60, "is given up") {
-      try scene.system.property("Result", of: "usherd.socket") == "service-start-limit-hit"
+    try fixture.daemon(within: 60, "is given up") {
+      try fixture.system.property("Result", of: "usherd.socket") == "service-start-limit-hit"
     }
     #expect(try early.receive() == nil, "nobody waits for ever")
-    #expect(try scene.property("StatusText").contains("50-test.toml"))
-    #expect(scene.journal.contains("limits.no_such_limit: unknown key"))
-    try scene.write(config: ServiceScene.provider())
-    try scene.system.run("systemctl", "reset-failed", "usherd.service")
-    try scene.system.run("systemctl", "start", "usherd.socket", "usherd-admin.socket")
-    #expect(try scene.client().call("system.status")["ready"] == true)
+    #expect(try fixture.property("StatusText").contains("50-test.toml"))
+    #expect(fixture.journal.contains("limits.no_such_limit: unknown key"))
+    try fixture.write(config: ServiceFixture.provider())
+    try fixture.system.run("systemctl", "reset-failed", "usherd.service")
+    try fixture.system.run("systemctl", "start", "usherd.socket", "usherd-admin.socket")
+    #expect(try fixture.client().call("system.status")["ready"] == true)
   }
 
   @Test("fifty clients that ask for tokens without pause see nothing of three restarts")
   func restarts() throws {
-    try scene.signIn("ada", by: scene.program(of: "ada", unit: "ada.service")())
-    let load = try Load(scene)
-    var processes = [try scene.process()]
-    let socket = try scene.identity(of: ServiceScene.socket)
+    try fixture.signIn("ada", by: fixture.program(of: "ada", unit: "ada.service")())
+    let load = try Load(fixture)
+    var processes = [try fixture.process()]
+    let socket = try fixture.identity(of: ServiceFixture.socket)
     for _ in 1...3 {
       try load.isThere()
-      try scene.system.run("systemctl", "restart", "usherd.service")
-      processes.append(try scene.process())
+      try fixture.system.run("systemctl", "restart", "usherd.service")
+      processes.append(try fixture.process())
     }
     try load.isThere()
     let end = try load.end()
-    #expect(end.failed == 0 && end.calls > 500, "\(end.said)\n\(scene.journal)")
+    #expect(end.failed == 0 && end.calls > 500, "\(end.said)\n\(fixture.journal)")
     #expect(Set(processes).count == 4)
-    #expect(try scene.property("NRestarts") == "0", "systemd was asked each time")
-    #expect(try scene.identity(of: ServiceScene.socket) == socket)
+    #expect(try fixture.property("NRestarts") == "0", "systemd was asked each time")
+    #expect(try fixture.identity(of: ServiceFixture.socket) == socket)
   }
 }

@@ -7,55 +7,55 @@ import UsherTestKit
   "the state of another release", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct StoreLifeTests {
-  private let scene: ServiceScene
+  private let fixture: ServiceFixture
 
-  init() throws { scene = try ServiceScene.here() }
+  init() throws { fixture = try ServiceFixture.here() }
 
   @Test("the database of any released schema is brought to this one's", arguments: [1, 2, 3, 4])
   func upgrade(_ schema: Int) throws {
     try begin(with: schema)
-    #expect(try scene.client().call("system.status")["ready"] == true, "\(scene.journal)")
-    let credentials = try scene.admin().call("credential.list")["credentials"]
+    #expect(try fixture.client().call("system.status")["ready"] == true, "\(fixture.journal)")
+    let credentials = try fixture.admin().call("credential.list")["credentials"]
     #expect(credentials?.text.contains("work-client-secret") == true)
     #expect(try (schemaNow() ?? 0) >= 5)
-    try scene.signIn(scene.client())
+    try fixture.signIn(fixture.client())
   }
 
   @Test("the database of a newer release is refused with both versions, and left as it is")
   func downgrade() throws {
     try begin(with: 1)
-    _ = try scene.client().call("system.status")
+    _ = try fixture.client().call("system.status")
     let known = try #require(try schemaNow())
-    try scene.system.run("systemctl", "stop", "usherd.service")
+    try fixture.system.run("systemctl", "stop", "usherd.service")
     try database("PRAGMA user_version = \(known + 7)")
-    let sum = try scene.system.run("sha256sum", ServiceScene.database)
-    let lastReady = try scene.property("ActiveEnterTimestampMonotonic")
-    #expect(try scene.outcome("systemctl", "start", "usherd.service").status != 0)
-    try scene.daemon("says why") {
-      scene.journal.contains("its schema is \(known + 7), this one knows \(known)")
+    let sum = try fixture.system.run("sha256sum", ServiceFixture.database)
+    let lastReady = try fixture.property("ActiveEnterTimestampMonotonic")
+    #expect(try fixture.outcome("systemctl", "start", "usherd.service").status != 0)
+    try fixture.daemon("says why") {
+      fixture.journal.contains("its schema is \(known + 7), this one knows \(known)")
     }
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    #expect(try scene.property("ActiveEnterTimestampMonotonic") == lastReady)
-    #expect(try scene.system.run("sha256sum", ServiceScene.database) == sum)
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    #expect(try fixture.property("ActiveEnterTimestampMonotonic") == lastReady)
+    #expect(try fixture.system.run("sha256sum", ServiceFixture.database) == sum)
     try database("PRAGMA user_version = \(known)")
-    #expect(try scene.client().call("system.status")["ready"] == true)
+    #expect(try fixture.client().call("system.status")["ready"] == true)
   }
 
   /// In place of what is there comes what a release kept; the next call starts the daemon.
   private func begin(with schema: Int) throws {
-    try scene.system.run("systemctl", "stop", "usherd.service")
-    try scene.system.run("systemctl", "reset-failed")
-    let state = ServiceScene.state
-    try scene.system.run("rm", "-rf", state)
-    try scene.system.run("install", "-d", "-m", "0700", state)
-    try scene.system.copy(
-      ServiceScene.file("../UsherStoreTests/Fixtures/schema-\(schema).db"),
-      to: ServiceScene.database)
+    try fixture.system.run("systemctl", "stop", "usherd.service")
+    try fixture.system.run("systemctl", "reset-failed")
+    let state = ServiceFixture.state
+    try fixture.system.run("rm", "-rf", state)
+    try fixture.system.run("install", "-d", "-m", "0700", state)
+    try fixture.system.copy(
+      ServiceFixture.file("../UsherStoreTests/Fixtures/schema-\(schema).db"),
+      to: ServiceFixture.database)
     // As in the store's tests.
     try Data((0..<32).map { UInt8($0) }).write(
-      to: URL(fileURLWithPath: scene.system.path(state + "/master.key")))
-    try scene.system.run("chmod", "0600", ServiceScene.database, state + "/master.key")
-    try scene.system.run("chown", "-R", "usherd:usherd", state)
+      to: URL(fileURLWithPath: fixture.system.path(state + "/master.key")))
+    try fixture.system.run("chmod", "0600", ServiceFixture.database, state + "/master.key")
+    try fixture.system.run("chown", "-R", "usherd:usherd", state)
     // The store's samples, which mean something to the store alone; the credential is one.
     let samples = [
       "flows", "journal", "requests", "accounts", "tokens", "consents", "local_auth",
@@ -70,7 +70,7 @@ struct StoreLifeTests {
 
   @discardableResult
   private func database(_ statement: String) throws -> String {
-    try scene.run(as: "usherd", "sqlite3", ServiceScene.database, statement)
+    try fixture.run(as: "usherd", "sqlite3", ServiceFixture.database, statement)
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }
 

@@ -7,7 +7,7 @@ struct ComparisonTests {
   @Test("a ratio is that of the rounds: its median, least and most")
   func rounds() throws {
     let ratio = try #require(
-      Scene.comparison.ratios.first {
+      Example.comparison.ratios.first {
         $0.load == .many && $0.to == .redis && $0.measure == .requestsPerSecond
       })
     #expect(ratio.median == 0.9)
@@ -19,7 +19,7 @@ struct ComparisonTests {
 
   @Test("less is better of all but calls a second")
   func better() throws {
-    let ratios = Scene.comparison.ratios.filter { $0.goal != nil }
+    let ratios = Example.comparison.ratios.filter { $0.goal != nil }
     #expect(
       ratios.map { "\($0.load.rawValue) \($0.measure.rawValue) \($0.to.rawValue)" } == [
         "50x1 requestsPerSecond redis", "1x1 p50Microseconds echo",
@@ -32,7 +32,7 @@ struct ComparisonTests {
 
   @Test("no ratio stands twice")
   func once() {
-    let ratios = Scene.comparison.ratios.map {
+    let ratios = Example.comparison.ratios.map {
       "\($0.load) \($0.to) \(String(describing: $0.toLoad)) \($0.measure)"
     }
     #expect(Set(ratios).count == ratios.count)
@@ -42,15 +42,15 @@ struct ComparisonTests {
   @Test("what was not measured beside usherd has no ratio")
   func alone() {
     let alone = Comparison(
-      machine: Scene.machine, rounds: 1, seconds: 1,
-      results: [Scene.result(.echo, .many, [1], 1)])
+      machine: Example.machine, rounds: 1, seconds: 1,
+      results: [Example.result(.echo, .many, [1], 1)])
     #expect(alone.ratios.isEmpty)
   }
 
   @Test("its JSON is read back as it was written")
   func json() throws {
-    let bytes = try Scene.comparison.json()
-    #expect(try Comparison(json: bytes) == Scene.comparison)
+    let bytes = try Example.comparison.json()
+    #expect(try Comparison(json: bytes) == Example.comparison)
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(text.contains(#""server" : "usherd""#))
     #expect(text.contains(#""load" : "50x1+500idle+half""#))
@@ -64,7 +64,7 @@ struct ComparisonTests {
       (#""rounds" : 3"#, #""rounds" : 4"#, "this comparison has not the numbers of all its rounds"),
     ])
   func refused(_ mark: String, _ other: String, _ sentence: String) throws {
-    let text = String(decoding: try Scene.comparison.json(), as: UTF8.self)
+    let text = String(decoding: try Example.comparison.json(), as: UTF8.self)
     let broken = text.replacing(mark, with: other)
     #expect(broken != text)
     let trouble = #expect(throws: BenchError.self) { try Comparison(json: Array(broken.utf8)) }
@@ -73,7 +73,7 @@ struct ComparisonTests {
 
   @Test("a comparison without results, and one of another version and shape, are refused")
   func empty() throws {
-    let empty = Comparison(machine: Scene.machine, rounds: 1, seconds: 1, results: [])
+    let empty = Comparison(machine: Example.machine, rounds: 1, seconds: 1, results: [])
     let none = #expect(throws: BenchError.self) { try Comparison(json: try empty.json()) }
     #expect(none?.description == "this comparison has no results")
     let later = #expect(throws: BenchError.self) {
@@ -84,7 +84,7 @@ struct ComparisonTests {
 
   @Test("its table says which goals are missed, above all other numbers")
   func table() throws {
-    let lines = ComparisonTable(comparison: Scene.comparison).lines
+    let lines = ComparisonTable(comparison: Example.comparison).lines
     #expect(lines[1].contains("requests/s / redis"))
     #expect(lines[1].contains("0.90  (0.80 to 1.20)  at least 1.00  MISSED"))
     #expect(lines[2].contains("p50 / echo"))
@@ -96,7 +96,7 @@ struct ComparisonTests {
 
   @Test("its picture is XML with a bar for each server and load, and the machine's name escaped")
   func picture() throws {
-    let svg = ComparisonPicture(comparison: Scene.comparison).svg
+    let svg = ComparisonPicture(comparison: Example.comparison).svg
     #expect(svg.hasPrefix("<svg xmlns=\"http://www.w3.org/2000/svg\""))
     #expect(svg.hasSuffix("</svg>"))
     #expect(svg.matches(of: #/<rect class="own"/#).count == 3)
@@ -121,7 +121,7 @@ struct ComparisonTests {
 }
 
 /// Three rounds with round numbers.
-private enum Scene {
+private enum Example {
   static let machine = Comparison.Machine(cpus: 2, kernel: "6.1", cpu: "A&B <3>")
 
   static func result(

@@ -2,7 +2,7 @@ import Foundation
 package import JSONRPC
 
 /// One flow as a program sees it that outlives the daemon.
-package final class FlowStory<Scene: ProviderScene> {
+package final class FlowStory<Scene: ProviderFixture> {
   private let start: JSONValue
   /// The flow as it was last told.
   package private(set) var told: JSONValue?
@@ -13,27 +13,27 @@ package final class FlowStory<Scene: ProviderScene> {
   /// Goes on from wherever things are, to the flow's end.
   ///
   /// - Parameter act: What a person or an app does at a step; nil to wait.
-  package func run(_ scene: Scene, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue {
-    var flow = try begin(scene)
+  package func run(_ fixture: Scene, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue {
+    var flow = try begin(fixture)
     for _ in 0..<40 {
       try hear(flow)
       guard flow["status"] == "active" else { return flow }
       let wait: JSONValue = [
         "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 4000,
       ]
-      flow = try act(flow) ?? scene.app.flow(in: scene.app.call("flow.wait", wait))
+      flow = try act(flow) ?? fixture.app.flow(in: fixture.app.call("flow.wait", wait))
     }
     throw TestError("the flow does not end: \(flow.text)")
   }
 
   /// Starts the flow, or finds the one that an earlier start made without our hearing of it.
-  private func begin(_ scene: Scene) throws -> JSONValue {
-    let reply = try scene.app.reply(to: "flow.start", start)
+  private func begin(_ fixture: Scene) throws -> JSONValue {
+    let reply = try fixture.app.reply(to: "flow.start", start)
     if let flow = reply["result"]?["flow"] { return flow }
     guard reply["error"]?["data"]?["reason"] == "request_id_reused" else {
       throw TestError("flow.start: \(reply.text)")
     }
-    return try scene.flow(["id": reply["error"]?["data"]?["flow"] ?? .null])
+    return try fixture.flow(["id": reply["error"]?["data"]?["flow"] ?? .null])
   }
 
   private func hear(_ flow: JSONValue) throws {
@@ -50,7 +50,7 @@ package final class FlowStory<Scene: ProviderScene> {
 /// Where a daemon dies: before and after it commits, and before it does what it has committed.
 package let failPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 
-extension ProviderScene {
+extension ProviderFixture {
   /// Lets the daemon die at the first, second, … passing of a point, each in a story of its own that
   /// goes on with the next daemon, until it does not die any more.
   ///

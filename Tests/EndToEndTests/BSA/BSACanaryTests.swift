@@ -14,13 +14,13 @@ struct BSACanaryTests {
   private static let secretKey = "CANARYSECRETKEYCANARYSECRETKEY23"
   private static let pushToken = "fcm-push-token-1c2d"
 
-  private let scene: BSAScene
+  private let fixture: BSAFixture
   private let search: CanarySearch
 
   init() throws {
-    scene = try BSAScene(["otp_digits": "10"], logLevel: "trace")
-    try scene.set(["otpDigits": 10, "attempts": 20])
-    search = try CanarySearch(scene.daemon)
+    fixture = try BSAFixture(["otp_digits": "10"], logLevel: "trace")
+    try fixture.set(["otpDigits": 10, "attempts": 20])
+    search = try CanarySearch(fixture.daemon)
   }
 
   @Test("no client key, number, disposeToken, secret or passcode is told or left anywhere")
@@ -33,8 +33,8 @@ struct BSACanaryTests {
     try search.recordEvents()
     #expect(search.told.contains { $0.contains("verifyContact") || $0.contains("otpSent") })
     try kills()
-    let scene = try scene.again()
-    try search.record(scene.account(search.record(scene.registered()).account))
+    let fixture = try fixture.again()
+    try search.record(fixture.account(search.record(fixture.registered()).account))
     try search.recordLists(commands: [
       ["config", "show"], ["credential", "list"], ["account", "list"],
     ])
@@ -49,13 +49,13 @@ struct BSACanaryTests {
   }
 
   private func sentNumbers() throws -> [String] {
-    try scene.messages().compactMap { $0["code"]?.stringValue }
+    try fixture.messages().compactMap { $0["code"]?.stringValue }
   }
 
   private func all() throws -> [String] {
     [
-      Self.wrongPasscode, Self.otherKey, Self.disposeToken, Self.secretKey, BSAScene.clientKey,
-      BSAScene.passcode,
+      Self.wrongPasscode, Self.otherKey, Self.disposeToken, Self.secretKey, BSAFixture.clientKey,
+      BSAFixture.passcode,
     ] + (try sentNumbers())
   }
 
@@ -71,29 +71,29 @@ struct BSACanaryTests {
   private func keys() throws {
     let other: JSONValue = ["clientKey": .string(Self.otherKey)]
     for flow in try [
-      scene.verifyContact(by: "email", other),
-      scene.start("register", BSAPerson.alice.params() + other),
+      fixture.verifyContact(by: "email", other),
+      fixture.start("register", BSAPerson.alice.params() + other),
     ] { #expect(search.record(flow).failure[1] == "2000") }
-    for echo in echoes(BSAScene.clientKey) {
-      try scene.answers("mail", echo)
-      search.record(try scene.verifyContact())
-      try scene.answers("idCheck", echo)
+    for echo in echoes(BSAFixture.clientKey) {
+      try fixture.answers("mail", echo)
+      search.record(try fixture.verifyContact())
+      try fixture.answers("idCheck", echo)
       let check: JSONValue = ["provider": "bsa", "userKey": "alice.01"]
-      search.record(try scene.app.reply(to: "registration.checkUserKey", check))
+      search.record(try fixture.app.reply(to: "registration.checkUserKey", check))
     }
-    try scene.mend()
+    try fixture.mend()
   }
 
   private func numbers() throws {
     for index in 0..<5 {
-      var flow = try scene.verifyContact(by: "sms")
-      let number = try scene.number()
-      flow = search.record(try scene.enter(scene.wrongNumber(), to: flow))
+      var flow = try fixture.verifyContact(by: "sms")
+      let number = try fixture.number()
+      flow = search.record(try fixture.enter(fixture.wrongNumber(), to: flow))
       #expect(flow.problem[0] == "wrong_code", "\(flow.text)")
       try search.recordRefusal(
-        of: ["type": "enterCode", "code": .string(number + number)], to: flow, by: scene.app)
-      try scene.answers("smsVerify", echoes(number)[index])
-      let end = search.record(try scene.enter(number, to: flow))
+        of: ["type": "enterCode", "code": .string(number + number)], to: flow, by: fixture.app)
+      try fixture.answers("smsVerify", echoes(number)[index])
+      let end = search.record(try fixture.enter(number, to: flow))
       #expect(end["status"] == "failed" || end.problem[0] != nil, "\(end.text)")
     }
   }
@@ -101,67 +101,67 @@ struct BSACanaryTests {
   /// The provider's own proof, which the daemon keeps for half an hour.
   private func proofs() throws {
     for echo in echoes(Self.disposeToken) {
-      try scene.answers("mailVerify", ["data": ["disposeToken": .string(Self.disposeToken)]])
+      try fixture.answers("mailVerify", ["data": ["disposeToken": .string(Self.disposeToken)]])
       // The person may be known already: then the sign-up follows at once.
-      try scene.answers("users", echo)
-      #expect(search.record(try proven(scene.registering(.bob)))["status"] == "failed")
+      try fixture.answers("users", echo)
+      #expect(search.record(try proven(fixture.registering(.bob)))["status"] == "failed")
     }
   }
 
   /// The end of a registration whose person may be known already.
   private func proven(_ flow: JSONValue) throws -> JSONValue {
-    flow.stepType == "localAuth" ? try scene.prove(flow) : flow
+    flow.stepType == "localAuth" ? try fixture.prove(flow) : flow
   }
 
   private func passcodes() throws {
-    let flow = try scene.app.startFlow(
+    let flow = try fixture.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
-    let again = search.record(try scene.prove(flow, by: Self.wrongPasscode))
+    let again = search.record(try fixture.prove(flow, by: Self.wrongPasscode))
     #expect(again.problem[0] == "wrong_passcode", "\(again.text)")
-    search.record(try scene.prove(again))
+    search.record(try fixture.prove(again))
   }
 
   /// A registration with a secret that can be told from others, to its good end.
   private func secrets() throws {
     for data: JSONValue in [["secretKey": .string(Self.secretKey + "8")], .null] {
-      try scene.answers("users", ["rtCode": 0, "data": data, "rtMsg": .string(Self.secretKey)])
-      let end = search.record(try proven(scene.registering(.bob)))
+      try fixture.answers("users", ["rtCode": 0, "data": data, "rtMsg": .string(Self.secretKey)])
+      let end = search.record(try proven(fixture.registering(.bob)))
       // The person is registered there: the account is kept, without codes.
       #expect(end["status"] == "succeeded" && end["result"]?["totpProblem"] != nil, "\(end.text)")
     }
-    let contact = try scene.verifyContact(.bob)
-    search.record(try scene.enter(scene.number(), to: contact))
-    try scene.answers("mailVerify", ["data": ["disposeToken": .string(Self.disposeToken)]])
-    try scene.answers("users", ["rtCode": 0, "data": ["secretKey": .string(Self.secretKey)]])
+    let contact = try fixture.verifyContact(.bob)
+    search.record(try fixture.enter(fixture.number(), to: contact))
+    try fixture.answers("mailVerify", ["data": ["disposeToken": .string(Self.disposeToken)]])
+    try fixture.answers("users", ["rtCode": 0, "data": ["secretKey": .string(Self.secretKey)]])
     let end = search.record(
-      try proven(scene.registering(.bob, by: "email", ["pushToken": .string(Self.pushToken)])))
+      try proven(fixture.registering(.bob, by: "email", ["pushToken": .string(Self.pushToken)])))
     #expect(end["status"] == "succeeded", "\(end.text)")
-    search.record(try scene.account(end.account))
+    search.record(try fixture.account(end.account))
     try search.recordLists(commands: [])
   }
 
   /// Killed between what is secret and the provider's answer.
   private func kills() throws {
     for endpoint in ["mailVerify", "users"] {
-      let before = try scene.again()
+      let before = try fixture.again()
       try before.answers(
         "mailVerify", ["data": ["disposeToken": .string(Self.disposeToken)]],
         times: endpoint == "users" ? 1 : 0)
       var flow = try before.start("register", BSAPerson.alice.params())
-      let number = try scene.number()
+      let number = try fixture.number()
       flow = try before.holding(endpoint) {
         let next = try before.enter(number, to: flow, waitMs: endpoint == "users" ? 20_000 : 0)
         return next.stepType == "localAuth" ? try before.prove(next, waitMs: 0) : next
       }
-      scene.daemon.killAtOnce()
+      fixture.daemon.killAtOnce()
       // As the disk was when it died.
       search.expectNone(of: try all(), in: search.files(), "after kill -9 at \(endpoint)")
-      try scene.daemon.start()
+      try fixture.daemon.start()
       search.record(
-        try scene.again().moved(flow, "is told") {
+        try fixture.again().moved(flow, "is told") {
           $0.problem[0] != nil || $0["status"] != "active"
         })
-      try scene.mend()
+      try fixture.mend()
     }
   }
 }

@@ -7,53 +7,53 @@ import UsherTestKit
 @Suite("BSA: numbers that people read", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAContactTests {
   private let clock = MovableClock()
-  private let scene: BSAScene
+  private let fixture: BSAFixture
 
-  init() throws { scene = try BSAScene(["resend_seconds": "150"], clock: clock) }
+  init() throws { fixture = try BSAFixture(["resend_seconds": "150"], clock: clock) }
 
   @Test("a wrong number is a problem; another number comes after a while and replaces the first")
   func numbers() throws {
-    let flow = try scene.verifyContact(by: "sms")
-    let first = try scene.number()
-    let wrong = try scene.enter(scene.wrongNumber(), to: flow)
+    let flow = try fixture.verifyContact(by: "sms")
+    let first = try fixture.number()
+    let wrong = try fixture.enter(fixture.wrongNumber(), to: flow)
     #expect(wrong.problem == ["wrong_code", "3005"] && wrong.state == "otpSent", "\(wrong.text)")
     #expect(wrong["step"] == flow["step"])
     let input: JSONValue = ["type": "enterCode", "code": "12345"]
-    #expect(try scene.refusal(input, to: wrong) == ["invalid_input", "input.code"])
-    let early = try scene.resend(wrong)
+    #expect(try fixture.refusal(input, to: wrong) == ["invalid_input", "input.code"])
+    let early = try fixture.resend(wrong)
     #expect(early.problem == ["too_early", nil], "\(early.text)")
     #expect((30_000...150_000).contains(early["problem"]?["retryAfterMs"]?.integerValue ?? -1))
-    #expect(try scene.requests("sms") == 1 && scene.requests("smsVerify") == 1)
+    #expect(try fixture.requests("sms") == 1 && fixture.requests("smsVerify") == 1)
     try clock.advance(by: 151)
-    var sent = try scene.resend(early)
+    var sent = try fixture.resend(early)
     #expect(sent.problem == [nil, nil] && sent.state == "otpSent", "\(sent.text)")
-    if try scene.number() != first {
-      sent = try scene.enter(first, to: sent)
+    if try fixture.number() != first {
+      sent = try fixture.enter(first, to: sent)
       #expect(sent.problem == ["wrong_code", "3005"], "\(sent.text)")
     }
-    #expect(try scene.enter(scene.number(), to: sent)["status"] == "succeeded")
+    #expect(try fixture.enter(fixture.number(), to: sent)["status"] == "succeeded")
   }
 
   @Test("the fifth wrong number is the end: attempts_exhausted with 3005")
   func fiveWrong() throws {
-    try scene.set(["attempts": 20])
-    var flow = try scene.verifyContact()
-    let wrong = try scene.wrongNumber()
-    for _ in 1...5 { flow = try scene.enter(wrong, to: flow) }
+    try fixture.set(["attempts": 20])
+    var flow = try fixture.verifyContact()
+    let wrong = try fixture.wrongNumber()
+    for _ in 1...5 { flow = try fixture.enter(wrong, to: flow) }
     #expect(flow.failure == ["attempts_exhausted", "3005", nil], "\(flow.text)")
-    #expect(try scene.requests("mailVerify") == 5)
+    #expect(try fixture.requests("mailVerify") == 5)
   }
 
   @Test("a number is over by the provider's clock, or by the daemon's, which asks nobody then")
   func expired() throws {
-    let flow = try scene.verifyContact()
-    try scene.sandbox.control("POST", "bsa/expire", ["what": "numbers"])
-    let there = try scene.enter(scene.number(), to: flow)
+    let flow = try fixture.verifyContact()
+    try fixture.sandbox.control("POST", "bsa/expire", ["what": "numbers"])
+    let there = try fixture.enter(fixture.number(), to: flow)
     #expect(there.problem == ["code_expired", "3006"], "\(there.text)")
     try clock.set(ahead: 181)
-    let here = try scene.enter(scene.number(), to: there)
+    let here = try fixture.enter(fixture.number(), to: there)
     #expect(here.problem == ["code_expired", "3006"], "\(here.text)")
-    #expect(try scene.requests("mailVerify") == 1)
+    #expect(try fixture.requests("mailVerify") == 1)
   }
 
   @Test("a contact or a key that cannot be is 2002, parameters that are none start no flow")
@@ -63,7 +63,7 @@ struct BSAContactTests {
       ("verifyContact", ["sendType": "sms", "sendTarget": "123456"], "sendTarget"),
       ("register", BSAPerson.alice.params() + ["userKey": "...."], "userKey"),
     ] as [(String, JSONValue, String)] {
-      let flow = try scene.start(kind, params)
+      let flow = try fixture.start(kind, params)
       #expect(flow.failure == ["invalid_request", "2002", nil], "\(flow.text)")
       let message = flow["failure"]?["message"]?.stringValue
       #expect(message?.hasPrefix("\(member) must be") == true, "\(flow.text)")
@@ -73,7 +73,7 @@ struct BSAContactTests {
       ("checkDuplicate", ["verifyType": "email", "verifyData": "alice"], "verifyData"),
       ("checkUserKey", ["userKey": "abc"], "userKey"),
     ] as [(String, JSONValue, String)] {
-      let error = try scene.app.error(of: "registration.\(method)", params + ["provider": "bsa"])
+      let error = try fixture.app.error(of: "registration.\(method)", params + ["provider": "bsa"])
       #expect(error["data"]?["reason"] == "invalid_params", "\(error.text)")
       #expect(error["data"]?["field"] == .string(field))
     }
@@ -82,20 +82,20 @@ struct BSAContactTests {
       ("register", BSAPerson.alice.params("fingers")),
       ("register", BSAPerson.alice.params() + ["agreeGccs": "yes"]),
     ] as [(String, JSONValue)] {
-      let reason = try scene.app.reason(
+      let reason = try fixture.app.reason(
         of: "flow.start", ["provider": "bsa", "kind": .string(kind), "params": params])
       #expect(reason == "invalid_params", "\(params.text)")
     }
-    #expect(try scene.requestsInOrder() == [])
+    #expect(try fixture.requestsInOrder() == [])
   }
 
   @Test("one number in two writings is one contact, and goes without blanks and brackets")
   func writings() throws {
-    let flow = try scene.start(
+    let flow = try fixture.start(
       "verifyContact", ["sendType": "sms", "sendTarget": "+44 (7700) 900-123"])
     #expect(flow.state == "otpSent", "\(flow.text)")
-    let end = try scene.enter(scene.number(to: "+447700900123"), to: flow)
-    let registered = try scene.start(
+    let end = try fixture.enter(fixture.number(to: "+447700900123"), to: flow)
+    let registered = try fixture.start(
       "register",
       BSAPerson.alice.params() + [
         "disposeToken": end["result"]?["disposeToken"] ?? .null, "verifyBy": "sms",

@@ -16,26 +16,26 @@ struct BSAFingerTests {
   private static let (finger, second, stranger) = ("right-index", "second", "stranger")
 
   private let fprintd: FprintdUnderTest
-  private let scene: BSAScene
+  private let fixture: BSAFixture
 
   init() async throws {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(
       user: NSUserName(), finger: "right-index-finger", print: Self.finger)
-    scene = try await unblocking { try BSAScene(reader: fprintd) }
+    fixture = try await unblocking { try BSAFixture(reader: fprintd) }
     self.fprintd = fprintd
   }
 
   /// What blocks does so on a thread of its own.
-  private func atScene<Value: Sendable>(
-    _ body: @escaping @Sendable (BSAScene) throws -> Value
+  private func atFixture<Value: Sendable>(
+    _ body: @escaping @Sendable (BSAFixture) throws -> Value
   ) async throws -> Value {
-    try await unblocking { [scene] in try body(scene) }
+    try await unblocking { [fixture] in try body(fixture) }
   }
 
   /// A registration that waits for a finger.
   private func scanning(_ person: BSAPerson = .alice) async throws -> JSONValue {
-    let flow = try await atScene { try $0.registering(person, authType: "biometric") }
+    let flow = try await atFixture { try $0.registering(person, authType: "biometric") }
     #expect(flow.state == "localAuth" && flow.isScanning, "\(flow.text)")
     #expect(flow["step"]?["methods"] == ["biometric"])
     return flow
@@ -44,7 +44,7 @@ struct BSAFingerTests {
   private func touch(_ finger: String) async throws { try await fprintd.script("SCAN \(finger)") }
 
   private func ended(_ flow: JSONValue) async throws -> JSONValue {
-    try await atScene { try $0.app.finished(flow) }
+    try await atFixture { try $0.app.finished(flow) }
   }
 
   private func registered(_ person: BSAPerson = .alice) async throws -> JSONValue {
@@ -59,21 +59,21 @@ struct BSAFingerTests {
     _ end: JSONValue, _ word: String, _ rtCode: String, reason: String = "local_auth_failed"
   ) async throws {
     #expect(end.failure == [reason, word, rtCode], "\(end.text)")
-    #expect(try await atScene { try $0.requests("users") } == 0)
-    #expect(try await atScene { try $0.accounts() }.isEmpty)
+    #expect(try await atFixture { try $0.requests("users") } == 0)
+    #expect(try await atFixture { try $0.accounts() }.isEmpty)
   }
 
   @Test("a match leads on to the sign-up: authType 3, BIOMETRIC")
   func match() async throws {
     let end = try await registered()
-    let (account, known) = try await atScene {
+    let (account, known) = try await atFixture {
       (try $0.account(end.account), try $0.registration("alice.01"))
     }
     #expect(account["attributes"]?["localAuthType"] == "BIOMETRIC", "\(account.text)")
     #expect(known?["authType"] == 3)
     // The reader is free for others again, and the same finger is not asked for twice.
     _ = try await fprintd.holder(user: NSUserName())
-    let next = try await atScene { try $0.registering(.bob, authType: "biometric") }
+    let next = try await atFixture { try $0.registering(.bob, authType: "biometric") }
     #expect(next["status"] == "succeeded", "\(next.text)")
   }
 
@@ -82,7 +82,7 @@ struct BSAFingerTests {
     var flow = try await scanning()
     for left in ["2 attempts left", "1 attempt left"] {
       try await touch(Self.stranger)
-      flow = try await atScene { [flow] in
+      flow = try await atFixture { [flow] in
         try $0.moved(flow, "counts") {
           $0["problem"]?["message"]?.stringValue?.hasSuffix(left) == true
         }
@@ -97,17 +97,17 @@ struct BSAFingerTests {
   func changed() async throws {
     _ = try await registered()
     let visit: JSONValue = ["by": "otp"]
-    let signIn = try await atScene { try $0.start("authenticate", visit) }
+    let signIn = try await atFixture { try $0.start("authenticate", visit) }
     #expect(signIn.isScanning, "\(signIn.text)")
     try await touch(Self.finger)
-    _ = try await atScene { try $0.moved(signIn, "shows") { $0.stepType == "displayCode" } }
+    _ = try await atFixture { try $0.moved(signIn, "shows") { $0.stepType == "displayCode" } }
     try await fprintd.enrol(user: NSUserName(), finger: "left-thumb", print: Self.second)
-    let refused = try await atScene { try $0.start("authenticate", visit) }
+    let refused = try await atFixture { try $0.start("authenticate", visit) }
     #expect(
       refused.failure == ["local_auth_failed", "DOMAIN_STATE_CHANGED", "9006"], "\(refused.text)")
-    #expect(try await atScene { try $0.requests("otpGenerate") } == 1)
+    #expect(try await atFixture { try $0.requests("otpGenerate") } == 1)
     // Who ended the daemon is asked anew.
-    let after = try await atScene { try $0.restarted() }
+    let after = try await atFixture { try $0.restarted() }
     let flow = try await unblocking { try after.registering(.bob, authType: "biometric") }
     #expect(flow.isScanning, "\(flow.text)")
   }
@@ -115,13 +115,13 @@ struct BSAFingerTests {
   @Test("a daemon that dies while the reader waits asks for the finger again, and signs up once")
   func killed() async throws {
     let flow = try await scanning()
-    let after = try await atScene { try $0.restarted() }
+    let after = try await atFixture { try $0.restarted() }
     let asked = try await unblocking {
       try after.moved(flow, "scans again") { $0.isScanning && $0.problem[0] == "interrupted" }
     }
     try await touch(Self.finger)
     let end = try await unblocking { try after.app.finished(asked) }
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try await atScene { try $0.requests("users") } == 1)
+    #expect(try await atFixture { try $0.requests("users") } == 1)
   }
 }

@@ -6,25 +6,25 @@ import UsherTestKit
 /// What one program of a user has proven is no other's: neither a contact nor the person.
 @Suite("BSA: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAIsolationTests {
-  private let till: BSAScene
-  private let desk: BSAScene
+  private let till: BSAFixture
+  private let desk: BSAFixture
   private let programs: [NamedProgram]
 
   init() throws {
     let place = try TemporaryDirectory()
     let names = ["till", "desk"]
-    let scene = try BSAScene(
+    let fixture = try BSAFixture(
       more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
       at: place)
-    programs = try names.map { try NamedProgram($0, in: place, at: scene.daemon) }
-    till = scene.at(try programs[0].client())
-    desk = scene.at(try programs[1].client())
+    programs = try names.map { try NamedProgram($0, in: place, at: fixture.daemon) }
+    till = fixture.at(try programs[0].client())
+    desk = fixture.at(try programs[1].client())
   }
 
-  private func authenticate(_ scene: BSAScene) throws {
-    let flow = try scene.app.startFlow(
+  private func authenticate(_ fixture: BSAFixture) throws {
+    let flow = try fixture.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
-    let end = try scene.prove(flow)
+    let end = try fixture.prove(flow)
     guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
@@ -61,11 +61,11 @@ struct BSAIsolationTests {
 struct BSAOwnerTests {
   @Test("another user's handle is 3006, the account is not there, and the device is another")
   func owners() throws {
-    let scene = try BSAScene(more: "[access]\ngroup = \"4242\"\n")
-    let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: scene.daemon) }
-    let mine = scene.at(try users[0].client())
-    let other = scene.at(try users[1].client())
-    for scene in [mine, other] { try scene.setPasscode() }
+    let fixture = try BSAFixture(more: "[access]\ngroup = \"4242\"\n")
+    let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: fixture.daemon) }
+    let mine = fixture.at(try users[0].client())
+    let other = fixture.at(try users[1].client())
+    for fixture in [mine, other] { try fixture.setPasscode() }
     let token: JSONValue = .string(try mine.disposeToken())
     let params = BSAPerson.alice.params() + ["disposeToken": token]
     #expect(
@@ -80,7 +80,7 @@ struct BSAOwnerTests {
     let asked = try other.registering(.bob)
     #expect(asked.stepType == "localAuth", "\(asked.text)")
     #expect(try other.prove(asked)["status"] == "succeeded")
-    #expect(Set(try scene.list("registrations").map { $0["deviceId"] }).count == 2)
+    #expect(Set(try fixture.list("registrations").map { $0["deviceId"] }).count == 2)
     #expect(try mine.accounts().count == 1 && other.accounts().count == 1)
     withExtendedLifetime(users) {}
   }

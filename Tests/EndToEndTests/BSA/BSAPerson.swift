@@ -36,7 +36,7 @@ struct BSAPerson: Sendable {
   func contact(_ channel: String) -> String { channel == "sms" ? phoneNumber : email }
 }
 
-extension BSAScene {
+extension BSAFixture {
   /// Asks for a number; returns the flow where the person types it, or its end.
   ///
   /// - Parameter channel: `email` or `sms`.

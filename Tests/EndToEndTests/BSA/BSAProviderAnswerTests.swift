@@ -8,9 +8,9 @@ import UsherTestKit
 @Suite("BSA: answers of the provider", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAProviderAnswerTests {
   private let clock = MovableClock()
-  private let scene: BSAScene
+  private let fixture: BSAFixture
 
-  init() throws { scene = try BSAScene(clock: clock) }
+  init() throws { fixture = try BSAFixture(clock: clock) }
 
   @Test("a refusal is told by its rtCode in our words, whatever the HTTP status")
   func refused() throws {
@@ -19,16 +19,16 @@ struct BSAProviderAnswerTests {
       (2013, 503, "the client's licence has ended", false),
       (4711, 400, "the provider refuses for a reason that has no name", false),
     ] as [(Int64, Int64, String, Bool)] {
-      try scene.answers(
+      try fixture.answers(
         "mail",
         ["rtCode": .integer(rtCode), "status": .integer(status), "rtMsg": "canary-of-the-vendor"])
-      let flow = try scene.verifyContact()
+      let flow = try fixture.verifyContact()
       #expect(flow.failure == ["provider_rejected", "\(rtCode)", nil], "\(flow.text)")
       #expect(flow["failure"]?["message"] == .string(message))
       #expect(flow["failure"]?["retryable"] == .bool(isRetryable))
       #expect(!flow.text.contains("canary-of-the-vendor"))
     }
-    #expect(try scene.messages() == [])
+    #expect(try fixture.messages() == [])
   }
 
   /// Faults of the connection and of the answer, and whether the number may have been sent.
@@ -44,8 +44,8 @@ struct BSAProviderAnswerTests {
   @Test("a number that may have been sent is asked for, an unreadable answer ends the flow")
   func faults() throws {
     for (count, (fault, mayBeSent)) in Self.faults.enumerated() {
-      try scene.spoil("mail", fault, times: 1)
-      let flow = try scene.verifyContact()
+      try fixture.spoil("mail", fault, times: 1)
+      let flow = try fixture.verifyContact()
       if mayBeSent {
         #expect(
           flow.state == "otpSent" && flow.problem == ["may_have_been_sent", nil],
@@ -54,19 +54,19 @@ struct BSAProviderAnswerTests {
         #expect(
           flow.failure == ["provider_protocol_error", nil, nil], "\(fault.text): \(flow.text)")
       }
-      #expect(try scene.requests("mail") == count + 1, "\(fault.text): it is sent once")
+      #expect(try fixture.requests("mail") == count + 1, "\(fault.text): it is sent once")
     }
   }
 
   @Test("a number whose answer is lost is typed once more; what the provider took is over")
   func lostNumber() throws {
     for isProcessed in [false, true] {
-      let flow = try scene.verifyContact()
-      try scene.spoil("mailVerify", ["reset": true, "processed": .bool(isProcessed)], times: 1)
-      let asked = try scene.enter(scene.number(), to: flow)
+      let flow = try fixture.verifyContact()
+      try fixture.spoil("mailVerify", ["reset": true, "processed": .bool(isProcessed)], times: 1)
+      let asked = try fixture.enter(fixture.number(), to: flow)
       #expect(asked.problem == ["provider_unreachable", nil], "\(asked.text)")
       #expect(asked.state == "otpSent" && asked["step"] == flow["step"])
-      let end = try scene.enter(scene.number(), to: asked)
+      let end = try fixture.enter(fixture.number(), to: asked)
       #expect(
         isProcessed
           ? end.problem == ["code_expired", "3006"] : end["status"] == "succeeded", "\(end.text)")
@@ -75,17 +75,17 @@ struct BSAProviderAnswerTests {
 
   @Test("a sign-up whose answer is lost is not repeated: reregisterDevice gets the account")
   func lostSignUp() throws {
-    let flow = try scene.registering()
-    try scene.spoil("users", ["reset": true, "processed": true], times: 1)
-    let end = try scene.prove(flow)
+    let flow = try fixture.registering()
+    try fixture.spoil("users", ["reset": true, "processed": true], times: 1)
+    let end = try fixture.prove(flow)
     #expect(end.failure == ["provider_unreachable", nil, nil], "\(end.text)")
     #expect(end["failure"]?["retryable"] == false)
     #expect(end["failure"]?["message"]?.stringValue?.contains("reregisterDevice") == true)
-    #expect(try scene.requests("users") == 1 && scene.accounts() == [])
-    let account = try scene.reregistered()
+    #expect(try fixture.requests("users") == 1 && fixture.accounts() == [])
+    let account = try fixture.reregistered()
     #expect(account["attributes"]?["localAuthType"] == "PASSCODE", "\(account.text)")
     try clock.advance(toNextStepOf: 60)
-    #expect(try scene.code().code == scene.numberOfSecret())
+    #expect(try fixture.code().code == fixture.numberOfSecret())
   }
 
   @Test("an account without a usable secret has no codes; the secret before it is dropped")
@@ -93,16 +93,16 @@ struct BSAProviderAnswerTests {
     func expectNoCodes(_ end: JSONValue) throws {
       let problem = end["result"]?["totpProblem"]?.stringValue
       #expect(problem?.contains("data.secretKey") == true, "\(end.text)")
-      #expect(try scene.app.call("totp.list")["accounts"] == [])
+      #expect(try fixture.app.call("totp.list")["accounts"] == [])
     }
-    try scene.answers("users", ["data": .null])
-    try expectNoCodes(scene.registered())
-    _ = try scene.reregistered()
-    #expect(try scene.app.call("totp.list")["accounts"]?.arrayValue?.count == 1)
-    try scene.answers("device", ["data": ["secretKey": "MFRGGZDF"]])
-    let flow = try scene.start("reregisterDevice", BSAPerson.alice.deviceParams())
-    try expectNoCodes(scene.enter(scene.number(), to: flow))
-    #expect(try scene.accounts().count == 1)
+    try fixture.answers("users", ["data": .null])
+    try expectNoCodes(fixture.registered())
+    _ = try fixture.reregistered()
+    #expect(try fixture.app.call("totp.list")["accounts"]?.arrayValue?.count == 1)
+    try fixture.answers("device", ["data": ["secretKey": "MFRGGZDF"]])
+    let flow = try fixture.start("reregisterDevice", BSAPerson.alice.deviceParams())
+    try expectNoCodes(fixture.enter(fixture.number(), to: flow))
+    #expect(try fixture.accounts().count == 1)
   }
 
   @Test("a check that is refused has the provider's code, one without an answer says when again")
@@ -110,83 +110,83 @@ struct BSAProviderAnswerTests {
     let (method, params) = (
       "registration.checkUserKey", ["provider": "bsa", "userKey": "alice.01"] as JSONValue
     )
-    try scene.answers("idCheck", ["rtCode": 2012])
-    let refused = try scene.app.error(of: method, params)["data"]
+    try fixture.answers("idCheck", ["rtCode": 2012])
+    let refused = try fixture.app.error(of: method, params)["data"]
     #expect(refused?["reason"] == "provider_rejected" && refused?["provider"]?["code"] == "2012")
-    try scene.spoil("idCheck", ["status": 503, "headers": ["Retry-After": "7"]], times: 1)
-    let down = try scene.app.error(of: method, params)["data"]
+    try fixture.spoil("idCheck", ["status": 503, "headers": ["Retry-After": "7"]], times: 1)
+    let down = try fixture.app.error(of: method, params)["data"]
     #expect(down?["reason"] == "provider_unreachable" && down?["retryAfterMs"] == 7000)
     #expect((down?["provider"] ?? .null) == .null, "it has no code")
-    #expect(try scene.requests("idCheck") == 2, "nothing is repeated by itself")
-    #expect(try scene.app.call(method, params)["available"] == true)
+    #expect(try fixture.requests("idCheck") == 2, "nothing is repeated by itself")
+    #expect(try fixture.app.call(method, params)["available"] == true)
   }
 
   @Test("a flow is cancelled at once while its provider says nothing")
   func cancelled() throws {
     // The daemon would wait for longer than the call may take.
-    let scene = try BSAScene(["request_timeout_seconds": "120"])
-    try scene.spoil("mail", ["delayMs": 600_000])
-    let flow = try scene.begin(
+    let fixture = try BSAFixture(["request_timeout_seconds": "120"])
+    try fixture.spoil("mail", ["delayMs": 600_000])
+    let flow = try fixture.begin(
       "verifyContact", ["sendType": "email", "sendTarget": "alice@example.com"])
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 60)["flow"]
+    let end = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 60)["flow"]
     #expect(end?["status"] == "cancelled")
   }
 
   @Test("a provider that is not there is a problem of the flow, and its health is failing")
   func gone() throws {
-    scene.sandbox.killAtOnce()
-    let flow = try scene.begin(
+    fixture.sandbox.killAtOnce()
+    let flow = try fixture.begin(
       "verifyContact", ["sendType": "email", "sendTarget": "alice@example.com"])
-    let troubled = try scene.moved(flow, "has a problem") { $0.problem[0] != nil }
+    let troubled = try fixture.moved(flow, "has a problem") { $0.problem[0] != nil }
     #expect(troubled.problem == ["provider_unreachable", nil], "\(troubled.text)")
-    #expect(!troubled.text.contains(BSAScene.clientKey))
-    let status = try scene.app.call("system.status", [:])
+    #expect(!troubled.text.contains(BSAFixture.clientKey))
+    let status = try fixture.app.call("system.status", [:])
     #expect(status["providers"]?[0]?["health"] == "failing", "\(status.text)")
   }
 
   @Test("a sign-in whose provider is down for a while goes on by itself when it is up again")
   func downThenUp() throws {
-    try scene.set(["authSeconds": 600])
-    try scene.registered()
-    let (flow, visit) = try scene.pushed()
-    try scene.spoil("auth", ["status": 503])
-    let troubled = try scene.moved(scene.prove(flow, waitMs: 0), "has a problem") {
+    try fixture.set(["authSeconds": 600])
+    try fixture.registered()
+    let (flow, visit) = try fixture.pushed()
+    try fixture.spoil("auth", ["status": 503])
+    let troubled = try fixture.moved(fixture.prove(flow, waitMs: 0), "has a problem") {
       $0.problem[0] != nil
     }
     #expect(troubled.problem == ["provider_unreachable", nil] && troubled.state == "starting")
     try eventually("the call is repeated") {
       try clock.advance(by: 1)
-      return try scene.requests("auth") >= 3
+      return try fixture.requests("auth") >= 3
     }
-    try scene.mend()
-    let end = try scene.app.finished(troubled, moving: clock)
+    try fixture.mend()
+    let end = try fixture.app.finished(troubled, moving: clock)
     #expect(end["status"] == "succeeded" && (end["problem"] ?? .null) == .null, "\(end.text)")
-    #expect(try scene.atSite(visit)["state"] == "completed")
+    #expect(try fixture.atSite(visit)["state"] == "completed")
   }
 
   @Test("a completion whose answer is lost is asked for once more, and the token is stored")
   func lostCompletion() throws {
-    try scene.set(["authSeconds": 600])
-    try scene.registered()
-    let (flow, visit) = try scene.pushed()
-    try scene.spoil("authComplete", ["reset": true, "processed": true], times: 1)
-    let end = try scene.app.finished(scene.prove(flow, waitMs: 0), moving: clock)
+    try fixture.set(["authSeconds": 600])
+    try fixture.registered()
+    let (flow, visit) = try fixture.pushed()
+    try fixture.spoil("authComplete", ["reset": true, "processed": true], times: 1)
+    let end = try fixture.app.finished(fixture.prove(flow, waitMs: 0), moving: clock)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.requests("authComplete") == 2 && scene.requests("authCancel") == 0)
-    #expect(try scene.atSite(visit)["state"] == "completed")
-    let token = try scene.token(of: end.account)["accessToken"]?.stringValue ?? ""
-    #expect(try scene.owner(of: token) == "alice.01")
+    #expect(try fixture.requests("authComplete") == 2 && fixture.requests("authCancel") == 0)
+    #expect(try fixture.atSite(visit)["state"] == "completed")
+    let token = try fixture.token(of: end.account)["accessToken"]?.stringValue ?? ""
+    #expect(try fixture.owner(of: token) == "alice.01")
   }
 
   @Test("an answer that cannot be read ends a sign-in, which is cancelled at the provider")
   func unreadableSignIn() throws {
-    try scene.registered()
-    let (flow, visit) = try scene.pushed()
-    try scene.spoil("authComplete", ["brokenJSON": true], times: 1)
-    let end = try scene.app.finished(scene.prove(flow))
+    try fixture.registered()
+    let (flow, visit) = try fixture.pushed()
+    try fixture.spoil("authComplete", ["brokenJSON": true], times: 1)
+    let end = try fixture.app.finished(fixture.prove(flow))
     #expect(end.failure == ["provider_protocol_error", nil, nil], "\(end.text)")
-    try eventually("it is cancelled") { try scene.requests("authCancel") == 1 }
-    #expect(try scene.atSite(visit)["state"] == "cancelled")
-    #expect(try scene.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
+    try eventually("it is cancelled") { try fixture.requests("authCancel") == 1 }
+    #expect(try fixture.atSite(visit)["state"] == "cancelled")
+    #expect(try fixture.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }
 }

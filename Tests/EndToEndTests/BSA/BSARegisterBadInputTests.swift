@@ -5,13 +5,13 @@ import UsherTestKit
 /// A registration that is refused: by the daemon before anything is asked, or by the provider.
 @Suite("BSA: registrations that fail", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegisterBadInputTests {
-  private let scene: BSAScene
+  private let fixture: BSAFixture
   private let alice = BSAPerson.alice
 
-  init() throws { scene = try BSAScene() }
+  init() throws { fixture = try BSAFixture() }
 
   private func register(_ more: JSONValue) throws -> JSONValue {
-    try scene.start("register", alice.params() + more)
+    try fixture.start("register", alice.params() + more)
   }
 
   @Test("what is wrong with the parameters ends it with the code for it, and nothing is asked")
@@ -32,62 +32,62 @@ struct BSARegisterBadInputTests {
       #expect(flow["failure"]?["message"]?.stringValue?.contains(words) == true, "\(flow.text)")
       #expect(!flow.text.contains(other))
     }
-    #expect(try scene.requestsInOrder() == [])
+    #expect(try fixture.requestsInOrder() == [])
   }
 
   @Test("no client key at all: a sentence that says how to set one")
   func noClientKey() throws {
-    let scene = try BSAScene(clientKey: nil)
-    let flow = try scene.verifyContact()
+    let fixture = try BSAFixture(clientKey: nil)
+    let flow = try fixture.verifyContact()
     #expect(flow["status"] == "failed", "\(flow.text)")
     #expect(flow["failure"]?["message"]?.stringValue?.contains("bsa-client-key") == true)
-    #expect(try scene.requestsInOrder() == [])
+    #expect(try fixture.requestsInOrder() == [])
   }
 
   @Test("a person who cannot be asked: the SDK's word, its rtCode, and nothing is sent")
   func nobodyToAsk() throws {
-    let scene = try BSAScene(passcode: nil)
+    let fixture = try BSAFixture(passcode: nil)
     for (type, word, rtCode) in [
       ("passcode", "PASSCODE_NOT_ENROLLED_DEVICE", nil),
       // There is no message bus.
       ("biometric", "BIOMETRIC_NOT_AVILABLE", "9001"),
     ] as [(String, String, String?)] {
-      let flow = try scene.registering(authType: type)
+      let flow = try fixture.registering(authType: type)
       #expect(flow.failure == ["local_auth_failed", word, rtCode], "\(flow.text)")
     }
-    #expect(try scene.requests("users") == 0)
+    #expect(try fixture.requests("users") == 0)
   }
 
   @Test("a handle that is older than 30 minutes: 3006, and the provider is not asked")
   func oldHandle() throws {
     let clock = MovableClock()
-    let scene = try BSAScene(clock: clock)
-    let token: JSONValue = .string(try scene.disposeToken())
+    let fixture = try BSAFixture(clock: clock)
+    let token: JSONValue = .string(try fixture.disposeToken())
     let params = alice.params() + ["disposeToken": token]
     try clock.set(ahead: 1790)
-    #expect(try scene.start("register", params).state == "localAuth")
+    #expect(try fixture.start("register", params).state == "localAuth")
     try clock.set(ahead: 1801)
-    let flow = try scene.start("register", params)
+    let flow = try fixture.start("register", params)
     #expect(flow.failure == ["invalid_request", "3006", nil], "\(flow.text)")
-    #expect(try scene.requests("users") == 0)
+    #expect(try fixture.requests("users") == 0)
   }
 
   @Test("a handle stays good after a sign-up that is refused, and is used up by one that is not")
   func handles() throws {
     let check: JSONValue = ["provider": "bsa", "userKey": .string(alice.userKey)]
-    #expect(try scene.app.call("registration.checkUserKey", check) == ["available": true])
-    let token: JSONValue = .string(try scene.disposeToken())
+    #expect(try fixture.app.call("registration.checkUserKey", check) == ["available": true])
+    let token: JSONValue = .string(try fixture.disposeToken())
     let flow = try register(["disposeToken": token])
-    try scene.registerElsewhere(["userKey": .string(alice.userKey)])
-    let taken = try scene.prove(flow)
+    try fixture.registerElsewhere(["userKey": .string(alice.userKey)])
+    let taken = try fixture.prove(flow)
     #expect(taken.failure == ["provider_rejected", "2009", nil], "\(taken.text)")
     #expect(taken["failure"]?["message"] == "the user key is taken")
-    #expect(try scene.app.call("registration.checkUserKey", check) == ["available": false])
-    #expect(try scene.accounts().isEmpty)
+    #expect(try fixture.app.call("registration.checkUserKey", check) == ["available": false])
+    #expect(try fixture.accounts().isEmpty)
     let second = try register(["disposeToken": token, "userKey": "alice.02"])
     #expect(second["status"] == "succeeded", "\(second.text)")
     let third = try register(["disposeToken": token, "userKey": "alice.03"])
     #expect(third.failure == ["provider_rejected", "3006", nil], "\(third.text)")
-    #expect(try scene.list("registrations").count == 2)
+    #expect(try fixture.list("registrations").count == 2)
   }
 }

@@ -6,15 +6,15 @@ import UsherTestKit
 /// The seed's six network calls and the local authentication, over the socket.
 @Suite("BSA: a registration by the seed's calls", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegistrationTests {
-  private static let app: JSONValue = ["clientKey": .string(BSAScene.clientKey)]
+  private static let app: JSONValue = ["clientKey": .string(BSAFixture.clientKey)]
 
-  private let scene: BSAScene
+  private let fixture: BSAFixture
   private let alice = BSAPerson.alice
 
-  init() throws { scene = try BSAScene() }
+  init() throws { fixture = try BSAFixture() }
 
   private func isDuplicate(_ channel: String) throws -> JSONValue {
-    try scene.app.call(
+    try fixture.app.call(
       "registration.checkDuplicate",
       [
         "provider": "bsa", "verifyType": channel == "sms" ? "phoneNumber" : "email",
@@ -23,15 +23,15 @@ struct BSARegistrationTests {
   }
 
   private func isFree() throws -> JSONValue {
-    try scene.app.call(
+    try fixture.app.call(
       "registration.checkUserKey", ["provider": "bsa", "userKey": .string(alice.userKey)])
   }
 
   private func authenticate() throws -> JSONValue {
-    let flow = try scene.app.startFlow(
+    let flow = try fixture.app.startFlow(
       "local", "authenticate",
       params: ["localAuthType": "passcode", "reason": "register with BSA"])
-    return try scene.prove(flow)
+    return try fixture.prove(flow)
   }
 
   @Test(
@@ -41,16 +41,16 @@ struct BSARegistrationTests {
     // i.
     #expect(try isDuplicate(channel) == ["duplicate": false])
     // ii.
-    let sent = try scene.verifyContact(
-      by: channel, Self.app + ["bundleIdentifier": .string(BSAScene.appPackage)])
+    let sent = try fixture.verifyContact(
+      by: channel, Self.app + ["bundleIdentifier": .string(BSAFixture.appPackage)])
     #expect(sent.state == "otpSent" && sent.stepType == "enterCode", "\(sent.text)")
     #expect(sent["step"]?["purpose"] == "otp" && sent["step"]?["digits"] == 6)
     #expect(sent["step"]?["channel"] == .string(channel))
     let masked = channel == "sms" ? "+••••••••••23" : "a•••@e•••"
     #expect(sent["step"]?["maskedTarget"] == .string(masked), "\(sent.text)")
-    #expect(try scene.messages().map { $0["channel"] } == [.string(channel)])
+    #expect(try fixture.messages().map { $0["channel"] } == [.string(channel)])
     // iii.
-    let verified = try scene.enter(scene.number(to: alice.contact(channel)), to: sent)
+    let verified = try fixture.enter(fixture.number(to: alice.contact(channel)), to: sent)
     #expect(verified["status"] == "succeeded", "\(verified.text)")
     let token = try #require(verified["result"]?["disposeToken"]?.stringValue)
     #expect(token.hasPrefix("dsp_"))
@@ -59,15 +59,15 @@ struct BSARegistrationTests {
     // vi.
     #expect(try authenticate()["result"]?["method"] == "passcode")
     // vii.
-    let end = try scene.start(
+    let end = try fixture.start(
       "register",
       alice.params() + Self.app + [
         "disposeToken": .string(token), "verifyBy": .string(channel), "pushToken": "fcm-1",
-        "appVersion": "1.1.1", "appPackage": .string(BSAScene.appPackage),
+        "appVersion": "1.1.1", "appPackage": .string(BSAFixture.appPackage),
       ])
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(
-      try scene.requestsInOrder() == ["duplicateCheck", sending, verifying, "idCheck", "users"])
+      try fixture.requestsInOrder() == ["duplicateCheck", sending, verifying, "idCheck", "users"])
     try expectRegistered(end)
     #expect(try isDuplicate(channel) == ["duplicate": true])
     #expect(try isFree() == ["available": false])
@@ -75,46 +75,46 @@ struct BSARegistrationTests {
 
   /// What the provider has, and what the load functions are made of.
   private func expectRegistered(_ end: JSONValue) throws {
-    let known = try #require(try scene.registration(alice.userKey))
+    let known = try #require(try fixture.registration(alice.userKey))
     #expect(known["name"] == "Alice Adams" && known["email"] == "alice@example.com")
     #expect(known["phoneNum"] == "+447700900123" && known["authType"] == 4)
-    #expect(known["appPackage"] == .string(BSAScene.appPackage))
+    #expect(known["appPackage"] == .string(BSAFixture.appPackage))
     #expect(known["appVersion"] == "1.1.1" && known["hasPushToken"] == true)
     let result = try #require(end["result"])
     #expect(result["userKey"] == "alice.01")
     #expect(result["deviceId"] == known["deviceId"])
     #expect(UUID(uuidString: result["deviceId"]?.stringValue ?? "") != nil)
-    let account = try scene.account(result["account"])
+    let account = try fixture.account(result["account"])
     #expect(account["subject"] == "alice.01" && account["label"] == "alice.01")
     #expect(
       account["attributes"] == [
         "userKey": "alice.01", "deviceId": result["deviceId"] ?? .null,
         "localAuthType": "PASSCODE", "pushToken": "fcm-1",
       ])
-    #expect(try scene.accounts().count == 1)
+    #expect(try fixture.accounts().count == 1)
   }
 
   @Test("register alone: without a handle the number comes first, then the person, then the rest")
   func alone() throws {
-    let sent = try scene.start("register", alice.params())
+    let sent = try fixture.start("register", alice.params())
     #expect(sent.state == "otpSent" && sent["step"]?["channel"] == "email", "\(sent.text)")
-    let asked = try scene.enter(scene.number(), to: sent)
+    let asked = try fixture.enter(fixture.number(), to: sent)
     #expect(asked.state == "localAuth" && asked.stepType == "localAuth", "\(asked.text)")
     #expect(asked["step"]?["methods"] == ["passcode"])
     #expect(asked["step"]?["reason"] == "register alice.01 at bsa")
-    #expect(try scene.requests("users") == 0)
-    let end = try scene.prove(asked)
+    #expect(try fixture.requests("users") == 0)
+    let end = try fixture.prove(asked)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(
-      try scene.states(of: end) == ["sending", "otpSent", "verifying", "localAuth", "signingUp"])
+      try fixture.states(of: end) == ["sending", "otpSent", "verifying", "localAuth", "signingUp"])
   }
 
   @Test("what was registered outlives the daemon, with the handle of a contact and its codes")
   func outlives() throws {
-    let token = try scene.disposeToken(of: .bob)
-    let end = try scene.registered()
-    let before = try scene.account(end["result"]?["account"])
-    let after = try scene.restarted()
+    let token = try fixture.disposeToken(of: .bob)
+    let end = try fixture.registered()
+    let before = try fixture.account(end["result"]?["account"])
+    let after = try fixture.restarted()
     #expect(try after.account(end["result"]?["account"]) == before)
     let other = try after.start(
       "register", BSAPerson.bob.params() + ["disposeToken": .string(token)])

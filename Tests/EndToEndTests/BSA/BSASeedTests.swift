@@ -14,7 +14,7 @@ private final class BSAPrompt: BSA.LocalAuth.Prompt {
 
   func answer(_ question: BSA.LocalAuth.Question) async -> BSA.LocalAuth.Answer {
     asked.withLock { $0.append(question) }
-    return .passcode(BSAScene.passcode)
+    return .passcode(BSAFixture.passcode)
   }
 }
 
@@ -28,16 +28,16 @@ private final class BSAPrompt: BSA.LocalAuth.Prompt {
 struct BSASeedTests {
   private typealias News = BSASeedExample.News
 
-  private let scene: BSAScene
+  private let fixture: BSAFixture
   private let prompt = BSAPrompt()
   private let values: BSASeedExample.Values
 
   init() throws {
-    scene = try BSAScene(["resend_seconds": "30"])
-    BSA.configure(socketPath: scene.daemon.socketPath, prompt: prompt)
+    fixture = try BSAFixture(["resend_seconds": "30"])
+    BSA.configure(socketPath: fixture.daemon.socketPath, prompt: prompt)
     var values = BSASeedExample.Values()
-    values.clientKey = BSAScene.clientKey
-    values.bundleIdentifier = BSAScene.appPackage
+    values.clientKey = BSAFixture.clientKey
+    values.bundleIdentifier = BSAFixture.appPackage
     values.localAuthType = .PASSCODE
     self.values = values
   }
@@ -89,11 +89,11 @@ struct BSASeedTests {
         == [News("onNotDulplicateUser"), completed])
     #expect(
       await told(example) { $0.requestSendOTPNumber() } == [News("onSuccess"), completed])
-    let wrong = try scene.wrongNumber()
+    let wrong = try fixture.wrongNumber()
     #expect(
       await told(example) { $0.verifyOTPNumber(wrong) }
         == [News("onInvalidOTPNumber"), completed])
-    let number = try scene.number(to: "user@email.com")
+    let number = try fixture.number(to: "user@email.com")
     #expect(
       await told(example) { $0.verifyOTPNumber(number) }
         == [News("onValidOTPNumber"), completed])
@@ -106,7 +106,7 @@ struct BSASeedTests {
     example.fillUserData()
     #expect(await told(example) { $0.requestSignUp() } == [News("onSuccess"), completed])
 
-    let known = try #require(try scene.registration("user1"))
+    let known = try #require(try fixture.registration("user1"))
     #expect(known["name"] == "Asha Rao" && known["phoneNum"] == "+821012345678")
     let device = try #require(known["deviceId"]?.stringValue)
     #expect(example.saved == [device, "fcm-token", "user1", "PASSCODE"])
@@ -115,10 +115,10 @@ struct BSASeedTests {
     let later = try scene.registration("user1")
     #expect(code == known["totp"]?.stringValue || code == later?["totp"]?.stringValue)
     #expect(
-      try scene.requestsInOrder() == [
+      try fixture.requestsInOrder() == [
         "duplicateCheck", "mail", "mailVerify", "mailVerify", "idCheck", "users",
       ])
-    for secret in [BSAScene.clientKey, number, wrong, "dsp_", "fcm-token", "user@", "Rao"] {
+    for secret in [BSAFixture.clientKey, number, wrong, "dsp_", "fcm-token", "user@", "Rao"] {
       #expect(!example.log.contains { $0.contains(secret) }, "\(secret) is in the log")
     }
     #expect(example.log.count == 18)
@@ -129,7 +129,7 @@ struct BSASeedTests {
     await expectNo("onFailed", code: 3006, of: example) { $0.requestSignUp() }
 
     // Another program asks the daemon for what was saved.
-    BSA.configure(socketPath: scene.daemon.socketPath)
+    BSA.configure(socketPath: fixture.daemon.socketPath)
     #expect(BSA.loadUserKey() == nil)
     _ = try await BSA.refresh()
     #expect(example.saved == [device, "fcm-token", "user1", "PASSCODE"])
@@ -139,12 +139,12 @@ struct BSASeedTests {
   func tooEarly() async throws {
     let example = example()
     _ = await told(example) { $0.requestSendOTPNumber() }
-    let number = try scene.number()
+    let number = try fixture.number()
     _ = await told(example) { $0.verifyOTPNumber(number) }
     example.fillUserData()
     let news = await told(example) { $0.requestSignUp() }
     #expect(news.first == News("onFailed", "9009 local authentication must come first"))
-    #expect(try scene.requests("users") == 0)
+    #expect(try fixture.requests("users") == 0)
     #expect(await authenticated(example) == News("onSuccess"))
     #expect(await told(example) { $0.requestSignUp() }.first == News("onSuccess"))
   }
@@ -157,12 +157,12 @@ struct BSASeedTests {
     await expectNo("onFailed", code: 2000, of: example { $0.clientKey = "s3cret:another" }) {
       $0.requestSendOTPNumber()
     }
-    try scene.answers("idCheck", ["rtCode": 2012])
+    try fixture.answers("idCheck", ["rtCode": 2012])
     await expectNo("onFailed", code: 2012, of: example()) { $0.checkUserKeyAvailable() }
     await expectNo("onFailed", code: 3006, of: example()) { $0.verifyOTPNumber() }
     _ = await told(example()) { $0.requestSendOTPNumber() }
     await expectNo("onFailed", code: 10001, of: example()) { $0.requestSendOTPNumber() }
-    let wrong = try scene.wrongNumber()
+    let wrong = try fixture.wrongNumber()
     for _ in 1...4 {
       await expectNo("onInvalidOTPNumber", of: example()) { $0.verifyOTPNumber(wrong) }
     }
@@ -173,10 +173,10 @@ struct BSASeedTests {
 
   @Test("what nobody answers, and what is not permitted, is onError with onCompleted after it")
   func unanswered() async throws {
-    try scene.spoil("mail", ["reset": true])
+    try fixture.spoil("mail", ["reset": true])
     await expectNo("onError", of: example()) { $0.requestSendOTPNumber() }
-    #expect(try scene.requests("mail") == 1)
-    let closed = try BSAScene(["registration_checks": "false"], passcode: nil)
+    #expect(try fixture.requests("mail") == 1)
+    let closed = try BSAFixture(["registration_checks": "false"], passcode: nil)
     BSA.configure(socketPath: closed.daemon.socketPath)
     await expectNo("onError", of: example()) { $0.checkDuplicateUserData() }
     #expect(try closed.requestsInOrder() == [])
@@ -189,12 +189,12 @@ struct BSASeedTests {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(
       user: NSUserName(), finger: "right-index-finger", print: "right-index")
-    let scene = try await unblocking { try BSAScene(reader: fprintd) }
+    let fixture = try await unblocking { try BSAFixture(reader: fprintd) }
     // Nobody has to be asked where the reader waits.
-    BSA.configure(socketPath: scene.daemon.socketPath)
+    BSA.configure(socketPath: fixture.daemon.socketPath)
     let example = example { $0.localAuthType = .BIOMETRIC }
     _ = await told(example) { $0.requestSendOTPNumber() }
-    let number = try scene.number()
+    let number = try fixture.number()
     _ = await told(example) { $0.verifyOTPNumber(number) }
     example.fillUserData()
     var news = example.news.makeAsyncIterator()
@@ -203,6 +203,6 @@ struct BSASeedTests {
     #expect(await news.next() == News("onSuccess"))
     #expect(await told(example) { $0.requestSignUp() }.first == News("onSuccess"))
     #expect(example.saved.last == "BIOMETRIC")
-    #expect(try scene.registration("user1")?["authType"] == 3)
+    #expect(try fixture.registration("user1")?["authType"] == 3)
   }
 }

@@ -9,16 +9,16 @@ import UsherTestKit
 struct BSASurvivalTests {
   @Test("a number is not asked for again, a sign-up not repeated; what was done there stays done")
   func registration() throws {
-    let scene = try BSAScene()
+    let fixture = try BSAFixture()
     let alice = BSAPerson.alice
-    let sent = try scene.holding("mail", processed: true) {
-      try scene.begin("verifyContact", ["sendType": "email", "sendTarget": .string(alice.email)])
+    let sent = try fixture.holding("mail", processed: true) {
+      try fixture.begin("verifyContact", ["sendType": "email", "sendTarget": .string(alice.email)])
     }
-    var after = try scene.restarted()
+    var after = try fixture.restarted()
     let asked = try after.moved(sent, "asks for the number") { $0.state == "otpSent" }
     #expect(asked.problem == ["may_have_been_sent", nil], "\(asked.text)")
-    #expect(try scene.requests("mail") == 1)
-    #expect(try after.enter(scene.number(), to: asked)["status"] == "succeeded")
+    #expect(try fixture.requests("mail") == 1)
+    #expect(try after.enter(fixture.number(), to: asked)["status"] == "succeeded")
 
     let flow = try after.registering()
     _ = try after.holding("users", processed: true) { try after.prove(flow, waitMs: 0) }
@@ -28,7 +28,7 @@ struct BSASurvivalTests {
     let message = end["failure"]?["message"]?.stringValue ?? ""
     #expect(message.contains("may be registered") && message.contains("reregisterDevice"))
     #expect(end["failure"]?["retryable"] == false)
-    #expect(try scene.requests("users") == 1 && after.accounts().isEmpty)
+    #expect(try fixture.requests("users") == 1 && after.accounts().isEmpty)
     // The person is registered, with a secret that nobody here knows.
     let again = try after.prove(after.registering())
     #expect(again.failure == ["provider_rejected", "2009", nil], "\(again.text)")
@@ -37,17 +37,17 @@ struct BSASurvivalTests {
 
   @Test("starting, completing, the token: it is asked again though it had been done")
   func signIn() throws {
-    let scene = try BSAScene()
-    try scene.set(["authSeconds": 300])
-    try scene.registered()
+    let fixture = try BSAFixture()
+    try fixture.set(["authSeconds": 300])
+    try fixture.registered()
     for endpoint in ["auth", "authComplete", "authResult"] {
-      let before = try scene.again()
+      let before = try fixture.again()
       let (asked, visit) = try before.pushed()
-      let count = try scene.requests(endpoint)
+      let count = try fixture.requests(endpoint)
       let flow = try before.holding(endpoint, processed: true) {
         try before.prove(asked, waitMs: 0)
       }
-      let after = try scene.restarted()
+      let after = try fixture.restarted()
       // The person has said yes to this site: it is not asked about again.
       let end = try after.app.finished(after.flow(flow))
       #expect(end["status"] == "succeeded", "\(endpoint): \(end.text)")
@@ -55,7 +55,7 @@ struct BSASurvivalTests {
       #expect(try after.owner(of: token) == "alice.01")
       let seen = try after.atSite(visit)
       #expect(seen["state"] == "completed" && seen["collected"] == true, "\(seen.text)")
-      #expect(try scene.requests(endpoint) == count + 2, "\(endpoint)")
+      #expect(try fixture.requests(endpoint) == count + 2, "\(endpoint)")
     }
   }
 
@@ -64,28 +64,28 @@ struct BSASurvivalTests {
     arguments: failPoints)
   func deaths(point: String) async throws {
     try await aside {
-      let scene = try BSAScene()
-      try scene.set(["authSeconds": 300])
-      try scene.registered()
-      let deaths = try scene.deaths(at: point) { number in
-        let story = FlowStory<BSAScene>([
+      let fixture = try BSAFixture()
+      try fixture.set(["authSeconds": 300])
+      try fixture.registered()
+      let deaths = try fixture.deaths(at: point) { number in
+        let story = FlowStory<BSAFixture>([
           "provider": "bsa", "kind": "authenticate", "params": ["by": "push"],
           "requestId": .string("req-\(number)"),
         ])
         var visit: String?
-        return { scene in
-          let end = try story.run(scene) { flow in
-            if visit == nil { visit = try scene.visit() }
+        return { fixture in
+          let end = try story.run(fixture) { flow in
+            if visit == nil { visit = try fixture.visit() }
             guard flow.stepType == "localAuth" else { return nil }
-            return try scene.prove(flow, waitMs: 0)
+            return try fixture.prove(flow, waitMs: 0)
           }
           guard end["status"] == "succeeded" else { throw TestError("no: \(end.text)") }
-          let seen = try scene.atSite(visit ?? "")
+          let seen = try fixture.atSite(visit ?? "")
           guard seen["state"] == "completed", seen["collected"] == true else {
             throw TestError("at the site: \(seen.text)")
           }
-          let token = try scene.token(of: end.account)["accessToken"]?.stringValue ?? ""
-          guard try scene.owner(of: token) == "alice.01" else { throw TestError("not hers") }
+          let token = try fixture.token(of: end.account)["accessToken"]?.stringValue ?? ""
+          guard try fixture.owner(of: token) == "alice.01" else { throw TestError("not hers") }
         }
       }
       // Begun, waiting site, person, channel, completed, token: at least.

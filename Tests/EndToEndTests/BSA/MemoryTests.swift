@@ -15,20 +15,20 @@ struct MemoryTests {
   /// Registers at BSA, signs in elsewhere, asks for tokens and codes, on a connection that stays open.
   ///
   /// - Returns: The access token that is handed out.
-  private func work(_ scene: BSAScene, _ sandbox: SandboxUnderTest) throws -> String {
-    try scene.answers("users", ["data": ["secretKey": .string(Self.totpSecret)]])
-    let flow = try scene.registering(.alice)
-    let end = flow.stepType == "localAuth" ? try scene.prove(flow, by: Self.passcode) : flow
+  private func work(_ fixture: BSAFixture, _ sandbox: SandboxUnderTest) throws -> String {
+    try fixture.answers("users", ["data": ["secretKey": .string(Self.totpSecret)]])
+    let flow = try fixture.registering(.alice)
+    let end = flow.stepType == "localAuth" ? try fixture.prove(flow, by: Self.passcode) : flow
     #expect(end["status"] == "succeeded", "\(end.text)")
     try sandbox.control(
       "POST", "settings",
       ["tokenReply": ["refresh_token": .string(Self.refreshToken)]])
-    try scene.app.signIn()
+    try fixture.app.signIn()
     var tokens: Set<String> = []
     for _ in 1...20 {
-      let token = try scene.app.call("token.get", ["provider": "demo"])["accessToken"]
+      let token = try fixture.app.call("token.get", ["provider": "demo"])["accessToken"]
       tokens.insert(token?.stringValue ?? "")
-      _ = try scene.code()
+      _ = try fixture.code()
     }
     return try #require(tokens.count == 1 ? tokens.first : nil)
   }
@@ -46,18 +46,18 @@ struct MemoryTests {
       """))
   func dumps() throws {
     let sandbox = try SandboxUnderTest()
-    let scene = try BSAScene(
+    let fixture = try BSAFixture(
       more: sandbox.provider(), passcode: Self.passcode, sandbox: sandbox)
-    let accessToken = try work(scene, sandbox)
-    let unlocked = try CoreDump(of: scene.daemon.pid)
-    let admin = try scene.daemon.admin()
+    let accessToken = try work(fixture, sandbox)
+    let unlocked = try CoreDump(of: fixture.daemon.pid)
+    let admin = try fixture.daemon.admin()
     _ = try admin.call("system.lock")
-    let locked = try CoreDump(of: scene.daemon.pid)
-    _ = try scene.app.error(of: "system.unlock", ["passcode": .string(Self.passcode + "-not")])
-    let guessed = try CoreDump(of: scene.daemon.pid)
-    #expect(try scene.daemon.stop() == 0)
+    let locked = try CoreDump(of: fixture.daemon.pid)
+    _ = try fixture.app.error(of: "system.unlock", ["passcode": .string(Self.passcode + "-not")])
+    let guessed = try CoreDump(of: fixture.daemon.pid)
+    #expect(try fixture.daemon.stop() == 0)
 
-    let keys = try StoreKeys(state: scene.daemon.statePath)
+    let keys = try StoreKeys(state: fixture.daemon.statePath)
     let key = [
       CoreDump.Secret("data key", key: keys.data), CoreDump.Secret("master key", key: keys.master),
     ]

@@ -14,16 +14,17 @@ struct RegistrationCheckTests {
   ]
   private static let userKey: JSONValue = ["userKey": "canary-key-5f"]
 
-  private static func ask(_ scene: BSAScene, _ method: String, _ params: JSONValue) throws -> String
+  private static func ask(_ fixture: BSAFixture, _ method: String, _ params: JSONValue) throws
+    -> String
   {
-    let reply = try scene.app.reply(to: "registration.\(method)", params)
+    let reply = try fixture.app.reply(to: "registration.\(method)", params)
     return reply["error"]?["data"]?["reason"]?.stringValue ?? (reply["result"]?.text ?? "nothing")
   }
 
   @Test("a rule names the method and the provider; what it does not name is not permitted")
   func rules() throws {
     let sandbox = try SandboxUnderTest()
-    let scene = try BSAScene(
+    let fixture = try BSAFixture(
       tables: """
         [[provider]]
         name = "other"
@@ -44,22 +45,22 @@ struct RegistrationCheckTests {
       ("checkDuplicate", Self.email, #"{"duplicate":false}"#),
       ("checkUserKey", Self.userKey, #"{"available":true}"#),
     ] {
-      #expect(try Self.ask(scene, method, params + ["provider": "other"]) == yes)
+      #expect(try Self.ask(fixture, method, params + ["provider": "other"]) == yes)
       let isNamed = method == "checkDuplicate"
       #expect(
-        try Self.ask(scene, method, params + ["provider": "bsa"])
+        try Self.ask(fixture, method, params + ["provider": "bsa"])
           == (isNamed ? yes : "permission_denied"))
       // Whether there is such a provider is not told either.
       #expect(
-        try Self.ask(scene, method, params + ["provider": "nobody"]) == "permission_denied")
+        try Self.ask(fixture, method, params + ["provider": "nobody"]) == "permission_denied")
     }
-    #expect(try scene.requests("idCheck") == 1)
-    #expect(try scene.requests("duplicateCheck") == 2)
+    #expect(try fixture.requests("idCheck") == 1)
+    #expect(try fixture.requests("duplicateCheck") == 2)
   }
 
   @Test("usherctl says in a word who is there, and why it may not")
   func commands() throws {
-    let scene = try BSAScene(passcode: nil)
+    let fixture = try BSAFixture(passcode: nil)
     let checks = [
       ["check-duplicate", "--provider", "bsa", "--email", "canary-check@example.com"],
       ["check-duplicate", "--provider", "bsa", "--phone", "+44 7700 911911"],
@@ -67,17 +68,17 @@ struct RegistrationCheckTests {
     ]
     for (word, isTaken) in [("free\n", false), ("taken\n", true)] {
       for check in checks {
-        let said = try scene.daemon.usherctl(["registration"] + check)
+        let said = try fixture.daemon.usherctl(["registration"] + check)
         #expect(said.output == word, "\(check): \(said.errors)")
         #expect(said.status == 0)
       }
       guard !isTaken else { break }
-      try scene.registerElsewhere([
+      try fixture.registerElsewhere([
         "userKey": "canary-key-5f", "email": "canary-check@example.com",
         "phoneNum": "+447700911911",
       ])
     }
-    let closed = try BSAScene(["registration_checks": "false"], passcode: nil)
+    let closed = try BSAFixture(["registration_checks": "false"], passcode: nil)
     let refused = try closed.daemon.usherctl(["registration"] + checks[0])
     #expect(refused.status == 77 && refused.errors.contains("registration_checks is off"))
     #expect(try closed.requestsInOrder() == [])
@@ -85,7 +86,7 @@ struct RegistrationCheckTests {
 
   @Test("nothing of who was asked for stays in the journal, whatever became of it")
   func journal() throws {
-    let scene = try BSAScene(passcode: nil, logLevel: "trace")
+    let fixture = try BSAFixture(passcode: nil, logLevel: "trace")
     let answers: [JSONValue] = [
       ["rtCode": 0], ["rtCode": 2009], ["rtCode": 2012, "rtMsg": "canary-check@example.com"],
       ["text": "canary-check@example.com +447700911911 canary-key-5f", "status": 500],
@@ -95,12 +96,14 @@ struct RegistrationCheckTests {
         ("duplicateCheck", "checkDuplicate", Self.email),
         ("duplicateCheck", "checkDuplicate", Self.phone), ("idCheck", "checkUserKey", Self.userKey),
       ] {
-        try scene.answers(endpoint, answer)
-        _ = try Self.ask(scene, method, params + ["provider": "bsa"])
+        try fixture.answers(endpoint, answer)
+        _ = try Self.ask(fixture, method, params + ["provider": "bsa"])
       }
     }
-    let log = scene.daemon.log
+    let log = fixture.daemon.log
     #expect(log.contains("called provider"), "it is told at all: \(log)")
-    for canary in ["canary", "447700911911", BSAScene.clientKey] { #expect(!log.contains(canary)) }
+    for canary in ["canary", "447700911911", BSAFixture.clientKey] {
+      #expect(!log.contains(canary))
+    }
   }
 }

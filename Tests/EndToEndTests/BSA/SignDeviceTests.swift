@@ -6,20 +6,20 @@ import UsherTestKit
 @Suite("BSA: another device", .mayBlock, .timeLimit(.minutes(10)))
 struct SignDeviceTests {
   /// A flow where the person is to prove to be there, or at its end.
-  private func verified(_ scene: BSAScene, by channel: String = "email") throws -> JSONValue {
-    let flow = try scene.start(
+  private func verified(_ fixture: BSAFixture, by channel: String = "email") throws -> JSONValue {
+    let flow = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams(by: channel))
     guard flow.stepType == "enterCode" else { throw TestError("no number: \(flow.text)") }
-    return try scene.enter(scene.number(to: BSAPerson.alice.contact(channel)), to: flow)
+    return try fixture.enter(fixture.number(to: BSAPerson.alice.contact(channel)), to: flow)
   }
 
   @Test("on another machine, as it was registered: the old one's codes and sign-ins are void")
   func anotherMachine() throws {
     let clock = MovableClock()
-    let old = try BSAScene(clock: clock)
+    let old = try BSAFixture(clock: clock)
     let account = try old.registered().account
     let first = try old.registration("alice.01")
-    let new = try BSAScene(sandbox: old.sandbox, clock: clock)
+    let new = try BSAFixture(sandbox: old.sandbox, clock: clock)
     let flow = try new.start("reregisterDevice", BSAPerson.alice.deviceParams())
     #expect(flow.state == "otpSent" && flow["step"]?["channel"] == "email", "\(flow.text)")
     let asked = try new.enter(new.number(to: "alice@example.com"), to: flow)
@@ -53,62 +53,62 @@ struct SignDeviceTests {
   @Test("on the same machine the account gets the new secret, and stays the same account")
   func sameMachine() throws {
     let clock = MovableClock()
-    let scene = try BSAScene(clock: clock)
-    let account = try scene.registered().account
-    try scene.signedIn()
-    let token = try scene.token(of: account)
+    let fixture = try BSAFixture(clock: clock)
+    let account = try fixture.registered().account
+    try fixture.signedIn()
+    let token = try fixture.token(of: account)
     try clock.advance(toNextStepOf: 60)
-    let before = try scene.code(of: account).code
+    let before = try fixture.code(of: account).code
     // The person was authenticated a moment ago.
-    let end = try scene.app.finished(verified(scene, by: "sms"))
+    let end = try fixture.app.finished(verified(fixture, by: "sms"))
     #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
-    let after = try scene.code(of: account).code
-    #expect(after == (try scene.numberOfSecret()))
+    let after = try fixture.code(of: account).code
+    #expect(after == (try fixture.numberOfSecret()))
     #expect(after != before, "one in a million")
-    #expect(try scene.refusalAtSite("totp", number: before) == "3005")
-    #expect(try scene.refusalAtSite("totp", number: after) == nil)
-    #expect(try scene.token(of: account) == token, "the sign-in's token is not the device's")
-    #expect(try scene.accounts().count == 1)
+    #expect(try fixture.refusalAtSite("totp", number: before) == "3005")
+    #expect(try fixture.refusalAtSite("totp", number: after) == nil)
+    #expect(try fixture.token(of: account) == token, "the sign-in's token is not the device's")
+    #expect(try fixture.accounts().count == 1)
   }
 
   @Test("with the handle of a verified contact no number is sent; the kind must be given then")
   func handle() throws {
-    let scene = try BSAScene()
-    let account = try scene.registered().account
-    let handle: JSONValue = ["disposeToken": .string(try scene.disposeToken())]
-    let end = try scene.start("reregisterDevice", BSAPerson.alice.deviceParams() + handle)
+    let fixture = try BSAFixture()
+    let account = try fixture.registered().account
+    let handle: JSONValue = ["disposeToken": .string(try fixture.disposeToken())]
+    let end = try fixture.start("reregisterDevice", BSAPerson.alice.deviceParams() + handle)
     #expect(end.failure == ["invalid_request", "2002", nil], "\(end.text)")
-    let asked = try scene.start(
+    let asked = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams() + handle + ["authType": "passcode"])
     // The person proved to be there a moment ago, in this client's own flow.
     #expect(asked["status"] == "succeeded" && asked.account == account, "\(asked.text)")
-    #expect(try scene.requests("sendOtp") == 0)
-    let again = try scene.start(
+    #expect(try fixture.requests("sendOtp") == 0)
+    let again = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams() + handle + ["authType": "passcode"])
     #expect(again.failure == ["provider_rejected", "3006", nil], "it was used: \(again.text)")
   }
 
   @Test("who does not prove to be there keeps the old device")
   func unproven() throws {
-    let scene = try BSAScene()
-    let new = try BSAScene(sandbox: scene.sandbox)
-    try scene.registered()
+    let fixture = try BSAFixture()
+    let new = try BSAFixture(sandbox: fixture.sandbox)
+    try fixture.registered()
     let flow = try verified(new)
     let end = try new.submit(["type": "localAuth", "cancel": true], to: flow)
     #expect(end.failure == ["cancelled", "USER_CANCEL", nil], "\(end.text)")
     #expect(try new.requests("device") == 0)
-    try scene.signedIn()
+    try fixture.signedIn()
   }
 
   @Test("a name that is not the person's is 2008, and no number is sent")
   func wrongPerson() throws {
-    let scene = try BSAScene()
-    try scene.registered()
-    let sent = try scene.messages().count
-    let end = try scene.start(
+    let fixture = try BSAFixture()
+    try fixture.registered()
+    let sent = try fixture.messages().count
+    let end = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams() + ["name": "Bob Brown"])
     #expect(end.failure == ["provider_rejected", "2008", nil], "\(end.text)")
     #expect(end["failure"]?["retryable"] == false)
-    #expect(try scene.messages().count == sent)
+    #expect(try fixture.messages().count == sent)
   }
 }

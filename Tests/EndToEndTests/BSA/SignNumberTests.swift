@@ -7,9 +7,9 @@ import UsherTestKit
 @Suite("BSA: sign-in by a number", .mayBlock, .timeLimit(.minutes(10)))
 struct SignNumberTests {
   /// A sign-in where it shows its number.
-  private func shown(_ scene: BSAScene, _ way: String) throws -> JSONValue {
-    let asked = try scene.asked(scene.authenticate(way))
-    return try scene.asked(scene.prove(asked), for: "displayCode")
+  private func shown(_ fixture: BSAFixture, _ way: String) throws -> JSONValue {
+    let asked = try fixture.asked(fixture.authenticate(way))
+    return try fixture.asked(fixture.prove(asked), for: "displayCode")
   }
 
   @Test(
@@ -17,33 +17,33 @@ struct SignNumberTests {
     arguments: ["otp", "totp"])
   func wholeWay(way: String) throws {
     let clock = MovableClock()
-    let scene = try BSAScene(["site_url": "\"https://login.example.com/here\""], clock: clock)
-    let account = try scene.registered().account
+    let fixture = try BSAFixture(["site_url": "\"https://login.example.com/here\""], clock: clock)
+    let account = try fixture.registered().account
     try clock.advance(toNextStepOf: 60)
-    let flow = try shown(scene, way)
+    let flow = try shown(fixture, way)
     #expect(flow.state == "pending", "\(flow.text)")
     #expect(flow["step"]?["verificationURI"] == "https://login.example.com/here")
     #expect(flow.shown.count == 6 && flow.shown.allSatisfy { "0123456789".contains($0) })
     let end = try (flow["step"] ?? .null).time("expiresAt")
     if way == "totp" {
-      #expect(flow.shown == (try scene.numberOfSecret()))
+      #expect(flow.shown == (try fixture.numberOfSecret()))
       #expect(end.timeIntervalSince1970.truncatingRemainder(dividingBy: 60) == 0)
     } else {
       #expect((60...181).contains(end.timeIntervalSince(clock.date)))
     }
-    let visit = try scene.visit(way, number: flow.shown)
-    let wanted = try scene.asked(flow)
+    let visit = try fixture.visit(way, number: flow.shown)
+    let wanted = try fixture.asked(flow)
     #expect(wanted.text.contains("sign in to http"), "the site is named: \(wanted.text)")
-    let done = try scene.app.finished(scene.prove(wanted))
+    let done = try fixture.app.finished(fixture.prove(wanted))
     #expect(done["status"] == "succeeded" && done.account == account, "\(done.text)")
     #expect(
-      try scene.states(of: done)
+      try fixture.states(of: done)
         == ["localAuth", "generating", "pending", "localAuth", "starting", "completing"])
-    let seen = try scene.atSite(visit)
+    let seen = try fixture.atSite(visit)
     #expect(seen["state"] == "completed" && seen["localAuth"] == true, "\(seen.text)")
-    let token = try scene.token(of: account)["accessToken"]?.stringValue ?? ""
-    #expect(try scene.owner(of: token) == "alice.01")
-    #expect(try scene.refusalAtSite(way, number: flow.shown) != nil, "it is good once")
+    let token = try fixture.token(of: account)["accessToken"]?.stringValue ?? ""
+    #expect(try fixture.owner(of: token) == "alice.01")
+    #expect(try fixture.refusalAtSite(way, number: flow.shown) != nil, "it is good once")
   }
 
   @Test(
@@ -51,45 +51,45 @@ struct SignNumberTests {
     arguments: ["otp", "totp"])
   func nextNumber(way: String) throws {
     let clock = MovableClock()
-    let scene = try BSAScene(["otp_seconds": "60"], clock: clock)
-    try scene.registered()
+    let fixture = try BSAFixture(["otp_seconds": "60"], clock: clock)
+    try fixture.registered()
     try clock.advance(toNextStepOf: 60)
-    let first = try shown(scene, way)
+    let first = try shown(fixture, way)
     try clock.advance(by: 61)
-    let second = try scene.moved(first, "shows another number") {
+    let second = try fixture.moved(first, "shows another number") {
       $0.stepType == "displayCode" && $0["step"]?["expiresAt"] != first["step"]?["expiresAt"]
     }
     #expect(second.shown != first.shown, "one in a million")
     #expect(
-      try scene.states(of: second)
+      try fixture.states(of: second)
         == ["localAuth", "generating", "pending", "generating", "pending"],
       "nothing is proved anew")
     if way == "otp" {
-      #expect(try scene.requests("otpGenerate") == 2)
-      #expect(try scene.refusalAtSite("otp", number: first.shown) == "3005")
+      #expect(try fixture.requests("otpGenerate") == 2)
+      #expect(try fixture.refusalAtSite("otp", number: first.shown) == "3005")
     } else {
-      #expect(second.shown == (try scene.numberOfSecret()))
+      #expect(second.shown == (try fixture.numberOfSecret()))
     }
-    _ = try scene.visit(way, number: second.shown)
-    #expect(try scene.app.finished(scene.approved(second))["status"] == "succeeded")
+    _ = try fixture.visit(way, number: second.shown)
+    #expect(try fixture.app.finished(fixture.approved(second))["status"] == "succeeded")
   }
 
   @Test("a number that is shown is in no log, no event and no file")
   func onlyThere() throws {
-    let scene = try BSAScene(logLevel: "trace")
-    try scene.registered()
-    let listener = try scene.daemon.client()
+    let fixture = try BSAFixture(logLevel: "trace")
+    try fixture.registered()
+    let listener = try fixture.daemon.client()
     _ = try listener.call("events.subscribe", ["topics": ["flow", "account", "token"]])
-    let flow = try shown(scene, "otp")
+    let flow = try shown(fixture, "otp")
     let id = try #require(flow["id"]?.stringValue)
     // The search finds it where it is: in the answer, and in a file that is made for this.
     #expect(isIn(Data(flow.text.utf8), flow.shown))
-    try scene.daemon.place.write("a\(flow.shown)b", to: "state/control")
-    let files = scene.daemon.place.everything()
+    try fixture.daemon.place.write("a\(flow.shown)b", to: "state/control")
+    let files = fixture.daemon.place.everything()
     #expect(files.filter { isIn($0.bytes, flow.shown) }.map(\.name) == ["state/control"])
     #expect(files.contains { $0.name.hasSuffix("usherd.log") && isIn($0.bytes, id) })
-    _ = try scene.cancel(flow)
-    #expect(!isIn(Data(scene.daemon.log.utf8), flow.shown))
+    _ = try fixture.cancel(flow)
+    #expect(!isIn(Data(fixture.daemon.log.utf8), flow.shown))
     var told = ""
     var event = ""
     while !event.contains("cancelled") {

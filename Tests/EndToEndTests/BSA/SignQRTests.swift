@@ -5,53 +5,53 @@ import UsherTestKit
 /// What the person's camera read at a site.
 @Suite("BSA: sign-in by QR code", .mayBlock, .timeLimit(.minutes(10)))
 struct SignQRTests {
-  private let scene: BSAScene
+  private let fixture: BSAFixture
 
   init() throws {
-    scene = try BSAScene()
-    try scene.registered()
+    fixture = try BSAFixture()
+    try fixture.registered()
   }
 
   private func type(_ text: String, to flow: JSONValue) throws -> JSONValue {
-    try scene.submit(["type": "fillForm", "fields": ["qrId": .string(text)]], to: flow)
+    try fixture.submit(["type": "fillForm", "fields": ["qrId": .string(text)]], to: flow)
   }
 
   @Test("an id that is typed: scan, local authentication, the token")
   func typed() throws {
-    let flow = try scene.asked(scene.authenticate("qr"), for: "fillForm")
+    let flow = try fixture.asked(fixture.authenticate("qr"), for: "fillForm")
     #expect(flow.state == "scan")
     let fields = flow["step"]?["fields"]?.arrayValue ?? []
     #expect(fields.map { $0["name"] } == ["qrId"] && fields[0]["required"] == true)
-    let visit = try scene.visit("qr")
-    let asked = try type(scene.qrID(visit), to: flow)
+    let visit = try fixture.visit("qr")
+    let asked = try type(fixture.qrID(visit), to: flow)
     #expect(asked.state == "localAuth" && asked.stepType == "localAuth", "\(asked.text)")
-    let end = try scene.app.finished(scene.prove(asked))
+    let end = try fixture.app.finished(fixture.prove(asked))
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.states(of: end) == ["scan", "localAuth", "starting", "completing"])
-    let seen = try scene.atSite(visit)
+    #expect(try fixture.states(of: end) == ["scan", "localAuth", "starting", "completing"])
+    let seen = try fixture.atSite(visit)
     #expect(seen["state"] == "completed" && seen["userKey"] == "alice.01" && seen["by"] == "qr")
     #expect(seen["localAuth"] == true && seen["collected"] == true, "\(seen.text)")
-    let token = try scene.token(of: end.account)
-    #expect(try scene.owner(of: token["accessToken"]?.stringValue ?? "") == "alice.01")
-    #expect(try scene.requests("authExist") == 0, "nothing is polled")
+    let token = try fixture.token(of: end.account)
+    #expect(try fixture.owner(of: token["accessToken"]?.stringValue ?? "") == "alice.01")
+    #expect(try fixture.requests("authExist") == 0, "nothing is polled")
   }
 
   @Test(
     "unknown ones and those of other apps are problems where they were typed, then the right one")
   func wrongThenRight() throws {
-    var flow = try scene.asked(scene.authenticate("qr"), for: "fillForm")
-    let other = try scene.qrID(scene.visit("qr", client: "other"))
+    var flow = try fixture.asked(fixture.authenticate("qr"), for: "fillForm")
+    let other = try fixture.qrID(fixture.visit("qr", client: "other"))
     for (text, code) in [("qr_nobody_has_it", "5023"), (other, "5024")] {
       // Once is enough: the proof stands while the flow does.
       let asked = try type(text, to: flow)
-      flow = code == "5023" ? try scene.prove(asked) : asked
+      flow = code == "5023" ? try fixture.prove(asked) : asked
       #expect(flow.state == "scan" && flow.stepType == "fillForm", "\(flow.text)")
       #expect(flow.problem == ["qr_invalid", code])
     }
-    let visit = try scene.visit("qr")
-    let asked = try type(scene.qrID(visit), to: flow)
+    let visit = try fixture.visit("qr")
+    let asked = try type(fixture.qrID(visit), to: flow)
     #expect((asked["problem"] ?? .null) == .null)
-    #expect(try scene.app.finished(asked)["status"] == "succeeded")
-    #expect(try scene.atSite(visit)["state"] == "completed")
+    #expect(try fixture.app.finished(asked)["status"] == "succeeded")
+    #expect(try fixture.atSite(visit)["state"] == "completed")
   }
 }

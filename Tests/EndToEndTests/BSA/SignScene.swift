@@ -4,7 +4,7 @@ import UsherTestKit
 
 // A person at a site, and the flow that signs in there.
 
-extension BSAScene {
+extension BSAFixture {
   /// Begins a sign-in at a site; returns its id.
   ///
   /// - Parameters:
@@ -65,7 +65,7 @@ extension BSAScene {
 
 // MARK: - The flow
 
-extension BSAScene {
+extension BSAFixture {
   /// Starts a sign-in and waits for nothing.
   func authenticate(_ way: String? = nil, _ more: JSONValue = [:]) throws -> JSONValue {
     var params = more
@@ -107,7 +107,7 @@ extension BSAScene {
 
 // MARK: - What is told
 
-extension BSAScene {
+extension BSAFixture {
   func token(of account: JSONValue?) throws -> JSONValue {
     try app.call("token.get", ["account": account ?? .null])
   }

@@ -19,19 +19,19 @@ struct TotpCanaryTests {
   private static let channel = "canary-channel-91bc"
   private static let token = "canary-token-5d21"
 
-  private let scene: BSAScene
+  private let fixture: BSAFixture
   private let search: CanarySearch
 
   init() throws {
-    scene = try BSAScene(logLevel: "trace")
-    search = try CanarySearch(scene.daemon)
+    fixture = try BSAFixture(logLevel: "trace")
+    search = try CanarySearch(fixture.daemon)
   }
 
   @Test("neither secret nor channel is told or left anywhere; the token only by token.get")
   func everywhere() throws {
     let account = try register()
     try signIns(as: account)
-    search.record(try scene.account(account))
+    search.record(try fixture.account(account))
     try search.recordLists(commands: [
       ["account", "list"], ["totp", "list"], ["totp", "code", "bsa"], ["token", "list"],
       ["config", "show"], ["credential", "list"], ["provider", "check", "bsa"], ["flow", "list"],
@@ -40,28 +40,28 @@ struct TotpCanaryTests {
     try search.expectNone(
       of: [
         Self.secret, Self.secret.lowercased(), Self.secondSecret, Self.secondSecret.lowercased(),
-        Self.badSecret, Self.channel, Self.token, BSAScene.passcode, BSAScene.clientKey,
+        Self.badSecret, Self.channel, Self.token, BSAFixture.passcode, BSAFixture.clientKey,
       ], keys: Self.keys, found: ["reregisterDevice", "alice.01"])
   }
 
   /// Registers, gets a secret of no use, and takes another device, all with secrets that are known here.
   private func register() throws -> JSONValue {
-    try scene.answers("users", ["data": ["secretKey": .string(Self.secret)]])
-    let end = search.record(try scene.registered())
-    search.record(try scene.code())
-    try scene.answers("users", ["data": ["secretKey": .string(Self.badSecret)]])
-    let flow = try scene.registering(.bob)
-    let failed = search.record(flow.stepType == "localAuth" ? try scene.prove(flow) : flow)
+    try fixture.answers("users", ["data": ["secretKey": .string(Self.secret)]])
+    let end = search.record(try fixture.registered())
+    search.record(try fixture.code())
+    try fixture.answers("users", ["data": ["secretKey": .string(Self.badSecret)]])
+    let flow = try fixture.registering(.bob)
+    let failed = search.record(flow.stepType == "localAuth" ? try fixture.prove(flow) : flow)
     #expect(failed["result"]?["totpProblem"] != nil, "\(failed.text)")
     // Bob has an account now too: what follows names that of Alice.
-    try scene.answers("device", ["data": ["secretKey": .string(Self.secondSecret)]])
+    try fixture.answers("device", ["data": ["secretKey": .string(Self.secondSecret)]])
     let device = search.record(
-      try scene.start(
+      try fixture.start(
         "reregisterDevice",
         [
           "userKey": "alice.01", "name": "Alice Adams", "verifyBy": "email",
           "authType": "passcode", "verifyData": "alice@example.com",
-          "disposeToken": .string(scene.disposeToken()),
+          "disposeToken": .string(fixture.disposeToken()),
         ]))
     #expect(device["status"] == "succeeded", "\(device.text)")
     return end.account ?? .null
@@ -70,20 +70,20 @@ struct TotpCanaryTests {
   /// Sign-ins that fail with secrets in hand, and one that does not.
   private func signIns(as account: JSONValue) throws {
     for (number, endpoint) in ["authComplete", "authResult"].enumerated() {
-      let (flow, visit) = try scene.pushed(as: account)
-      try scene.answers("auth", ["data": ["channelKey": .string(Self.channel)]])
-      try scene.answers(
+      let (flow, visit) = try fixture.pushed(as: account)
+      try fixture.answers("auth", ["data": ["channelKey": .string(Self.channel)]])
+      try fixture.answers(
         endpoint, ["rtCode": 5010, "rtMsg": .string("\(Self.channel) \(Self.token) failed")])
-      let end = search.record(try scene.app.finished(scene.prove(flow)))
+      let end = search.record(try fixture.app.finished(fixture.prove(flow)))
       #expect(end.failure == ["provider_rejected", "5010", nil], "\(end.text)")
       // It names the device only: a later one would end the next sign-in.
-      try eventually("the visit is given up") { try scene.requests("authCancel") > number }
-      try? scene.leave(visit)
+      try eventually("the visit is given up") { try fixture.requests("authCancel") > number }
+      try? fixture.leave(visit)
     }
-    let (flow, _) = try scene.pushed(as: account)
-    try scene.answers("authResult", ["data": .string(Self.token)])
-    let end = search.record(try scene.app.finished(scene.prove(flow)))
+    let (flow, _) = try fixture.pushed(as: account)
+    try fixture.answers("authResult", ["data": .string(Self.token)])
+    let end = search.record(try fixture.app.finished(fixture.prove(flow)))
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.token(of: end.account)["accessToken"] == .string(Self.token))
+    #expect(try fixture.token(of: end.account)["accessToken"] == .string(Self.token))
   }
 }

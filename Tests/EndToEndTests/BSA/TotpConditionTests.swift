@@ -9,7 +9,7 @@ import UsherTestKit
 struct TotpConditionTests {
   /// A registered person with a token, and two programs under such rules.
   private struct Shop {
-    let scene: BSAScene
+    let fixture: BSAFixture
     let account: JSONValue
     let place: TemporaryDirectory
     private let programs: [NamedProgram]
@@ -20,24 +20,24 @@ struct TotpConditionTests {
       let rules = try names.map {
         try NamedProgram.rule($0, in: place) + "require_local_auth_seconds = 300\n"
       }
-      scene = try BSAScene(more: rules.joined(separator: "\n"), clock: clock, at: place)
-      let daemon = scene.daemon
+      fixture = try BSAFixture(more: rules.joined(separator: "\n"), clock: clock, at: place)
+      let daemon = fixture.daemon
       programs = try names.map { try NamedProgram($0, in: place, at: daemon) }
-      try scene.registered()
-      account = try scene.signedIn().account ?? .null
+      try fixture.registered()
+      account = try fixture.signedIn().account ?? .null
       self.place = place
     }
 
     /// A new connection of a program's.
-    func till() throws -> BSAScene { scene.at(try programs[0].client()) }
-    func desk() throws -> BSAScene { scene.at(try programs[1].client()) }
+    func till() throws -> BSAFixture { fixture.at(try programs[0].client()) }
+    func desk() throws -> BSAFixture { fixture.at(try programs[1].client()) }
   }
 
   private static let calls = ["token.get", "totp.code"]
 
   /// Both calls are refused, and name the flow to start.
   private func expectAsked(
-    _ client: BSAScene, _ shop: Shop, at location: SourceLocation = #_sourceLocation
+    _ client: BSAFixture, _ shop: Shop, at location: SourceLocation = #_sourceLocation
   ) throws {
     for method in Self.calls {
       for params: JSONValue in [["account": shop.account], ["provider": "bsa"]] {
@@ -55,7 +55,7 @@ struct TotpConditionTests {
   }
 
   private func expectGiven(
-    _ client: BSAScene, _ shop: Shop, at location: SourceLocation = #_sourceLocation
+    _ client: BSAFixture, _ shop: Shop, at location: SourceLocation = #_sourceLocation
   ) throws {
     for method in Self.calls {
       let reply = try client.app.reply(to: method, ["account": shop.account])
@@ -64,7 +64,7 @@ struct TotpConditionTests {
   }
 
   /// The person proves to be there in a flow of that client's.
-  private func authenticate(_ client: BSAScene) throws {
+  private func authenticate(_ client: BSAFixture) throws {
     let flow = try client.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "open the till"])
     let end = try client.app.finished(client.prove(flow))
@@ -95,14 +95,14 @@ struct TotpConditionTests {
     for method in ["account.list", "token.list", "totp.list", "flow.list"] {
       #expect(try desk.app.reply(to: method)["result"] != nil, "\(method)")
     }
-    try expectGiven(shop.scene, shop)
+    try expectGiven(shop.fixture, shop)
   }
 
   @Test("another program's authentication does not count, nor the person's own")
   func otherClient() throws {
     let shop = try Shop()
     let (till, desk) = (try shop.till(), try shop.desk())
-    try authenticate(shop.scene)
+    try authenticate(shop.fixture)
     try expectAsked(till, shop)
     try authenticate(desk)
     try expectGiven(desk, shop)
@@ -137,26 +137,26 @@ struct TotpConditionTests {
 
       """
     let clock = MovableClock()
-    let scene = try BSAScene(more: rule, clock: clock)
-    try scene.registered()
-    try scene.signedIn()
+    let fixture = try BSAFixture(more: rule, clock: clock)
+    try fixture.registered()
+    try fixture.signedIn()
     for verb in [["token", "get", "bsa"], ["totp", "code", "bsa"]] {
-      let refused = try scene.daemon.usherctl(verb)
+      let refused = try fixture.daemon.usherctl(verb)
       #expect(refused.status != 0 && refused.output == "", "\(refused)")
       #expect(refused.errors.contains("usherctl flow run local authenticate"), "\(refused.errors)")
     }
-    let errors = try scene.daemon.usherctl(["token", "get", "bsa"]).errors
+    let errors = try fixture.daemon.usherctl(["token", "get", "bsa"]).errors
     let line = try #require(errors.firstMatch(of: /usherctl (flow run [^\n]*)/)?.1)
-    let command = "\(path) --socket \(scene.daemon.socketPath) \(line)"
+    let command = "\(path) --socket \(fixture.daemon.socketPath) \(line)"
     let done = try run(
-      "/bin/sh", ["-c", command], input: "\(BSAScene.passcode)\n")
+      "/bin/sh", ["-c", command], input: "\(BSAFixture.passcode)\n")
     #expect(done.status == 0, "\(command): \(done)")
-    let token = try scene.daemon.usherctl(["token", "get", "bsa"])
+    let token = try fixture.daemon.usherctl(["token", "get", "bsa"])
     #expect(token.status == 0, "\(token.errors)")
     let secret = token.output.trimmingCharacters(in: .newlines)
-    #expect(try scene.owner(of: secret) == "alice.01")
+    #expect(try fixture.owner(of: secret) == "alice.01")
     try clock.advance(toNextStepOf: 60)
-    let code = try scene.daemon.usherctl(["totp", "code", "bsa"])
-    #expect(try code.output == scene.numberOfSecret() + "\n", "\(code.errors)")
+    let code = try fixture.daemon.usherctl(["totp", "code", "bsa"])
+    #expect(try code.output == fixture.numberOfSecret() + "\n", "\(code.errors)")
   }
 }

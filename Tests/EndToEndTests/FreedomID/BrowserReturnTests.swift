@@ -6,13 +6,13 @@ import UsherTestKit
 /// The browser's way to Freedom's page and back, where neither `state` nor PKCE is documented.
 @Suite("Freedom ID's partner API: the way back", .mayBlock, .timeLimit(.minutes(10)))
 struct BrowserReturnTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene.partner() }
+  init() throws { fixture = try FreedomFixture.partner() }
 
   @Test("each flow's redirect URI ends in 128 random bits, and no parameter of ours is in the link")
   func path() throws {
-    let flows = try (0..<3).map { _ in try scene.authorize(["read.firstname"]) }
+    let flows = try (0..<3).map { _ in try fixture.authorize(["read.firstname"]) }
     for flow in flows {
       #expect(
         flow.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/callback\/[0-9a-f]{32}/) != nil,
@@ -25,8 +25,8 @@ struct BrowserReturnTests {
 
   @Test("a redirect to another path never touches the flow")
   func otherPath() throws {
-    let flow = try scene.authorize(["read.firstname"])
-    let back = try scene.decide(at: flow.url)
+    let flow = try fixture.authorize(["read.firstname"])
+    let back = try fixture.decide(at: flow.url)
     let secret = String(flow.redirectURI.suffix(32))
     let others = [
       "", String(secret.dropLast()), secret + "0", secret.uppercased() + "X", secret + "/",
@@ -37,21 +37,21 @@ struct BrowserReturnTests {
       #expect(try Web.get(url).status == 404, "\(url)")
     }
     #expect(try Web.get(back.replacingOccurrences(of: "/\(secret)", with: "")).status == 404)
-    #expect(try scene.flow(flow) == flow)
-    #expect(try scene.requests("token") == 0)
+    #expect(try fixture.flow(flow) == flow)
+    #expect(try fixture.requests("token") == 0)
     #expect(try Web.get(back).status == 200)
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
   @Test("where the port of a fixed redirect is taken, the URL is pasted")
   func portTaken() throws {
     let port = try TakenPort()
-    let scene = try FreedomScene.partner(
+    let fixture = try FreedomFixture.partner(
       "redirect = \"http://127.0.0.1:\(port.number)/callback\"")
-    let flow = try scene.authorize(["read.firstname"])
+    let flow = try fixture.authorize(["read.firstname"])
     #expect(flow.completes == "submit", "\(flow.text)")
     #expect(flow.redirectURI.hasPrefix("http://127.0.0.1:\(port.number)/callback/"))
-    let end = try scene.paste(scene.decide(at: flow.url), to: flow)
+    let end = try fixture.paste(fixture.decide(at: flow.url), to: flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
     withExtendedLifetime(port) {}
   }
@@ -59,89 +59,89 @@ struct BrowserReturnTests {
   @Test("two flows at one fixed port are both come back to, each at its own path")
   func fixedPort() throws {
     let port = UInt16(try LoopbackPort.unused())
-    let scene = try FreedomScene.partner("redirect = \"http://127.0.0.1:\(port)/callback\"")
-    let flows = try [scene.authorize(["read.firstname"]), scene.authorize(["read.email"])]
+    let fixture = try FreedomFixture.partner("redirect = \"http://127.0.0.1:\(port)/callback\"")
+    let flows = try [fixture.authorize(["read.firstname"]), fixture.authorize(["read.email"])]
     #expect(flows.map(\.completes) == ["loopback", "loopback"])
-    let backs = try zip(flows, ["alice", "bob"]).map { try scene.decide(at: $0.url, $1) }
+    let backs = try zip(flows, ["alice", "bob"]).map { try fixture.decide(at: $0.url, $1) }
     for (flow, other) in zip(flows, backs.reversed()) {
       #expect(
-        try scene.refusal(["type": "openURL", "redirectURL": .string(other)], to: flow)
+        try fixture.refusal(["type": "openURL", "redirectURL": .string(other)], to: flow)
           == ["invalid_input", "input.redirectURL"], "neither takes the other's answer")
     }
     #expect(try Web.get(backs[1]).status == 200)
-    #expect(try scene.app.finished(flows[1]).profile == ["email": "bob@example.com"])
-    #expect(try scene.flow(flows[0]) == flows[0])
+    #expect(try fixture.app.finished(flows[1]).profile == ["email": "bob@example.com"])
+    #expect(try fixture.flow(flows[0]) == flows[0])
     #expect(try Web.get(backs[1]).status == 404, "that flow has ended")
     #expect(try Web.get(backs[0]).status == 200)
-    #expect(try scene.app.finished(flows[0]).profile == ["firstname": "Alice"])
+    #expect(try fixture.app.finished(flows[0]).profile == ["firstname": "Alice"])
   }
 
   @Test("a link that is over: a new one stands in the step by itself, with the same redirect URI")
   func expired() throws {
-    try scene.set(["linkSeconds": 60])
-    let flow = try scene.authorize(["read.firstname"])
-    try scene.set(["linkSeconds": 600])
-    try scene.clock.advance(by: 61)
-    let renewed = try scene.anotherPage(than: flow)
+    try fixture.set(["linkSeconds": 60])
+    let flow = try fixture.authorize(["read.firstname"])
+    try fixture.set(["linkSeconds": 600])
+    try fixture.clock.advance(by: 61)
+    let renewed = try fixture.anotherPage(than: flow)
     #expect(renewed.redirectURI == flow.redirectURI && renewed.state == "browser")
     #expect(renewed.problem == nil, "\(renewed.text)")
-    #expect(try scene.requests("link") == 2)
-    try scene.visit(renewed)
-    #expect(try scene.app.finished(renewed)["status"] == "succeeded")
+    #expect(try fixture.requests("link") == 2)
+    try fixture.visit(renewed)
+    #expect(try fixture.app.finished(renewed)["status"] == "succeeded")
   }
 }
 
 /// What becomes of the code.
 @Suite("Freedom ID's partner API: the code", .mayBlock, .timeLimit(.minutes(10)))
 struct BrowserCodeTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene.partner() }
+  init() throws { fixture = try FreedomFixture.partner() }
 
   @Test("one that is not good ends the flow, 100101, and the browser's page says so")
   func notGood() throws {
-    try scene.set(["wayBack": ["code": "spent-or-guessed"]])
-    let flow = try scene.authorize(["read.firstname"])
-    let page = try scene.visit(flow)
+    try fixture.set(["wayBack": ["code": "spent-or-guessed"]])
+    let flow = try fixture.authorize(["read.firstname"])
+    let page = try fixture.visit(flow)
     #expect(!page.text.contains("Signed in") && page.text.contains("Not signed in"))
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end.failure == ["provider_rejected", "authError", "100101"], "\(end.text)")
-    for text in [page.text, end.text, scene.daemon.log] {
+    for text in [page.text, end.text, fixture.daemon.log] {
       #expect(!text.contains("spent-or-guessed"))
     }
-    #expect(try scene.accounts().isEmpty)
+    #expect(try fixture.accounts().isEmpty)
   }
 
   @Test("the answer is lost: the person is sent to the browser again, at another path")
   func lost() throws {
-    try scene.spoil("token", ["reset": true, "processed": true], times: 1)
-    let flow = try scene.authorize(["read.firstname"])
-    try scene.visit(flow)
-    let again = try scene.anotherPage(than: flow)
+    try fixture.spoil("token", ["reset": true, "processed": true], times: 1)
+    let flow = try fixture.authorize(["read.firstname"])
+    try fixture.visit(flow)
+    let again = try fixture.anotherPage(than: flow)
     #expect(again.problem == "provider_unreachable", "\(again.text)")
     #expect(again.redirectURI != flow.redirectURI)
-    #expect(try scene.requests("token") == 1, "a code is redeemed once")
-    try scene.visit(again)
-    #expect(try scene.app.finished(again)["status"] == "succeeded")
+    #expect(try fixture.requests("token") == 1, "a code is redeemed once")
+    try fixture.visit(again)
+    #expect(try fixture.app.finished(again)["status"] == "succeeded")
   }
 
   @Test("neither the code nor a token stands in the log, the events, or the database")
   func canary() throws {
-    let listener = try PartnerListener(scene.daemon.client())
-    try scene.set(["codeParameter": "authorization_code"])
-    let flow = try scene.authorize(["read.firstname"])
-    let back = try scene.decide(at: flow.url)
+    let listener = try PartnerListener(fixture.daemon.client())
+    try fixture.set(["codeParameter": "authorization_code"])
+    let flow = try fixture.authorize(["read.firstname"])
+    let back = try fixture.decide(at: flow.url)
     let code = try #require(URLComponents(string: back)?.queryItems?.first?.value)
     #expect(try Web.get(back).status == 200)
-    let end = try scene.app.finished(flow)
-    let token = try #require(try scene.token()["accessToken"]?.stringValue)
+    let end = try fixture.app.finished(flow)
+    let token = try #require(try fixture.token()["accessToken"]?.stringValue)
     #expect(token.count == 128 && code.count == 43)
     let heard = try listener.events { $0["flow"] == flow["id"] && $0["status"] == "succeeded" }
     let told = heard.map(\.text).joined() + end.text
-    let secrets = [code, token, FreedomScene.clientSecret, String(flow.redirectURI.suffix(32))]
+    let secrets = [code, token, FreedomFixture.clientSecret, String(flow.redirectURI.suffix(32))]
     for secret in secrets {
       #expect(!told.contains(secret), "told")
-      let kept = scene.daemon.place.everything()
+      let kept = fixture.daemon.place.everything()
         .filter { $0.bytes.range(of: Data(secret.utf8)) != nil }
       #expect(kept.isEmpty, "\(secret) is in \(kept.map(\.name))")
     }

@@ -6,131 +6,132 @@ import UsherTestKit
 /// What people type wrongly, and what the provider does that it should not, in log-ins.
 @Suite("Freedom ID's log-in and bad input", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomBadInputTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
   init() throws {
-    scene = try FreedomScene()
-    try scene.set(["resendSeconds": 0])
+    fixture = try FreedomFixture()
+    try fixture.set(["resendSeconds": 0])
   }
 
   /// A flow that asks for the password of whoever has this address.
   private func password(of email: String) throws -> JSONValue {
-    try scene.fill(
-      "email", email, at: scene.choose("emailPassword", at: scene.authorize(["read.firstname"])))
+    try fixture.fill(
+      "email", email, at: fixture.choose("emailPassword", at: fixture.authorize(["read.firstname"]))
+    )
   }
 
   @Test("which of name and password is wrong is not told: the answers are the same")
   func wrongFactor() throws {
-    let known = try scene.enter(
+    let known = try fixture.enter(
       password: "not it", at: password(of: "alice@example.com"))
-    let unknown = try scene.enter(
+    let unknown = try fixture.enter(
       password: "alice-password", at: password(of: "nobody@example.com"))
     #expect(known.problem == "wrong_credentials" && known.stepType == "enterPassword")
     #expect(known["problem"] == unknown["problem"], "\(known.text) \(unknown.text)")
     #expect(known["step"] == unknown["step"] && known.state == unknown.state)
     #expect(known["problem"]?["provider"]?["message"] == nil)
     // An unknown number gets a challenge like any other.
-    var flow = try scene.choose("phoneOTP", at: scene.authorize(["read.firstname"]))
-    flow = try scene.fill("phone", "+447700900999", at: flow)
+    var flow = try fixture.choose("phoneOTP", at: fixture.authorize(["read.firstname"]))
+    flow = try fixture.fill("phone", "+447700900999", at: flow)
     #expect(flow.stepType == "enterCode", "\(flow.text)")
     #expect(flow["step"]?["maskedTarget"] == "+4 ••• 99")
-    #expect(try scene.messages().isEmpty)
-    #expect(try scene.enter(code: "000000", at: flow).problem == "wrong_code")
-    #expect(try scene.enter(password: "alice-password", at: known).state == "home")
+    #expect(try fixture.messages().isEmpty)
+    #expect(try fixture.enter(code: "000000", at: flow).problem == "wrong_code")
+    #expect(try fixture.enter(password: "alice-password", at: known).state == "home")
   }
 
   @Test("what cannot be a name, a password or a code asks nobody, and changes nothing")
   func unfit() throws {
-    var flow = try scene.choose("phonePassword", at: scene.authorize(["read.firstname"]))
+    var flow = try fixture.choose("phonePassword", at: fixture.authorize(["read.firstname"]))
     func isRefused(_ input: JSONValue, _ field: String) throws {
-      #expect(try scene.refusal(input, to: flow) == ["invalid_input", field], "\(input.text)")
-      #expect(try scene.flow(flow) == flow)
+      #expect(try fixture.refusal(input, to: flow) == ["invalid_input", field], "\(input.text)")
+      #expect(try fixture.flow(flow) == flow)
     }
     try isRefused(
       ["type": "fillForm", "fields": ["phone": "+44 77009x0123"]], "input.fields.phone")
-    flow = try scene.fill("phone", "+447700900123", at: flow)
+    flow = try fixture.fill("phone", "+447700900123", at: flow)
     try isRefused(["type": "enterPassword", "password": ""], "input.password")
-    #expect(try scene.requests("password") == 0)
-    try scene.setTwoFactor("sms", of: "alice")
-    flow = try scene.enter(password: "alice-password", at: flow)
+    #expect(try fixture.requests("password") == 0)
+    try fixture.setTwoFactor("sms", of: "alice")
+    flow = try fixture.enter(password: "alice-password", at: flow)
     try isRefused(["type": "enterCode", "code": "１２３４５６"], "input.code")
-    #expect(try scene.requests("twoFactor") == 0)
-    #expect(try scene.refusal(["type": "choose", "id": "other"], to: flow)[0] != nil)
+    #expect(try fixture.requests("twoFactor") == 0)
+    #expect(try fixture.refusal(["type": "choose", "id": "other"], to: flow)[0] != nil)
   }
 
   @Test("too many failures lock the log-in: the time is told, and a restart opens nothing")
   func lockOut() throws {
-    try scene.set(["attempts": 3, "lockSeconds": 200])
+    try fixture.set(["attempts": 3, "lockSeconds": 200])
     var flow = try password(of: "alice@example.com")
     for _ in 0..<2 {
-      flow = try scene.enter(password: "wrong", at: flow)
+      flow = try fixture.enter(password: "wrong", at: flow)
       #expect(flow.problem == "wrong_credentials", "\(flow.text)")
     }
-    let end = try scene.enter(password: "wrong", at: flow)
+    let end = try fixture.enter(password: "wrong", at: flow)
     #expect(end.failure == ["attempts_exhausted", "authError", "100204"], "\(end.text)")
     let message = end["failure"]?["message"]?.stringValue ?? ""
     let left = message.firstMatch(of: /([0-9]+) seconds/).flatMap { Int($0.1) } ?? 0
     #expect((100...200).contains(left), "\(message)")
-    try scene.daemon.restart()
-    let after = try scene.again()
+    try fixture.daemon.restart()
+    let after = try fixture.again()
     // The right one, by whichever way the name is typed.
     let again = try after.walk(after.authorize(["read.firstname"]))
     #expect(again.failure == ["attempts_exhausted", "authError", "100204"], "\(again.text)")
     #expect(try after.walk(after.authorize(["read.firstname"]), .bob)["status"] == "succeeded")
-    try scene.sandbox.control("POST", "freedomid/unlock")
+    try fixture.sandbox.control("POST", "freedomid/unlock")
     let home = try after.authorize(["read.firstname"])
     #expect(try after.walk(after.choose("other", at: home))["status"] == "succeeded")
   }
 
   @Test("2FA: a wrong code tells how many are left; one that is over is replaced")
   func secondFactor() throws {
-    try scene.set(["attempts": 3])
-    var flow = try scene.standing(at: "enterCode", ["read.firstname"], .aigerim)
-    flow = try scene.enter(code: scene.wrongCode(), at: flow)
+    try fixture.set(["attempts": 3])
+    var flow = try fixture.standing(at: "enterCode", ["read.firstname"], .aigerim)
+    flow = try fixture.enter(code: fixture.wrongCode(), at: flow)
     #expect(flow.problem == "wrong_code" && flow.stepType == "enterCode", "\(flow.text)")
     #expect(flow["step"]?["attemptsLeft"] == 2)
     let error: JSONValue = ["error": ["message": "the code is over", "code": 100_203]]
-    try scene.spoil("twoFactor", ["status": 410, "body": error], times: 1)
-    let late = try scene.enter(code: scene.code(), at: flow)
+    try fixture.spoil("twoFactor", ["status": 410, "body": error], times: 1)
+    let late = try fixture.enter(code: fixture.code(), at: flow)
     #expect(late.problem == "code_expired" && late.stepType == "enterCode", "\(late.text)")
-    let fresh = try scene.submit(["type": "enterCode", "resend": true], to: late)
+    let fresh = try fixture.submit(["type": "enterCode", "resend": true], to: late)
     #expect(fresh.problem == nil && fresh.stepType == "enterCode", "\(fresh.text)")
-    #expect(try scene.messages().count == 2)
-    #expect(try scene.walk(fresh, .aigerim)["status"] == "succeeded")
+    #expect(try fixture.messages().count == 2)
+    #expect(try fixture.walk(fresh, .aigerim)["status"] == "succeeded")
   }
 
   @Test("an access token that is over is renewed by PATCH, and nobody notices")
   func renewed() throws {
-    try scene.authorized(["read.firstname"])
-    try scene.sandbox.control("POST", "freedomid/expireTokens")
-    try scene.authorized(["read.lastname"])
-    #expect(try scene.requests("renew") == 1)
-    #expect(try scene.requests("password") == 1)
+    try fixture.authorized(["read.firstname"])
+    try fixture.sandbox.control("POST", "freedomid/expireTokens")
+    try fixture.authorized(["read.lastname"])
+    #expect(try fixture.requests("renew") == 1)
+    #expect(try fixture.requests("password") == 1)
   }
 
   @Test("a renewal that is refused: the person signs in again, is the same, and goes on")
   func renewalRefused() throws {
-    let account = try scene.authorized(["read.firstname"])["result"]?["account"]
-    let asked = try scene.standing(at: "consent", ["read.firstname", "read.lastname"])
-    try scene.sandbox.control("POST", "freedomid/expireTokens", ["kind": "all"])
-    let again = try scene.walk(asked) { $0.state == "authentication" }
+    let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
+    let asked = try fixture.standing(at: "consent", ["read.firstname", "read.lastname"])
+    try fixture.sandbox.control("POST", "freedomid/expireTokens", ["kind": "all"])
+    let again = try fixture.walk(asked) { $0.state == "authentication" }
     #expect(again.problem == "signed_out" && again.stepType == "choose", "\(again.text)")
-    #expect(try scene.requests("renew") == 1)
-    let end = try scene.walk(again)
+    #expect(try fixture.requests("renew") == 1)
+    let end = try fixture.walk(again)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(end["result"]?["account"] == account)
     #expect(end.profile == ["firstname": "Alice", "lastname": "Adams"])
-    #expect(try scene.accounts().count == 1)
+    #expect(try fixture.accounts().count == 1)
   }
 
   @Test("where a password may have been counted it is the person's to repeat")
   func passwordMayBeCounted() throws {
-    try scene.spoil("password", ["reset": true], times: 1)
-    let flow = try scene.standing(at: "enterPassword")
-    let again = try scene.enter(password: "alice-password", at: flow)
+    try fixture.spoil("password", ["reset": true], times: 1)
+    let flow = try fixture.standing(at: "enterPassword")
+    let again = try fixture.enter(password: "alice-password", at: flow)
     #expect(again.problem == "provider_unreachable", "\(again.text)")
     #expect(again["step"] == flow["step"])
-    #expect(try scene.requests("password") == 1)
-    #expect(try scene.walk(again)["status"] == "succeeded")
+    #expect(try fixture.requests("password") == 1)
+    #expect(try fixture.walk(again)["status"] == "succeeded")
   }
 }

@@ -14,18 +14,18 @@ struct FreedomCanaryTests {
   private static let email = "canary.somebody@example.com"
   private static let grants = ["read.firstname"]
 
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
   private let search: CanarySearch
 
   init() throws {
-    scene = try FreedomScene(logLevel: "trace")
-    try scene.set(["otpDigits": 10, "resendSeconds": 0, "attempts": 20])
-    search = try CanarySearch(scene.daemon)
+    fixture = try FreedomFixture(logLevel: "trace")
+    try fixture.set(["otpDigits": 10, "resendSeconds": 0, "attempts": 20])
+    search = try CanarySearch(fixture.daemon)
   }
 
   @Test("no password, code, passcode, API key or token is told or left anywhere; nor who typed it")
   func everywhere() throws {
-    try scene.setTwoFactor("sms", of: "alice")
+    try fixture.setTwoFactor("sms", of: "alice")
     try passwords()
     try codes()
     try passcodes()
@@ -34,8 +34,8 @@ struct FreedomCanaryTests {
     #expect(search.told.contains { $0.contains("events.notify") && $0.contains("authentication") })
     try kills()
     let end = search.record(
-      try scene.again().walk(
-        scene.again().authorize(["read.lastname"]), .aigerim.by(.phoneOTP),
+      try fixture.again().walk(
+        fixture.again().authorize(["read.lastname"]), .aigerim.by(.phoneOTP),
         granting: ["read.lastname"]))
     #expect(end["status"] == "succeeded", "\(end.text)")
     try search.recordLists(
@@ -51,13 +51,13 @@ struct FreedomCanaryTests {
   }
 
   private func sentCodes() throws -> [String] {
-    try scene.messages().compactMap { $0["code"]?.stringValue }
+    try fixture.messages().compactMap { $0["code"]?.stringValue }
   }
 
   private func secrets() throws -> [String] {
     [
       Self.wrongPassword, Self.wrongPasscode, Self.accessToken, Self.refreshToken,
-      FreedomScene.apiKey, FreedomScene.passcode, "alice-password", "bob-password",
+      FreedomFixture.apiKey, FreedomFixture.passcode, "alice-password", "bob-password",
       "aigerim-password",
     ] + (try sentCodes())
   }
@@ -70,26 +70,26 @@ struct FreedomCanaryTests {
   }
 
   private func password(_ email: String) throws -> JSONValue {
-    try scene.fill(
-      "email", email, at: scene.choose("emailPassword", at: scene.authorize(Self.grants)))
+    try fixture.fill(
+      "email", email, at: fixture.choose("emailPassword", at: fixture.authorize(Self.grants)))
   }
 
   private func passwords() throws {
     let again = search.record(
-      try scene.enter(password: Self.wrongPassword, at: password(Self.email)))
+      try fixture.enter(password: Self.wrongPassword, at: password(Self.email)))
     #expect(again.problem == "wrong_credentials")
     let long = Self.wrongPassword + String(repeating: "x", count: 256)
     try search.recordRefusal(
-      of: ["type": "enterPassword", "password": .string(long)], to: again, by: scene.app)
+      of: ["type": "enterPassword", "password": .string(long)], to: again, by: fixture.app)
     for status: Int64 in [200, 400, 401, 422, 429, 500] {
-      try scene.spoil("password", echo(status, Self.wrongPassword, Self.email), times: 1)
+      try fixture.spoil("password", echo(status, Self.wrongPassword, Self.email), times: 1)
       let end = search.record(
-        try scene.enter(password: Self.wrongPassword, at: password(Self.email)))
+        try fixture.enter(password: Self.wrongPassword, at: password(Self.email)))
       #expect(end["status"] == "failed" || end.problem != nil, "\(status)")
     }
-    try scene.spoil("otp", echo(400, FreedomGuest.bob.phone), times: 1)
-    let form = try scene.choose("phoneOTP", at: scene.authorize(Self.grants))
-    search.record(try scene.fill("phone", FreedomGuest.bob.phone, at: form))
+    try fixture.spoil("otp", echo(400, FreedomGuest.bob.phone), times: 1)
+    let form = try fixture.choose("phoneOTP", at: fixture.authorize(Self.grants))
+    search.record(try fixture.fill("phone", FreedomGuest.bob.phone, at: form))
   }
 
   private func codes() throws {
@@ -101,40 +101,40 @@ struct FreedomCanaryTests {
     for (endpoint, purpose) in [("verify", "otp"), ("twoFactor", "twoFactor")] {
       for fault in faults {
         let flow = search.record(
-          try scene.walk(scene.authorize(Self.grants), guest) {
+          try fixture.walk(fixture.authorize(Self.grants), guest) {
             $0["step"]?["purpose"] == .string(purpose)
           })
-        let code = try scene.code()
-        let again = search.record(try scene.enter(code: scene.wrongCode(), at: flow))
+        let code = try fixture.code()
+        let again = search.record(try fixture.enter(code: fixture.wrongCode(), at: flow))
         #expect(again.problem == "wrong_code", "\(again.text)")
-        try scene.spoil(endpoint, fault(code), times: 1)
-        let end = search.record(try scene.enter(code: code, at: again))
+        try fixture.spoil(endpoint, fault(code), times: 1)
+        let end = search.record(try fixture.enter(code: code, at: again))
         #expect(end["status"] == "failed" || end.problem != nil)
       }
     }
   }
 
   private func passcodes() throws {
-    try scene.setTwoFactor("off", of: "alice")
-    let flow = try scene.standing(at: "localAuth")
-    search.record(try scene.prove(Self.wrongPasscode, at: flow))
+    try fixture.setTwoFactor("off", of: "alice")
+    let flow = try fixture.standing(at: "localAuth")
+    search.record(try fixture.prove(Self.wrongPasscode, at: flow))
     let change: JSONValue = [
       "old": .string(Self.wrongPasscode), "new": .string(Self.wrongPasscode),
     ]
-    search.record(try scene.app.reply(to: "localAuth.setPasscode", change))
+    search.record(try fixture.app.reply(to: "localAuth.setPasscode", change))
   }
 
   /// Tokens that can be told from others; the provider takes them for none of its own.
   private func tokens() throws {
-    _ = try scene.app.call("client.clear", ["provider": "freedom"])
-    try scene.set([
+    _ = try fixture.app.call("client.clear", ["provider": "freedom"])
+    try fixture.set([
       "loginReply": [
         "access_token": .string(Self.accessToken), "refresh_token": .string(Self.refreshToken),
       ]
     ])
-    let end = search.record(try scene.walk(scene.authorize(Self.grants)))
+    let end = search.record(try fixture.walk(fixture.authorize(Self.grants)))
     #expect(end.failure[1] == "transmissionError.autheticationError", "\(end.text)")
-    try scene.set(["loginReply": [:]])
+    try fixture.set(["loginReply": [:]])
     try search.recordLists(commands: [])
   }
 
@@ -144,17 +144,17 @@ struct FreedomCanaryTests {
       ("password", "enterPassword", FreedomGuest.aigerim),
       ("verify", "enterCode", .aigerim.by(.phoneOTP)), ("twoFactor", "enterCode", .aigerim),
     ] {
-      let before = try scene.again()
+      let before = try fixture.again()
       _ = try before.app.call("client.clear", ["provider": "freedom"])
       let flow = try before.standing(at: type, Self.grants, guest)
       _ = try before.holding(endpoint) {
         try before.submit(before.answer(to: flow, guest), to: flow, waitMs: 0)
       }
-      scene.daemon.killAtOnce()
+      fixture.daemon.killAtOnce()
       // As the disk was when it died.
       search.expectNone(of: try secrets(), in: search.files(), "after kill -9 at \(endpoint)")
-      try scene.daemon.start()
-      let after = try scene.again()
+      try fixture.daemon.start()
+      let after = try fixture.again()
       let asked = search.record(
         try after.moved(flow, "asks again") { $0.problem == "interrupted" })
       #expect(asked["step"] == flow["step"])

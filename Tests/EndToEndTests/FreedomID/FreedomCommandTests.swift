@@ -6,18 +6,18 @@ import UsherTestKit
 /// The whole authorization with `usherctl`, at a terminal.
 @Suite("Freedom ID with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomCommandTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene() }
+  init() throws { fixture = try FreedomFixture() }
 
   /// `usherctl` at a terminal, and a person who reads what is new there before each answer.
   private final class Dialogue {
     private let program: ProgramAtTerminal
     private var read = 0
 
-    init(_ scene: FreedomScene, _ arguments: [String]) throws {
+    init(_ fixture: FreedomFixture, _ arguments: [String]) throws {
       program = try ProgramAtTerminal(
-        BuiltProduct.path("usherctl"), ["--socket", scene.daemon.socketPath] + arguments)
+        BuiltProduct.path("usherctl"), ["--socket", fixture.daemon.socketPath] + arguments)
     }
 
     /// All that was ever on the screen.
@@ -45,11 +45,11 @@ struct FreedomCommandTests {
   }
 
   private func usherctl(_ arguments: String...) throws -> Dialogue {
-    try Dialogue(scene, arguments)
+    try Dialogue(fixture, arguments)
   }
 
   private func login(_ grants: String...) throws -> Dialogue {
-    try Dialogue(scene, ["login", "freedom"] + grants.flatMap { ["--grant", $0] })
+    try Dialogue(fixture, ["login", "freedom"] + grants.flatMap { ["--grant", $0] })
   }
 
   @Test("login freedom --grant …: way, phone, code, account, passcode, permissions, profile")
@@ -58,9 +58,9 @@ struct FreedomCommandTests {
     try program.answer("choose how to sign in:", "1")
     try program.answer("phone (a phone number): ", "+44 7700 900123")
     try program.shows("was sent by SMS to +4 ••• 23")
-    try program.answer("code: ", scene.code())
+    try program.answer("code: ", fixture.code())
     try program.answer("choose an account:", "1")
-    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("passcode (not shown)", FreedomFixture.passcode)
     try program.answer("asks for:", "1 2")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     let screen = program.text
@@ -68,9 +68,9 @@ struct FreedomCommandTests {
     #expect(screen.contains("Enter to grant all, numbers to grant some, n to deny"))
     #expect(screen.contains("signed in as +4 ••• 23 (acc_"))
     #expect(screen.contains("Alice") && screen.contains("+447700900123"))
-    #expect(!screen.contains("alice@example.com") && !screen.contains(FreedomScene.passcode))
+    #expect(!screen.contains("alice@example.com") && !screen.contains(FreedomFixture.passcode))
     #expect(
-      try scene.consents().map { $0["grant"] } == ["read.firstname", "read.phone"])
+      try fixture.consents().map { $0["grant"] } == ["read.firstname", "read.phone"])
   }
 
   @Test("e-mail and password, not shown, with the second factor; a wrong one is asked for again")
@@ -82,23 +82,23 @@ struct FreedomCommandTests {
     try program.shows("the log-in is not right")
     try program.answer("password (not shown)", "aigerim-password")
     try program.shows("code for the second factor")
-    try program.answer("code: ", scene.code())
+    try program.answer("code: ", fixture.code())
     try program.answer("choose an account:", "1")
-    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("passcode (not shown)", FreedomFixture.passcode)
     try program.answer("asks for:", "")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(program.text.contains("Aigerim"))
-    for secret in ["not-it-at-all", "aigerim-password", FreedomScene.passcode] {
+    for secret in ["not-it-at-all", "aigerim-password", FreedomFixture.passcode] {
       #expect(!program.text.contains(secret), "\(secret) is on the screen")
     }
   }
 
   @Test("what was granted before is not asked: an account and the passcode are enough")
   func again() throws {
-    try scene.authorized(["read.firstname"])
+    try fixture.authorized(["read.firstname"])
     let program = try login("read.firstname")
     try program.answer("choose an account:", "1")
-    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("passcode (not shown)", FreedomFixture.passcode)
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(!program.text.contains("asks for:"))
     #expect(program.text.contains("Alice"))
@@ -106,11 +106,11 @@ struct FreedomCommandTests {
 
   @Test("denied twice: status 3, and the SDK's word")
   func denied() throws {
-    try scene.authorized(["read.firstname"])
+    try fixture.authorized(["read.firstname"])
     let program = try login("read.email")
     for _ in 0..<2 {
       try program.answer("choose an account:", "1")
-      try program.answer("passcode (not shown)", FreedomScene.passcode)
+      try program.answer("passcode (not shown)", FreedomFixture.passcode)
       try program.answer("n to deny", "n")
     }
     #expect(try program.exitStatus() == 3, "\(program.text)")
@@ -126,7 +126,7 @@ struct FreedomCommandTests {
       ),
       (["login", "freedom", "--grant", "read.shoe_size"], "componentValidationError"),
     ] {
-      let end = try scene.daemon.usherctl(arguments)
+      let end = try fixture.daemon.usherctl(arguments)
       #expect(end.status == 3, "\(end)")
       #expect(end.errors.contains(word), "\(end.errors)")
     }
@@ -139,7 +139,7 @@ struct FreedomCommandTests {
     try program.answer("phone (a phone number): ", "+447700900123")
     try program.answer("password (not shown)", "alice-password")
     try program.answer("choose an account:", "1")
-    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("passcode (not shown)", FreedomFixture.passcode)
     try program.answer("asks for:", "")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     let listed = try usherctl("consent", "list")
@@ -150,6 +150,6 @@ struct FreedomCommandTests {
     let revoked = try usherctl("consent", "revoke", "freedom", "--grant", "read.firstname")
     #expect(try revoked.exitStatus() == 0)
     #expect(revoked.text.contains("revoked 1 consent"))
-    #expect(try scene.consents().isEmpty)
+    #expect(try fixture.consents().isEmpty)
   }
 }

@@ -6,29 +6,29 @@ import UsherTestKit
 /// What is remembered of consents, and how it is taken back.
 @Suite("Freedom ID's consents", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomConsentTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene(provider: "consent_days = 30") }
+  init() throws { fixture = try FreedomFixture(provider: "consent_days = 30") }
 
   @Test("what was granted is not asked again: the step is passed over, the profile read anew")
   func passedOver() throws {
-    try scene.authorized(["read.firstname", "read.email"])
-    try scene.set(["consentReply": ["profile": ["firstname": "Alicia", "email": .null]]])
-    try scene.daemon.restart()
-    let after = try scene.again()
+    try fixture.authorized(["read.firstname", "read.email"])
+    try fixture.set(["consentReply": ["profile": ["firstname": "Alicia", "email": .null]]])
+    try fixture.daemon.restart()
+    let after = try fixture.again()
     let proving = try after.standing(at: "localAuth", ["read.email", "read.firstname"])
     let end = try after.prove(at: proving)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(end.profile == ["firstname": "Alicia", "email": .null])
     #expect(end["result"]?["granted"] == ["read.firstname", "read.email"])
     #expect(try after.account(end["result"]?["account"])["profile"] == end.profile)
-    #expect(try scene.requests("consent") == 2)
+    #expect(try fixture.requests("consent") == 2)
   }
 
   @Test("consent.list: account, client, grant, who was there, and until when")
   func listed() throws {
-    let end = try scene.authorized(["read.firstname", "read.phone"])
-    let consents = try scene.consents()
+    let end = try fixture.authorized(["read.firstname", "read.phone"])
+    let consents = try fixture.consents()
     #expect(consents.map { $0["grant"] } == ["read.firstname", "read.phone"])
     for consent in consents {
       #expect(consent["account"] == end["result"]?["account"])
@@ -38,35 +38,36 @@ struct FreedomConsentTests {
       #expect((span / 86_400).rounded() == 30)
     }
     #expect(
-      try scene.app.call("consent.list", ["provider": "other"])["consents"] == [])
+      try fixture.app.call("consent.list", ["provider": "other"])["consents"] == [])
   }
 
   @Test("consent.revoke holds from the next call on: the member is gone, and is asked for again")
   func revoked() throws {
-    let account = try scene.authorized(["read.firstname", "read.phone"])["result"]?["account"]
-    let reply = try scene.app.call(
+    let account = try fixture.authorized(["read.firstname", "read.phone"])["result"]?["account"]
+    let reply = try fixture.app.call(
       "consent.revoke", ["account": account ?? .null, "grant": "read.phone"])
     #expect(reply == ["revoked": 1])
-    #expect(try scene.account(account)["profile"] == ["firstname": "Alice"])
-    #expect(try scene.consents().map { $0["grant"] } == ["read.firstname"])
-    let asked = try scene.standing(at: "consent", ["read.firstname", "read.phone"])
+    #expect(try fixture.account(account)["profile"] == ["firstname": "Alice"])
+    #expect(try fixture.consents().map { $0["grant"] } == ["read.firstname"])
+    let asked = try fixture.standing(at: "consent", ["read.firstname", "read.phone"])
     #expect(asked.asked == ["read.firstname": true, "read.phone": false])
     #expect(
-      try scene.app.call("consent.revoke", ["provider": "freedom", "grant": "read.phone"])
+      try fixture.app.call("consent.revoke", ["provider": "freedom", "grant": "read.phone"])
         == ["revoked": 0])
-    #expect(try scene.app.call("consent.revoke", ["provider": "freedom"]) == ["revoked": 1])
-    #expect(try scene.account(account)["profile"] ?? .null == .null)
-    try scene.daemon.restart()
-    #expect(try scene.again().account(account)["profile"] ?? .null == .null)
+    #expect(try fixture.app.call("consent.revoke", ["provider": "freedom"]) == ["revoked": 1])
+    #expect(try fixture.account(account)["profile"] ?? .null == .null)
+    try fixture.daemon.restart()
+    #expect(try fixture.again().account(account)["profile"] ?? .null == .null)
   }
 
   @Test("consent.revoke knows a grant by both spellings, and says where there is no such provider")
   func revokedByEitherName() throws {
-    try scene.authorized(["read.data_of_birth"])
+    try fixture.authorized(["read.data_of_birth"])
     #expect(
-      try scene.app.call("consent.revoke", ["provider": "freedom", "grant": "read.date_of_birth"])
+      try fixture.app.call(
+        "consent.revoke", ["provider": "freedom", "grant": "read.date_of_birth"])
         == ["revoked": 1])
-    let error = try scene.app.reply(to: "consent.revoke", ["provider": "freedm"])["error"]
+    let error = try fixture.app.reply(to: "consent.revoke", ["provider": "freedm"])["error"]
     #expect(
       error?["code"] == 1001 && error?["data"]?["field"] == "provider",
       "\(String(describing: error))")
@@ -74,24 +75,24 @@ struct FreedomConsentTests {
 
   @Test("a consent that is revoked while the same is asked for is not remembered by that flow")
   func revokedMeanwhile() throws {
-    try scene.authorized(["read.firstname"])
-    let asked = try scene.standing(at: "consent", ["read.firstname", "read.phone"])
-    _ = try scene.app.call("consent.revoke", ["provider": "freedom"])
-    let end = try scene.grant(["read.phone"], at: asked)
-    let account = try scene.account(try scene.accounts().first?["id"])
+    try fixture.authorized(["read.firstname"])
+    let asked = try fixture.standing(at: "consent", ["read.firstname", "read.phone"])
+    _ = try fixture.app.call("consent.revoke", ["provider": "freedom"])
+    let end = try fixture.grant(["read.phone"], at: asked)
+    let account = try fixture.account(try fixture.accounts().first?["id"])
     #expect(account["profile"]?["firstname"] == nil, "\(end.text) \(account.text)")
-    #expect(try scene.consents().allSatisfy { $0["grant"] == "read.phone" })
+    #expect(try fixture.consents().allSatisfy { $0["grant"] == "read.phone" })
   }
 
   @Test("a consent is over when its days are: the member is gone, and is asked for again")
   func expired() throws {
-    let scene = try FreedomScene(provider: "consent_days = 1")
-    let account = try scene.authorized(["read.firstname"])["result"]?["account"]
-    try scene.restart(ahead: 86_400 - 600)
-    #expect(try scene.again().consents().count == 1)
-    #expect(try scene.again().account(account)["profile"] == ["firstname": "Alice"])
-    try scene.restart(ahead: 86_400 + 5)
-    let after = try scene.again()
+    let fixture = try FreedomFixture(provider: "consent_days = 1")
+    let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
+    try fixture.restart(ahead: 86_400 - 600)
+    #expect(try fixture.again().consents().count == 1)
+    #expect(try fixture.again().account(account)["profile"] == ["firstname": "Alice"])
+    try fixture.restart(ahead: 86_400 + 5)
+    let after = try fixture.again()
     #expect(try after.consents().isEmpty)
     let known = try after.account(account)
     #expect((known["profile"] ?? .null) == .null, "\(known.text)")
@@ -102,33 +103,33 @@ struct FreedomConsentTests {
 
   @Test("client.clear: flows cancelled, consents gone, the account untied; again is nothing")
   func cleared() throws {
-    try scene.authorized(["read.firstname"])
-    let waiting = try scene.standing(at: "consent", ["read.phone"])
-    let reply = try scene.app.call("client.clear", ["provider": "freedom"])
+    try fixture.authorized(["read.firstname"])
+    let waiting = try fixture.standing(at: "consent", ["read.phone"])
+    let reply = try fixture.app.call("client.clear", ["provider": "freedom"])
     #expect(reply == ["cancelled": 1, "forgotten": 1, "kept": 0])
-    let ended = try scene.flow(waiting)
+    let ended = try fixture.flow(waiting)
     #expect(ended["status"] == "cancelled", "\(ended.text)")
-    #expect(try scene.accounts().isEmpty && scene.consents().isEmpty)
+    #expect(try fixture.accounts().isEmpty && fixture.consents().isEmpty)
     try eventually("the account is untied") {
-      try scene.list("tokens").allSatisfy { $0["state"] != "live" }
+      try fixture.list("tokens").allSatisfy { $0["state"] != "live" }
     }
-    #expect(try scene.authorize(["read.firstname"]).state == "authentication")
+    #expect(try fixture.authorize(["read.firstname"]).state == "authentication")
     #expect(
-      try scene.app.call("client.clear", ["provider": "freedom"])
+      try fixture.app.call("client.clear", ["provider": "freedom"])
         == ["cancelled": 1, "forgotten": 0, "kept": 0])
     #expect(
-      try scene.app.call("client.clear", ["provider": "freedom"])
+      try fixture.app.call("client.clear", ["provider": "freedom"])
         == ["cancelled": 0, "forgotten": 0, "kept": 0])
   }
 
   @Test("the tokens open everything: nobody is told of them, or given one")
   func tokens() throws {
-    let account = try scene.authorized(["read.firstname"])["result"]?["account"]
-    #expect(try scene.app.call("token.list")["tokens"] == [])
+    let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
+    #expect(try fixture.app.call("token.list")["tokens"] == [])
     for params: JSONValue in [["account": account ?? .null], ["provider": "freedom"]] {
-      #expect(try scene.app.reason(of: "token.get", params) == "permission_denied")
+      #expect(try fixture.app.reason(of: "token.get", params) == "permission_denied")
     }
-    #expect(try scene.account(account)["tokens"] == [])
+    #expect(try fixture.account(account)["tokens"] == [])
   }
 }
 

@@ -16,16 +16,16 @@ struct FreedomFingerprintTests {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(
       user: NSUserName(), finger: "right-index-finger", print: "right-index")
-    let scene = try await unblocking { try FreedomScene(reader: fprintd) }
-    let flow = try await unblocking { try scene.standing(at: "localAuth") }
+    let fixture = try await unblocking { try FreedomFixture(reader: fprintd) }
+    let flow = try await unblocking { try fixture.standing(at: "localAuth") }
     #expect(flow["step"]?["scanning"] == true, "\(flow.text)")
     #expect(flow["step"]?["methods"] == ["biometric", "passcode"])
     try await fprintd.script("SCAN right-index")
     let asked = try await unblocking {
-      try scene.moved(flow, "has moved on") { $0.stepType == "consent" }
+      try fixture.moved(flow, "has moved on") { $0.stepType == "consent" }
     }
     #expect(asked.state == "permissions" && asked.problem == nil, "\(asked.text)")
-    let end = try await unblocking { try scene.walk(asked) }
+    let end = try await unblocking { try fixture.walk(asked) }
     #expect(end.profile == ["firstname": "Alice"], "\(end.text)")
     // The reader is free for others again.
     _ = try await fprintd.holder(user: NSUserName())

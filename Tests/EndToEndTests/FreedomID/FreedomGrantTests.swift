@@ -17,25 +17,25 @@ struct FreedomGrantTests {
     ("read.emails", "emails", ["alice@example.com", "alice.adams@example.com"]),
   ]
 
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene() }
+  init() throws { fixture = try FreedomFixture() }
 
   @Test("one opens its member and nothing else, in either spelling")
   func alone() throws {
-    let end = try scene.authorized(["read.date_of_birth", "read.data_of_birth"])
+    let end = try fixture.authorized(["read.date_of_birth", "read.data_of_birth"])
     let profile: JSONValue = ["dateOfBirth": "1990-12-31"]
     #expect(end["result"]?["granted"] == ["read.data_of_birth"], "\(end.text)")
     #expect(end.profile == profile)
-    #expect(try scene.account(end["result"]?["account"])["profile"] == profile)
-    #expect(try scene.accounts().map { $0["profile"] } == [profile])
-    #expect(try scene.consents().map { $0["grant"] } == ["read.data_of_birth"])
-    #expect(try scene.list("consents").map { $0["granted"] } == [["read.date_of_birth"]])
+    #expect(try fixture.account(end["result"]?["account"])["profile"] == profile)
+    #expect(try fixture.accounts().map { $0["profile"] } == [profile])
+    #expect(try fixture.consents().map { $0["grant"] } == ["read.data_of_birth"])
+    #expect(try fixture.list("consents").map { $0["granted"] } == [["read.date_of_birth"]])
   }
 
   @Test("all twelve open the whole profile")
   func together() throws {
-    let end = try scene.authorized(Self.table.map(\.grant).reversed())
+    let end = try fixture.authorized(Self.table.map(\.grant).reversed())
     let profile = Self.table.reduce(into: JSONValue.object([:])) { $0[$1.member] = $1.value }
     #expect(Self.table.count == 12 && end.profile == profile, "\(end.text)")
     // In the order of the table.
@@ -44,8 +44,8 @@ struct FreedomGrantTests {
 
   @Test("members that nobody asked for are dropped: not told, not kept for a later consent")
   func extraFields() throws {
-    try scene.set(["extraProfileFields": true])
-    let end = try scene.authorized(["read.firstname"])
+    try fixture.set(["extraProfileFields": true])
+    let end = try fixture.authorized(["read.firstname"])
     #expect(end.profile == ["firstname": "Alice"], "\(end.text)")
     #expect(!end.text.contains("never_asked") && !end.text.contains("4400430000001234"))
     // Who is granted the others later sees what came with that, and nothing that was kept before.
@@ -53,9 +53,9 @@ struct FreedomGrantTests {
       uniqueKeysWithValues: [
         "email", "emails", "phone", "phones", "lastname", "identifier",
       ].map { ($0, JSONValue.null) })
-    try scene.set(["extraProfileFields": false, "consentReply": ["profile": .object(nothing)]])
-    let later = try scene.authorized(["read.email", "read.lastname", "read.identifier"])
-    let account = try scene.account(later["result"]?["account"])
+    try fixture.set(["extraProfileFields": false, "consentReply": ["profile": .object(nothing)]])
+    let later = try fixture.authorized(["read.email", "read.lastname", "read.identifier"])
+    let account = try fixture.account(later["result"]?["account"])
     #expect(
       account["profile"] == [
         "firstname": "Alice", "email": .null, "lastname": .null, "identifier": .null,
@@ -64,10 +64,10 @@ struct FreedomGrantTests {
 
   @Test("a grant that was never asked for contradicts the question: nothing of it is kept")
   func neverAsked() throws {
-    try scene.set(["grantsNeverAsked": true])
-    let end = try scene.walk(scene.authorize(["read.firstname"]))
+    try fixture.set(["grantsNeverAsked": true])
+    let end = try fixture.walk(fixture.authorize(["read.firstname"]))
     #expect(end.failure == ["provider_protocol_error", "dataProcessingError", nil], "\(end.text)")
-    #expect(try scene.consents().isEmpty)
-    #expect(try scene.accounts().allSatisfy { ($0["profile"] ?? .null) == .null })
+    #expect(try fixture.consents().isEmpty)
+    #expect(try fixture.accounts().allSatisfy { ($0["profile"] ?? .null) == .null })
   }
 }

@@ -29,7 +29,7 @@ struct FreedomGuest {
 
 // MARK: - What a person does at each step
 
-extension FreedomScene {
+extension FreedomFixture {
   func choose(_ id: String, at flow: JSONValue) throws -> JSONValue {
     try submit(["type": "choose", "id": .string(id)], to: flow)
   }

@@ -7,25 +7,25 @@ import UsherTestKit
 /// by accounts, tokens, consents or events.
 @Suite("Freedom ID: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomIsolationTests {
-  private let scene: FreedomScene
-  private let till: FreedomScene
-  private let desk: FreedomScene
+  private let fixture: FreedomFixture
+  private let till: FreedomFixture
+  private let desk: FreedomFixture
   private let programs: [NamedProgram]
 
   init() throws {
     let place = try TemporaryDirectory()
     let names = ["till", "desk"]
-    scene = try FreedomScene(
+    fixture = try FreedomFixture(
       more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
       at: place)
-    let daemon = scene.daemon
+    let daemon = fixture.daemon
     programs = try names.map { try NamedProgram($0, in: place, at: daemon) }
-    till = scene.at(try programs[0].client())
-    desk = scene.at(try programs[1].client())
+    till = fixture.at(try programs[0].client())
+    desk = fixture.at(try programs[1].client())
   }
 
   /// Everything that a client can ask of an account and of the flows of others.
-  private func everything(_ client: FreedomScene, _ flows: [JSONValue]) throws -> String {
+  private func everything(_ client: FreedomFixture, _ flows: [JSONValue]) throws -> String {
     var told: [JSONValue] = []
     for account in try client.accounts() {
       told += [account, try client.account(account["id"])]
@@ -63,9 +63,9 @@ struct FreedomIsolationTests {
     #expect(desks.profile == ["email": "alice@example.com", "identifier": "901231400456"])
     #expect(tills["result"]?["account"] == desks["result"]?["account"])
     for restarts in [false, true] {
-      if restarts { try scene.daemon.restart() }
-      let till = scene.at(try programs[0].client())
-      let desk = scene.at(try programs[1].client())
+      if restarts { try fixture.daemon.restart() }
+      let till = fixture.at(try programs[0].client())
+      let desk = fixture.at(try programs[1].client())
       #expect(try till.accounts().map { $0["profile"] } == [["firstname": "Alice"]])
       let known = try everything(till, [tills, desks])
       for value in ["alice@example.com", "901231400456", "read.email", "read.identifier"] {
@@ -77,7 +77,7 @@ struct FreedomIsolationTests {
       #expect(!other.contains("read.firstname"))
       #expect(other.contains("901231400456"))
       // The person's own programs see who was granted what.
-      let own = try scene.again().consents()
+      let own = try fixture.again().consents()
       #expect(Set(own.compactMap { $0["client"]?.stringValue }) == ["till", "desk"])
       #expect(own.count == 3)
     }
@@ -111,7 +111,7 @@ struct FreedomIsolationTests {
     #expect(try desk.app.reason(of: "flow.cancel", id) == "permission_denied")
     #expect(try till.flow(next) == next)
     // The person's own programs may.
-    #expect(try scene.app.call("flow.cancel", id)["flow"]?["status"] == "cancelled")
+    #expect(try fixture.app.call("flow.cancel", id)["flow"]?["status"] == "cancelled")
   }
 }
 
@@ -122,12 +122,12 @@ struct FreedomIsolationTests {
 struct FreedomOwnerTests {
   @Test("another user sees nothing at all: no account, flow, consent or event, and no passcode")
   func owners() throws {
-    let scene = try FreedomScene(more: "[access]\ngroup = \"4242\"\n")
+    let fixture = try FreedomFixture(more: "[access]\ngroup = \"4242\"\n")
     let users = try [4001, 4002].map {
-      try OtherUser($0, groups: "4242", at: scene.daemon)
+      try OtherUser($0, groups: "4242", at: fixture.daemon)
     }
-    let mine = scene.at(try users[0].client())
-    let other = scene.at(try users[1].client())
+    let mine = fixture.at(try users[0].client())
+    let other = fixture.at(try users[1].client())
     try mine.setPasscode()
     let listener = try users[1].client()
     _ = try listener.call(
@@ -135,7 +135,7 @@ struct FreedomOwnerTests {
     let end = try mine.authorized(["read.firstname"])
     let account = end["result"]?["account"] ?? .null
     #expect(try mine.accounts().count == 1)
-    for calls in [other, scene] {
+    for calls in [other, fixture] {
       #expect(try calls.accounts().isEmpty && calls.consents().isEmpty)
       #expect(try calls.app.call("flow.list")["flows"] == [])
       for method in ["account.get", "account.forget", "token.get"] {

@@ -6,20 +6,20 @@ import UsherTestKit
 /// A consent that ends, for an open connection that has just been given the token again and again.
 @Suite("Freedom ID: the next call for a token", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomNextRequestTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
   private let clients: [RawClient]
 
   init() throws {
-    scene = try FreedomScene.partner()
-    clients = try (0..<2).map { [daemon = scene.daemon] _ in try daemon.client() }
-    try scene.signedIn(["read.firstname", "read.email"])
+    fixture = try FreedomFixture.partner()
+    clients = try (0..<2).map { [daemon = fixture.daemon] _ in try daemon.client() }
+    try fixture.signedIn(["read.firstname", "read.email"])
   }
 
   private static let call: JSONValue = ["provider": "freedom"]
 
   /// Each connection has been given it ten times.
   private func warm() throws {
-    let token = try scene.token()
+    let token = try fixture.token()
     for _ in 1...10 {
       for client in clients { #expect(try client.call("token.get", Self.call) == token) }
     }
@@ -28,13 +28,13 @@ struct FreedomNextRequestTests {
   @Test("a consent that another connection took back opens nothing; given anew, it does")
   func revoked() throws {
     try warm()
-    _ = try scene.app.call("consent.revoke", ["provider": "freedom", "grant": "read.email"])
+    _ = try fixture.app.call("consent.revoke", ["provider": "freedom", "grant": "read.email"])
     for client in clients {
       #expect(try client.reason(of: "token.get", Self.call) == "consent_required")
     }
-    try scene.signedIn(["read.firstname", "read.email"])
+    try fixture.signedIn(["read.firstname", "read.email"])
     try warm()
-    _ = try scene.app.call("consent.revoke", ["provider": "freedom"])
+    _ = try fixture.app.call("consent.revoke", ["provider": "freedom"])
     for client in clients {
       #expect(try client.reason(of: "token.get", Self.call) == "consent_required")
     }
@@ -43,8 +43,9 @@ struct FreedomNextRequestTests {
   @Test("what was granted to the user is not a client's, from the first call under its rule on")
   func anotherClient() throws {
     try warm()
-    let config = try String(contentsOfFile: scene.daemon.place.file("usherd.toml"), encoding: .utf8)
-    try scene.daemon.place.write(
+    let config = try String(
+      contentsOfFile: fixture.daemon.place.file("usherd.toml"), encoding: .utf8)
+    try fixture.daemon.place.write(
       """
       \(config)
       [[client]]
@@ -53,12 +54,12 @@ struct FreedomNextRequestTests {
       allow = ["*"]
 
       """, to: "usherd.toml")
-    #expect(try scene.daemon.admin().call("system.reload")["problems"] == [])
+    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
     for client in clients {
       #expect(try client.reason(of: "token.get", Self.call) == "consent_required")
     }
-    try scene.daemon.place.write(config, to: "usherd.toml")
-    #expect(try scene.daemon.admin().call("system.reload")["problems"] == [])
+    try fixture.daemon.place.write(config, to: "usherd.toml")
+    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
     try warm()
   }
 }

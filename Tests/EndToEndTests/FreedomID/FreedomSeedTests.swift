@@ -15,12 +15,12 @@ import UsherTestKit
 struct FreedomSeedTests {
   /// A person who signs in by phone and code, and grants all or nothing.
   private final class Person: FreedomIDPresenter {
-    private let scene: FreedomScene
+    private let fixture: FreedomFixture
     private let permits: Bool
     private let seen = Mutex<[String]>([])
 
-    init(_ scene: FreedomScene, permits: Bool = true) {
-      self.scene = scene
+    init(_ fixture: FreedomFixture, permits: Bool = true) {
+      self.fixture = fixture
       self.permits = permits
     }
 
@@ -34,9 +34,9 @@ struct FreedomSeedTests {
       case .waiting: .stay
       case .loginMethod(let screen): screen.choose(screen.methods[0])
       case .form(let screen): screen.fill(["phone": FreedomGuest.alice.phone])
-      case .code(let screen): (try? scene.code()).map { screen.enter($0) } ?? .cancel
+      case .code(let screen): (try? fixture.code()).map { screen.enter($0) } ?? .cancel
       case .home(let screen): screen.choose(screen.accounts[0])
-      case .passcode(let screen): screen.enter(FreedomScene.passcode)
+      case .passcode(let screen): screen.enter(FreedomFixture.passcode)
       case .permissions(let screen): permits ? screen.grantAll() : screen.deny()
       case .password, .fingerprint: .cancel
       }
@@ -45,15 +45,15 @@ struct FreedomSeedTests {
     func finished(_ end: FreedomIDEnd) async {}
   }
 
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
   init() throws {
-    scene = try FreedomScene()
+    fixture = try FreedomFixture()
     create()
   }
 
-  private func create(apiKey: String = FreedomScene.apiKey) {
-    FreedomID.create(apiKey: apiKey, socketPath: scene.daemon.socketPath)
+  private func create(apiKey: String = FreedomFixture.apiKey) {
+    FreedomID.create(apiKey: apiKey, socketPath: fixture.daemon.socketPath)
   }
 
   private func authorize(
@@ -68,7 +68,7 @@ struct FreedomSeedTests {
 
   @Test("create, authorize and clear: the person is asked once, then known, then forgotten")
   func threeCalls() async throws {
-    let person = Person(scene)
+    let person = Person(fixture)
     let first = try await authorize(person).get()
     #expect(first.firstname == "Alice" && first.phone == "+447700900123")
     let asked = ["loginMethod", "form", "code", "home", "passcode", "permissions"]
@@ -76,13 +76,13 @@ struct FreedomSeedTests {
     // Nothing is new: the account is chosen, and the person proves to be there.
     #expect(try await authorize(person).get().firstname == "Alice")
     #expect(person.answered == asked + ["home", "passcode"])
-    #expect(try scene.requests("otp") == 1)
+    #expect(try fixture.requests("otp") == 1)
     let gone = try await FreedomID.clear()
     #expect(gone.forgotten == 1 && gone.kept == 0)
-    #expect(try scene.accounts().isEmpty && scene.consents().isEmpty)
+    #expect(try fixture.accounts().isEmpty && fixture.consents().isEmpty)
     // Each grant by its case.
     let profile = try await authorize(person, DataGrants.allCases).get()
-    #expect(try scene.requests("otp") == 2)
+    #expect(try fixture.requests("otp") == 2)
     #expect(profile.dateOfBirth == "1990-12-31" && profile.firstname == "Alice")
     #expect(profile.lastname == "Adams" && profile.patronymic == "Arthurovna")
     #expect(profile.country == "GBR" && profile.nationality == "GBR" && profile.gender == "F")
@@ -93,27 +93,27 @@ struct FreedomSeedTests {
 
   @Test("a denial, another API key and no grants have the SDK's own errors")
   func errors() async throws {
-    let person = Person(scene, permits: false)
+    let person = Person(fixture, permits: false)
     #expect(await authorize(person, []) == .failure(.dataGrantsCanNotBeEmpty))
     create(apiKey: "another")
     #expect(await authorize(person) == .failure(.incorrectApiKey))
-    #expect(try person.answered.isEmpty && scene.requests("accounts") == 0)
+    #expect(try person.answered.isEmpty && fixture.requests("accounts") == 0)
     create()
     #expect(await authorize(person) == .failure(.accessDenied))
     #expect(person.answered.filter { $0 == "permissions" }.count == 2)
-    #expect(try scene.requests("consent") == 0)
+    #expect(try fixture.requests("consent") == 0)
   }
 
   @Test("a daemon that is restarted while the profile is read is waited for")
   func restarted() async throws {
-    try scene.spoil("consent", ["delayMs": 60_000], times: 1)
-    async let profile = authorize(Person(scene))
+    try fixture.spoil("consent", ["delayMs": 60_000], times: 1)
+    async let profile = authorize(Person(fixture))
     // The calls need the threads that tests share.
-    try await unblocking { [scene] in
+    try await unblocking { [fixture] in
       try eventually("the profile is asked for") {
-        try scene.requests("consent") == 1
+        try fixture.requests("consent") == 1
       }
-      try scene.daemon.restart()
+      try fixture.daemon.restart()
     }
     #expect(try await profile.get().firstname == "Alice")
   }

@@ -11,16 +11,16 @@ struct FreedomSurvivalTests {
     "an SMS is not asked for again; a profile is, and it is one consent at the provider",
     .ownProcess)
   func device() throws {
-    let scene = try FreedomScene()
+    let fixture = try FreedomFixture()
     let guest = FreedomGuest.alice.by(.phoneOTP)
-    let flow = try scene.standing(at: "fillForm", ["read.firstname"], guest)
-    let sent = try scene.holding("otp", processed: true) {
-      try scene.submit(scene.answer(to: flow, guest), to: flow, waitMs: 0)
+    let flow = try fixture.standing(at: "fillForm", ["read.firstname"], guest)
+    let sent = try fixture.holding("otp", processed: true) {
+      try fixture.submit(fixture.answer(to: flow, guest), to: flow, waitMs: 0)
     }
-    var after = try scene.restarted()
+    var after = try fixture.restarted()
     let asked = try after.moved(sent, "asks again") { $0.problem != nil }
     #expect(asked.problem == "may_have_been_sent" && asked.stepType == "fillForm", "\(asked.text)")
-    #expect(try scene.requests("otp") == 1)
+    #expect(try fixture.requests("otp") == 1)
     _ = try after.cancel(asked)
 
     let consent = try after.standing(at: "consent", ["read.firstname", "read.phone"])
@@ -30,23 +30,23 @@ struct FreedomSurvivalTests {
     after = try after.restarted()
     let end = try after.app.finished(granted)
     #expect(end.profile == ["phone": "+447700900123"], "\(end.text)")
-    #expect(try scene.list("consents").count == 1)
+    #expect(try fixture.list("consents").count == 1)
     #expect(try after.consents().map { $0["grant"] } == ["read.phone"])
   }
 
   @Test("partner API: a code that may be spent is not redeemed again", .ownProcess)
   func exchanging() throws {
-    let scene = try FreedomScene.partner()
-    let flow = try scene.authorize(["read.firstname"])
-    let back = try scene.decide(at: flow.url)
-    _ = try scene.holding("token", processed: true) { try Web.get(back) }
-    let after = try scene.restarted()
+    let fixture = try FreedomFixture.partner()
+    let flow = try fixture.authorize(["read.firstname"])
+    let back = try fixture.decide(at: flow.url)
+    _ = try fixture.holding("token", processed: true) { try Web.get(back) }
+    let after = try fixture.restarted()
     let again = try after.anotherPage(than: flow)
     #expect(again.problem == "interrupted" && again.redirectURI != flow.redirectURI)
     try after.visit(again)
     let end = try after.app.finished(again)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.requests("token") == 2)
+    #expect(try fixture.requests("token") == 2)
     #expect(try after.accounts().count == 1)
   }
 
@@ -54,21 +54,21 @@ struct FreedomSurvivalTests {
     "partner API: a profile is one request at the provider, a user is created at most once",
     .ownProcess)
   func others() throws {
-    let scene = try FreedomScene.partner()
-    try scene.signedIn(["read.profile"])
-    let flow = try scene.holding("profile", processed: true) {
-      try scene.perform(
+    let fixture = try FreedomFixture.partner()
+    try fixture.signedIn(["read.profile"])
+    let flow = try fixture.holding("profile", processed: true) {
+      try fixture.perform(
         "requestProfile", ["phone": "+447700900456", "grants": ["read.firstname"]], waitMs: 0)
     }
-    var after = try scene.restarted()
-    let request = try #require(try scene.list("requests").first)
-    try scene.sandbox.control(
+    var after = try fixture.restarted()
+    let request = try #require(try fixture.list("requests").first)
+    try fixture.sandbox.control(
       "POST", "freedomid/requests/\(request["requestId"]?.stringValue ?? "")",
       ["status": "accepted"])
     #expect(try after.app.finished(flow).profile == ["firstname": "Bob"])
-    #expect(try scene.list("requests").count == 1)
+    #expect(try fixture.list("requests").count == 1)
 
-    let people = try scene.list("people").count
+    let people = try fixture.list("people").count
     let made = try after.holding("createUser", processed: true) {
       try after.perform("createUser", ["phone": "+77015550001"], waitMs: 0)
     }
@@ -77,19 +77,19 @@ struct FreedomSurvivalTests {
     #expect(end.failure == ["provider_unreachable", "networkError.streamError", nil])
     #expect(end["failure"]?["message"]?.stringValue?.contains("not known") == true, "\(end.text)")
     #expect(end["failure"]?["retryable"] == false)
-    #expect(try scene.requests("createUser") == 1)
-    #expect(try scene.list("people").count == people + 1)
+    #expect(try fixture.requests("createUser") == 1)
+    #expect(try fixture.list("people").count == people + 1)
   }
 
   @Test("partner API: the page that is open in the browser still completes the log-in")
   func openPage() throws {
-    let scene = try FreedomScene.partner()
-    let flow = try scene.authorize(["read.firstname"])
-    let back = try scene.decide(at: flow.url)
-    let after = try scene.restarted()
+    let fixture = try FreedomFixture.partner()
+    let flow = try fixture.authorize(["read.firstname"])
+    let back = try fixture.decide(at: flow.url)
+    let after = try fixture.restarted()
     #expect(try after.flow(flow) == flow)
     try eventually("it listens again") { (try? Web.get(back).status) == 200 }
     #expect(try after.app.finished(flow)["status"] == "succeeded")
-    #expect(try scene.requests("link") == 1)
+    #expect(try fixture.requests("link") == 1)
   }
 }

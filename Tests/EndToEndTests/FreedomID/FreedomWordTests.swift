@@ -11,8 +11,8 @@ struct FreedomWordTests {
 
   @Test("an answer that cannot be used ends the flow with the SDK's word, and nothing is kept")
   func answers() throws {
-    let scene = try FreedomScene()
-    let location: JSONValue = ["Location": .string(scene.sandbox.base)]
+    let fixture = try FreedomFixture()
+    let location: JSONValue = ["Location": .string(fixture.sandbox.base)]
     let unreceived = "transmissionError.requestReceivingError"
     let faults: [(JSONValue, String)] = [
       (["brokenJSON": true], "networkError.bodyError"),
@@ -21,32 +21,32 @@ struct FreedomWordTests {
       (["status": 302, "headers": location], unreceived),
     ]
     for (fault, word) in faults {
-      try scene.spoil("accounts", fault, times: 1)
-      let end = try scene.authorize(Self.one)
+      try fixture.spoil("accounts", fault, times: 1)
+      let end = try fixture.authorize(Self.one)
       #expect(end.failure == ["provider_protocol_error", word, nil], "\(fault.text): \(end.text)")
       #expect(end["failure"]?["provider"]?["name"] == "freedom")
       let message = end["failure"]?["message"]?.stringValue ?? ""
-      #expect(!message.isEmpty && !message.contains(FreedomScene.apiKey))
+      #expect(!message.isEmpty && !message.contains(FreedomFixture.apiKey))
     }
-    #expect(try scene.consents().isEmpty && scene.accounts().isEmpty)
+    #expect(try fixture.consents().isEmpty && fixture.accounts().isEmpty)
   }
 
   @Test("a credential that is not set, or not the right one, ends the flow before anybody is asked")
   func credentials() throws {
-    let scene = try FreedomScene(credentials: [:], passcode: nil)
-    let none = try scene.authorize(Self.one)
+    let fixture = try FreedomFixture(credentials: [:], passcode: nil)
+    let none = try fixture.authorize(Self.one)
     #expect(none.failure == ["provider_rejected", "configurationError", nil], "\(none.text)")
-    try scene.daemon.setCredential("freedom-api-key", "canary-key")
-    let wrong = try scene.authorize(Self.one)
+    try fixture.daemon.setCredential("freedom-api-key", "canary-key")
+    let wrong = try fixture.authorize(Self.one)
     #expect(wrong.failure == ["provider_rejected", "incorrectApiKey", "100001"], "\(wrong.text)")
     #expect(!wrong.text.contains("canary-key"))
   }
 
   @Test("neither a reader nor a passcode: configurationError, and usherctl is named that sets one")
   func nobodyCanBeKnown() throws {
-    let scene = try FreedomScene(passcode: nil)
-    let home = try scene.walk(scene.authorize(Self.one)) { $0.state == "home" }
-    let end = try scene.walk(home)
+    let fixture = try FreedomFixture(passcode: nil)
+    let home = try fixture.walk(fixture.authorize(Self.one)) { $0.state == "home" }
+    let end = try fixture.walk(home)
     #expect(
       end.failure == ["local_auth_failed", "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"],
       "\(end.text)")
@@ -55,20 +55,20 @@ struct FreedomWordTests {
 
   @Test("no connection, a broken one, and HTTP 503: told, retried for half a minute, then the word")
   func unreachable() throws {
-    let nobody = try FreedomScene(passcode: nil, base: "http://127.0.0.1:1/freedomid")
-    let (broken, busy) = (try FreedomScene(passcode: nil), try FreedomScene(passcode: nil))
+    let nobody = try FreedomFixture(passcode: nil, base: "http://127.0.0.1:1/freedomid")
+    let (broken, busy) = (try FreedomFixture(passcode: nil), try FreedomFixture(passcode: nil))
     try broken.spoil("accounts", ["reset": true])
     try busy.spoil("accounts", ["status": 503])
     let words = ["connectionError", "streamError", "codeError"].map { "networkError.\($0)" }
-    let scenes = zip([nobody, broken, busy], words)
-    let flows = try scenes.map { try $0.0.start(Self.one) }
-    for ((scene, word), flow) in zip(scenes, flows) {
-      let told = try scene.moved(flow, "tells the problem") { $0.problem != nil }
+    let fixtures = zip([nobody, broken, busy], words)
+    let flows = try fixtures.map { try $0.0.start(Self.one) }
+    for ((fixture, word), flow) in zip(fixtures, flows) {
+      let told = try fixture.moved(flow, "tells the problem") { $0.problem != nil }
       #expect(told.problem == "provider_unreachable", "\(told.text)")
       #expect(told["problem"]?["provider"]?["code"] == .string(word))
     }
-    for ((scene, word), flow) in zip(scenes, flows) {
-      let end = try scene.app.finished(flow, moving: scene.clock)
+    for ((fixture, word), flow) in zip(fixtures, flows) {
+      let end = try fixture.app.finished(flow, moving: fixture.clock)
       #expect(Array(end.failure.prefix(2)) == ["provider_unreachable", word], "\(end.text)")
     }
     #expect(try broken.requests("accounts") == 6 && busy.requests("accounts") == 6)

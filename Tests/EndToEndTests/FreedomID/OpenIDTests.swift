@@ -6,17 +6,17 @@ import UsherTestKit
 /// Mode `oidc`: the flow of OpenID Connect at Freedom's own endpoints.
 @Suite("Freedom ID's OpenID", .mayBlock, .timeLimit(.minutes(10)))
 struct OpenIDTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene.openID() }
+  init() throws { fixture = try FreedomFixture.openID() }
 
   private func attempt(
-    as name: String = "alice", _ decision: FreedomScene.Decision = .allow
+    as name: String = "alice", _ decision: FreedomFixture.Decision = .allow
   ) throws -> JSONValue {
-    let flow = try scene.app.startFlow("freedom")
+    let flow = try fixture.app.startFlow("freedom")
     guard flow["status"] == "active" else { return flow }
-    try scene.visit(flow, name, decision)
-    return try scene.app.finished(flow)
+    try fixture.visit(flow, name, decision)
+    return try fixture.app.finished(flow)
   }
 
   @discardableResult
@@ -34,26 +34,26 @@ struct OpenIDTests {
   @Test("log in and allow in the page: an account, whose tokens any program of the user may have")
   func allowed() throws {
     // The time is relative here, and an absolute one is not looked at (trap 11).
-    try scene.set([
+    try fixture.set([
       "openIDReply": ["expires_in": 1800, "access_expire_at": "2099-03-04T05:06:07Z"]
     ])
     let end = try signedIn()
-    let account = try scene.account(end.account)
-    #expect(account["subject"] == (try scene.person("alice")["id"]), "\(account.text)")
-    let token = try scene.token()
+    let account = try fixture.account(end.account)
+    #expect(account["subject"] == (try fixture.person("alice")["id"]), "\(account.text)")
+    let token = try fixture.token()
     #expect(token["accessToken"]?.stringValue?.count == 128)
     #expect((1500...1800).contains(try token.time("expiresAt").timeIntervalSinceNow))
-    #expect(try scene.requests("openidToken") == 1 && scene.requests("jwks") == 1)
-    #expect(try scene.consents().isEmpty, "the daemon's own consents play no part")
+    #expect(try fixture.requests("openidToken") == 1 && fixture.requests("jwks") == 1)
+    #expect(try fixture.consents().isEmpty, "the daemon's own consents play no part")
     #expect(try signedIn(as: "bob").account != end.account)
-    #expect(try scene.accounts().count == 2)
+    #expect(try fixture.accounts().count == 2)
   }
 
   @Test("the page is asked for with state and nonce, and with no code_challenge")
   func request() throws {
-    let flows = try (0..<2).map { _ in try scene.app.startFlow("freedom") }
+    let flows = try (0..<2).map { _ in try fixture.app.startFlow("freedom") }
     for flow in flows {
-      #expect(flow.url.hasPrefix("\(scene.sandbox.freedom)/openid?"))
+      #expect(flow.url.hasPrefix("\(fixture.sandbox.freedom)/openid?"))
       let query = query(flow)
       #expect(query["response_type"] == "code" && query["client_id"] == "acme")
       #expect(query["scope"] == "openid" && query["redirect_uri"] == flow.redirectURI)
@@ -66,21 +66,21 @@ struct OpenIDTests {
 
   @Test("pkce = true sends it, S256, and the provider takes the code with its verifier")
   func pkce() throws {
-    let scene = try FreedomScene.openID("pkce = true")
-    let flow = try scene.app.startFlow("freedom")
+    let fixture = try FreedomFixture.openID("pkce = true")
+    let flow = try fixture.app.startFlow("freedom")
     let query = query(flow)
     #expect(query["code_challenge_method"] == "S256" && query["code_challenge"]?.count == 43)
-    try scene.visit(flow)
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+    try fixture.visit(flow)
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
   @Test("who declines has denied")
   func denied() throws {
-    for decision in [FreedomScene.Decision.deny, .giveUp] {
+    for decision in [FreedomFixture.Decision.deny, .giveUp] {
       let end = try attempt(as: "alice", decision)
       #expect(end.failure[0] == "denied", "\(end.text)")
     }
-    #expect(try scene.accounts().isEmpty)
+    #expect(try fixture.accounts().isEmpty)
   }
 
   @Test(
@@ -91,30 +91,30 @@ struct OpenIDTests {
       (["omit": true], "no ID token"),
     ] as [(JSONValue, String)])
   func forged(settings: JSONValue, word: String) throws {
-    try scene.set(["idToken": settings])
+    try fixture.set(["idToken": settings])
     let end = try attempt()
     #expect(end.failure[0] == "provider_protocol_error", "\(end.text)")
     #expect(end["failure"]?["message"]?.stringValue?.contains(word) == true, "\(end.text)")
-    #expect(try scene.accounts().isEmpty && scene.requests("userinfo") == 0)
-    #expect(!end.text.contains("eyJ") && !scene.daemon.log.contains("eyJ"))
+    #expect(try fixture.accounts().isEmpty && fixture.requests("userinfo") == 0)
+    #expect(!end.text.contains("eyJ") && !fixture.daemon.log.contains("eyJ"))
   }
 
   @Test("a token that is over is renewed, and the account stays")
   func renewed() throws {
-    try scene.set(["openIDReply": ["expires_in": 0]])
+    try fixture.set(["openIDReply": ["expires_in": 0]])
     let account = try signedIn().account
-    try scene.set(["openIDReply": [:]])
-    let token = try scene.token()
+    try fixture.set(["openIDReply": [:]])
+    let token = try fixture.token()
     #expect(token["account"] == account && token["accessToken"]?.stringValue?.count == 128)
-    #expect(try scene.token() == token)
-    #expect(try scene.requests("openidToken") == 2)
+    #expect(try fixture.token() == token)
+    #expect(try fixture.requests("openidToken") == 2)
   }
 
   @Test("the page that is open in the browser completes the log-in after a restart")
   func restarted() throws {
-    let flow = try scene.app.startFlow("freedom")
-    let back = try scene.decide(at: flow.url)
-    let after = try scene.restarted()
+    let flow = try fixture.app.startFlow("freedom")
+    let back = try fixture.decide(at: flow.url)
+    let after = try fixture.restarted()
     #expect(try after.flow(flow) == flow)
     try eventually("it listens again") { (try? Web.get(back).status) == 200 }
     #expect(try after.app.finished(flow)["status"] == "succeeded")

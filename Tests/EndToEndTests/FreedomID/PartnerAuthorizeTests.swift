@@ -6,52 +6,52 @@ import UsherTestKit
 /// Log-in with a browser: what is agreed to at the provider's page is what is known here.
 @Suite("Freedom ID's partner API: authorize", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerAuthorizeTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene.partner() }
+  init() throws { fixture = try FreedomFixture.partner() }
 
   @Test("log in and allow: an account, with the members that were asked for and no other")
   func allowed() throws {
-    let end = try scene.signedIn(["read.phone", "read.firstname"])
+    let end = try fixture.signedIn(["read.phone", "read.firstname"])
     #expect(end["result"]?["granted"] == ["read.firstname", "read.phone"], "\(end.text)")
     #expect(end.profile == ["firstname": "Alice", "phone": "+447700900123"])
-    let account = try scene.account(end.account)
-    let id = try #require(try scene.person("alice")["id"]?.stringValue)
+    let account = try fixture.account(end.account)
+    let id = try #require(try fixture.person("alice")["id"]?.stringValue)
     #expect(account["subject"] == .string(id))
     #expect(account["label"] == .string("Freedom ID \(id.prefix(8))"))
     #expect(account["profile"] == end.profile)
-    #expect(try scene.consents().map { $0["grant"] } == ["read.firstname", "read.phone"])
-    let token = try #require(try scene.list("tokens").first)
+    #expect(try fixture.consents().map { $0["grant"] } == ["read.firstname", "read.phone"])
+    let token = try #require(try fixture.list("tokens").first)
     #expect(
       account["attributes"]?["mode"] == "oauth2" && account["attributes"]?["tokenIdHash"] != nil,
       "\(account.text)")
     #expect(!account.text.contains(token["id"]?.stringValue ?? "?"))
     #expect(token["grants"] == ["read.firstname", "read.phone"])
     #expect(account["tokens"]?[0]?["scope"] == "read.firstname read.phone")
-    #expect(try scene.token()["scope"] == "read.firstname read.phone")
-    #expect(try scene.requests("token") == 1 && scene.requests("user") == 1)
+    #expect(try fixture.token()["scope"] == "read.firstname read.phone")
+    #expect(try fixture.requests("token") == 1 && fixture.requests("user") == 1)
   }
 
   @Test("members that nobody asked for are dropped: not told, not kept, not logged")
   func extraFields() throws {
-    try scene.set(["extraProfileFields": true])
-    let end = try scene.signedIn(["read.firstname"])
+    try fixture.set(["extraProfileFields": true])
+    let end = try fixture.signedIn(["read.firstname"])
     #expect(end.profile == ["firstname": "Alice"], "\(end.text)")
-    #expect(try scene.account(end.account)["profile"] == ["firstname": "Alice"])
+    #expect(try fixture.account(end.account)["profile"] == ["firstname": "Alice"])
     let name = Data("Arthurovna".utf8)
-    let kept = scene.daemon.place.everything().filter { $0.bytes.range(of: name) != nil }
+    let kept = fixture.daemon.place.everything().filter { $0.bytes.range(of: name) != nil }
     #expect(kept.isEmpty, "\(kept.map(\.name))")
-    #expect(!scene.daemon.log.contains("901231400456"))
+    #expect(!fixture.daemon.log.contains("901231400456"))
   }
 
   @Test("who declines has denied, whether at the log-in or at the consent: 100102")
   func denied() throws {
-    for decision in [FreedomScene.Decision.deny, .giveUp] {
-      let end = try scene.attempt(["read.firstname"], as: "alice", decision)
+    for decision in [FreedomFixture.Decision.deny, .giveUp] {
+      let end = try fixture.attempt(["read.firstname"], as: "alice", decision)
       #expect(end.failure == ["denied", "accessDenied", "100102"], "\(end.text)")
     }
-    #expect(try scene.accounts().isEmpty && scene.consents().isEmpty)
-    #expect(try scene.requests("token") == 0)
+    #expect(try fixture.accounts().isEmpty && fixture.consents().isEmpty)
+    #expect(try fixture.requests("token") == 0)
   }
 }
 
@@ -60,31 +60,31 @@ struct PartnerAuthorizeTests {
 struct PartnerAccountTests {
   @Test("several stand beside each other; who signs in again has the same one")
   func several() throws {
-    let scene = try FreedomScene.partner()
-    let alice = try scene.signedIn().account
-    let bob = try scene.signedIn(as: "bob").account
+    let fixture = try FreedomFixture.partner()
+    let alice = try fixture.signedIn().account
+    let bob = try fixture.signedIn(as: "bob").account
     #expect(alice != bob)
-    #expect(try scene.signedIn(["read.email"]).account == alice)
-    #expect(try scene.accounts().count == 2)
-    let error = try scene.tokenError()
+    #expect(try fixture.signedIn(["read.email"]).account == alice)
+    #expect(try fixture.accounts().count == 2)
+    let error = try fixture.tokenError()
     #expect(error["code"] == -32602 && error["data"]?["field"] == "account")
-    let tokens = try [alice, bob].map { try scene.token(["account": $0])["accessToken"] }
+    let tokens = try [alice, bob].map { try fixture.token(["account": $0])["accessToken"] }
     #expect(tokens[0] != tokens[1])
     #expect(
-      try scene.account(alice)["profile"] == ["firstname": "Alice", "email": "alice@example.com"])
+      try fixture.account(alice)["profile"] == ["firstname": "Alice", "email": "alice@example.com"])
   }
 
   @Test("an account that is to be signed in anew: somebody else is refused, and nothing changes")
   func named() throws {
-    let scene = try FreedomScene.partner()
-    let alice = try scene.signedIn().account
-    let before = try scene.account(alice)
-    let end = try scene.attempt(["read.email"], as: "bob", .allow, ["account": alice])
+    let fixture = try FreedomFixture.partner()
+    let alice = try fixture.signedIn().account
+    let before = try fixture.account(alice)
+    let end = try fixture.attempt(["read.email"], as: "bob", .allow, ["account": alice])
     #expect(end.failure == ["provider_rejected", "authError", nil], "\(end.text)")
-    #expect(try scene.accounts() == [before])
-    #expect(try scene.signedIn(["read.email"], as: "alice", ["account": alice]).account == alice)
+    #expect(try fixture.accounts() == [before])
+    #expect(try fixture.signedIn(["read.email"], as: "alice", ["account": alice]).account == alice)
     let nobodys: JSONValue = ["grants": ["read.email"], "account": "acc_nobodys"]
-    let error = try scene.app.error(
+    let error = try fixture.app.error(
       of: "flow.start", ["provider": "freedom", "kind": "authorize", "params": nobodys])
     #expect(error.reason == "not_found" || error.reason == "invalid_params", "\(error.text)")
   }
@@ -94,16 +94,16 @@ struct PartnerAccountTests {
   func programs() throws {
     let place = try TemporaryDirectory()
     let names = ["till", "desk"]
-    let scene = try FreedomScene.partner(
+    let fixture = try FreedomFixture.partner(
       more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
       at: place)
-    let programs = try names.map { try NamedProgram($0, in: place, at: scene.daemon) }
-    let till = scene.at(try programs[0].client())
-    let desk = scene.at(try programs[1].client())
+    let programs = try names.map { try NamedProgram($0, in: place, at: fixture.daemon) }
+    let till = fixture.at(try programs[0].client())
+    let desk = fixture.at(try programs[1].client())
     let end = try till.signedIn(["read.firstname", "read.email"])
     #expect(Set(try till.consents().map { $0["client"] }) == ["till"])
     #expect(try till.token()["scope"] == "read.firstname read.email")
-    for other in [desk, scene] {
+    for other in [desk, fixture] {
       let error = try other.tokenError()
       #expect(error["code"] == 1103 && error.reason == "consent_required", "\(error.text)")
       #expect(error["data"]?["next"]?["method"] == "flow.start")
@@ -127,16 +127,17 @@ struct PartnerAccountTests {
   @Test("the page's url, a secret, is shown to the program that began the flow alone")
   func othersFlow() throws {
     let place = try TemporaryDirectory()
-    let scene = try FreedomScene.partner(more: try NamedProgram.rule("till", in: place), at: place)
-    let program = try NamedProgram("till", in: place, at: scene.daemon)
-    let till = scene.at(try program.client())
+    let fixture = try FreedomFixture.partner(
+      more: try NamedProgram.rule("till", in: place), at: place)
+    let program = try NamedProgram("till", in: place, at: fixture.daemon)
+    let till = fixture.at(try program.client())
     let flow = try till.authorize(["read.firstname"])
-    #expect((try scene.flow(flow)["step"] ?? .null) == .null)
-    let back = try scene.decide(at: flow.url)
-    let pasted = try scene.refusal(["type": "openURL", "redirectURL": .string(back)], to: flow)
+    #expect((try fixture.flow(flow)["step"] ?? .null) == .null)
+    let back = try fixture.decide(at: flow.url)
+    let pasted = try fixture.refusal(["type": "openURL", "redirectURL": .string(back)], to: flow)
     #expect(pasted[0] == "permission_denied")
     #expect(try Web.get(back).status == 200)
     #expect(try till.app.finished(flow)["status"] == "succeeded")
-    #expect((try scene.flow(flow)["result"] ?? .null) == .null)
+    #expect((try fixture.flow(flow)["result"] ?? .null) == .null)
   }
 }

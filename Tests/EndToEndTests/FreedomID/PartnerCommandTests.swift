@@ -7,12 +7,12 @@ import UsherTestKit
 struct PartnerCommandTests {
   /// Runs `usherctl login` until it shows a page.
   private func login(
-    _ scene: FreedomScene, _ grants: String...
+    _ fixture: FreedomFixture, _ grants: String...
   ) throws -> (program: RunningProgram, page: String) {
     let program = try RunningProgram(
       BuiltProduct.path("usherctl"),
-      ["login", "freedom", "--no-browser", "--socket", scene.daemon.socketPath]
-        + grants.flatMap { ["--grant", $0] }, log: scene.daemon.place.file("login.log"))
+      ["login", "freedom", "--no-browser", "--socket", fixture.daemon.socketPath]
+        + grants.flatMap { ["--grant", $0] }, log: fixture.daemon.place.file("login.log"))
     var page: String?
     try eventually("it shows a page") {
       page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) }
@@ -24,32 +24,32 @@ struct PartnerCommandTests {
 
   @Test("oauth2: login --grant prints the page, waits for the person, and tells what was granted")
   func partner() throws {
-    let scene = try FreedomScene.partner()
-    let (program, page) = try login(scene, "read.firstname", "read.data_of_birth")
-    _ = try Web.get(scene.decide(at: page))
+    let fixture = try FreedomFixture.partner()
+    let (program, page) = try login(fixture, "read.firstname", "read.data_of_birth")
+    _ = try Web.get(fixture.decide(at: page))
     #expect(try program.exitStatus() == 0, "\(program.log)")
     #expect(program.log.contains("Alice") && program.log.contains("1990-12-31"))
-    let (status, output, errors) = try scene.daemon.usherctl(["token", "get", "freedom"])
+    let (status, output, errors) = try fixture.daemon.usherctl(["token", "get", "freedom"])
     #expect(status == 0, "\(errors)")
-    #expect(output == "\(try scene.token()["accessToken"]?.stringValue ?? "none")\n")
+    #expect(output == "\(try fixture.token()["accessToken"]?.stringValue ?? "none")\n")
   }
 
   @Test("oauth2: who says no, by the exit status too; there is no token")
   func denied() throws {
-    let scene = try FreedomScene.partner()
-    let (program, page) = try login(scene, "read.firstname")
-    _ = try Web.get(scene.decide(at: page, "alice", .deny))
+    let fixture = try FreedomFixture.partner()
+    let (program, page) = try login(fixture, "read.firstname")
+    _ = try Web.get(fixture.decide(at: page, "alice", .deny))
     #expect(try program.exitStatus() != 0)
     #expect(program.log.contains("did not agree"), "\(program.log)")
-    #expect(try scene.daemon.usherctl(["token", "get", "freedom"]).status != 0)
+    #expect(try fixture.daemon.usherctl(["token", "get", "freedom"]).status != 0)
   }
 
   @Test("oidc: login prints the page, and then there is a token")
   func openID() throws {
-    let scene = try FreedomScene.openID()
-    let (program, page) = try login(scene)
-    _ = try Web.get(scene.decide(at: page))
+    let fixture = try FreedomFixture.openID()
+    let (program, page) = try login(fixture)
+    _ = try Web.get(fixture.decide(at: page))
     #expect(try program.exitStatus() == 0, "\(program.log)")
-    #expect(try scene.daemon.usherctl(["token", "get", "freedom"]).status == 0)
+    #expect(try fixture.daemon.usherctl(["token", "get", "freedom"]).status == 0)
   }
 }

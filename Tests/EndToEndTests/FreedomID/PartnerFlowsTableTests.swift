@@ -8,14 +8,14 @@ import UsherTestKit
 @Suite(
   "Freedom ID's partner API, clause by clause", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerFlowsTableTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
-  init() throws { scene = try FreedomScene.partner() }
+  init() throws { fixture = try FreedomFixture.partner() }
 
   private func start(_ kind: String, _ params: JSONValue, _ waitMs: Int64 = 15_000) throws
     -> JSONValue
   {
-    let reply = try scene.app.call(
+    let reply = try fixture.app.call(
       "flow.start",
       [
         "provider": "freedom", "kind": .string(kind), "params": params,
@@ -26,7 +26,7 @@ struct PartnerFlowsTableTests {
 
   @Test("mode oauth2: the kinds are these, and their params are what provider.get says")
   func kinds() throws {
-    let provider = try scene.app.call("provider.get", ["provider": "freedom"])
+    let provider = try fixture.app.call("provider.get", ["provider": "freedom"])
     let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []
     let params = [
       "authorize": ["grants", "account"],
@@ -43,10 +43,10 @@ struct PartnerFlowsTableTests {
         #expect(flow.text.contains("\"\(name)\""), "\(name): \(flow.text)")
       }
     }
-    try scene.signedIn()
+    try fixture.signedIn()
     for (kind, names) in params {
       for name in [names[0].uppercased(), "state", "apiKey", "codeChallenge"] {
-        let error = try scene.app.error(
+        let error = try fixture.app.error(
           of: "flow.start",
           ["provider": "freedom", "kind": .string(kind), "params": [name: "x"]])
         #expect(error["code"] == -32602, "\(kind) \(name): \(error.text)")
@@ -63,8 +63,8 @@ struct PartnerFlowsTableTests {
     let items = URLComponents(string: url)?.queryItems
     let until = items?.first { $0.name == "expire_at" }.flatMap { Double($0.value ?? "") }
     #expect((300...600).contains((until ?? 0) - Date().timeIntervalSince1970))
-    let back = try scene.decide(at: url)
-    let moved = try scene.app.call(
+    let back = try fixture.decide(at: url)
+    let moved = try fixture.app.call(
       "flow.submit",
       [
         "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
@@ -74,9 +74,9 @@ struct PartnerFlowsTableTests {
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(
       Set(end["result"]?.objectValue?.keys.map { $0 } ?? []) == ["account", "granted", "profile"])
-    let token = try scene.app.call(
+    let token = try fixture.app.call(
       "token.get", ["account": end["result"]?["account"] ?? .null, "forceRefresh": true])
     #expect(token["tokenType"] == "Bearer")
-    #expect(try scene.requests("refresh") == 1)
+    #expect(try fixture.requests("refresh") == 1)
   }
 }

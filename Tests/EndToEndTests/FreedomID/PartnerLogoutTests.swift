@@ -6,19 +6,19 @@ import UsherTestKit
 /// Freedom tells of a log-out at the partner's `revoke_uri`, which shows an id and nothing else.
 @Suite("Freedom ID's partner API: log-out", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerLogoutTests {
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
   private let url: String
 
   init() throws {
     let port = UInt16(try LoopbackPort.unused())
-    scene = try FreedomScene.partner("callback_listen = \"127.0.0.1:\(port)\"")
+    fixture = try FreedomFixture.partner("callback_listen = \"127.0.0.1:\(port)\"")
     url = "http://127.0.0.1:\(port)/v1/freedomid/revoke"
-    try scene.set(["revokeUri": .string(url)])
+    try fixture.set(["revokeUri": .string(url)])
   }
 
   private func tokenID(_ account: JSONValue) throws -> String {
-    #expect(try scene.account(account)["attributes"]?["tokenId"] == nil, "it ends the grant")
-    return try scene.list("tokens").last?["id"]?.stringValue ?? ""
+    #expect(try fixture.account(account)["attributes"]?["tokenId"] == nil, "it ends the grant")
+    return try fixture.list("tokens").last?["id"]?.stringValue ?? ""
   }
 
   private func post(_ body: String, type: String = "application/json") throws -> Web.Reply {
@@ -26,73 +26,73 @@ struct PartnerLogoutTests {
   }
 
   private func logOut(_ params: JSONValue) throws -> JSONValue {
-    try scene.sandbox.control("POST", "freedomid/logout", params)
+    try fixture.sandbox.control("POST", "freedomid/logout", params)
   }
 
   @Test("a person logs out at Freedom: no token any more, and the owner is told, once")
   func loggedOut() throws {
-    let account = try scene.signedIn().account
-    let listener = try PartnerListener(scene.daemon.client())
-    let page = try scene.own("alice")
-    _ = try scene.press("me", ["action": "logout"], on: page)
-    let told = try scene.list("revocations")
+    let account = try fixture.signedIn().account
+    let listener = try PartnerListener(fixture.daemon.client())
+    let page = try fixture.own("alice")
+    _ = try fixture.press("me", ["action": "logout"], on: page)
+    let told = try fixture.list("revocations")
     #expect(told.map { $0["status"] } == [200] && told.map { $0["body"] } == ["{}"])
     for force in [false, true] {
-      let error = try scene.tokenError(["provider": "freedom", "forceRefresh": .bool(force)])
+      let error = try fixture.tokenError(["provider": "freedom", "forceRefresh": .bool(force)])
       #expect(error["code"] == 1102 && error.reason == "reauthentication_required")
       #expect(error.next?["params"]?["account"] == account, "\(error.text)")
     }
-    #expect(try scene.requests("refresh") == 0, "the provider is not asked")
+    #expect(try fixture.requests("refresh") == 0, "the provider is not asked")
     // Said again it is no news.
     #expect(try post("{\"id\": \"\(tokenID(account))\"}").status == 200)
-    let next = try scene.authorize(["read.firstname"])
+    let next = try fixture.authorize(["read.firstname"])
     #expect(try listener.deaths(before: next).map { $0["account"] } == [account])
     #expect(
-      try scene.account(account)["tokens"]?.arrayValue?.allSatisfy {
+      try fixture.account(account)["tokens"]?.arrayValue?.allSatisfy {
         $0["status"] == "dead"
       } == true)
-    try scene.visit(next)
-    #expect(try scene.app.finished(next).account == account)
-    #expect(try scene.token()["account"] == account)
+    try fixture.visit(next)
+    #expect(try fixture.app.finished(next).account == account)
+    #expect(try fixture.token()["account"] == account)
   }
 
   @Test("it is that account's end and no other's, and stays so after a restart")
   func onlyOne() throws {
-    let alice = try scene.signedIn().account
-    let bob = try scene.signedIn(as: "bob").account
+    let alice = try fixture.signedIn().account
+    let bob = try fixture.signedIn(as: "bob").account
     #expect(try logOut(["username": "bob"])["answers"]?[0]?["status"] == 200)
-    for token in try scene.list("tokens") {
+    for token in try fixture.list("tokens") {
       let id = try #require(token["id"]?.stringValue)
-      #expect(!scene.daemon.log.contains(id), "the id is all that the call shows")
+      #expect(!fixture.daemon.log.contains(id), "the id is all that the call shows")
     }
-    let after = try scene.restarted()
+    let after = try fixture.restarted()
     #expect(try after.tokenError(["account": bob])["code"] == 1102)
     #expect(try after.token(["account": alice])["account"] == alice)
   }
 
   @Test("an unknown id is answered like a known one, to the byte, and ends nothing")
   func unknown() throws {
-    let account = try scene.signedIn().account
+    let account = try fixture.signedIn().account
     let id = try tokenID(account)
     let others = [
       "01234567-89ab-4def-8123-456789abcdef", String(id.dropLast()), id + "0", id.uppercased(),
       "*", "%", "acc_1", account.stringValue ?? "", String(repeating: "x", count: 128),
     ]
     let unknown = try others.map { try post("{\"id\": \"\($0)\"}") }
-    #expect(try scene.token()["account"] == account)
+    #expect(try fixture.token()["account"] == account)
     let known = try post("{\"id\": \"\(id)\"}")
     for reply in unknown {
       #expect(reply.status == 200 && reply.body == known.body && reply.text == "{}")
       #expect(reply.headers == known.headers)
     }
-    #expect(try scene.tokenError()["code"] == 1102)
+    #expect(try fixture.tokenError()["code"] == 1102)
     // The sandbox's own way to tell of an id that nobody knows.
     #expect(try logOut(["tokenId": "nobody's"])["answers"]?[0]?["status"] == 200)
   }
 
   @Test("what is no call of Freedom's: nobody learns anything, and nothing ends")
   func noise() throws {
-    let account = try scene.signedIn().account
+    let account = try fixture.signedIn().account
     let id = try tokenID(account)
     let right = Array("{\"id\": \"\(id)\"}".utf8)
     let elsewhere = url.replacing("/v1/freedomid/revoke", with: "/V1/freedomid/revoke")
@@ -109,35 +109,35 @@ struct PartnerLogoutTests {
         #expect(!said.contains(word), "\(word) is told: \(said)")
       }
     }
-    #expect(try scene.token()["account"] == account)
-    #expect(try scene.requests("refresh") == 0)
+    #expect(try fixture.token()["account"] == account)
+    #expect(try fixture.requests("refresh") == 0)
   }
 
   @Test("a slow caller, and one who goes away in the middle, keep nobody from logging out")
   func halfACall() throws {
-    let account = try scene.signedIn().account
+    let account = try fixture.signedIn().account
     let port = UInt16(try #require(URLComponents(string: url)?.port))
     let idle = try (0..<20).map { _ in try IdleCaller(port) }
     #expect(try logOut([:])["answers"]?[0]?["status"] == 200)
-    #expect(try scene.tokenError(["account": account])["code"] == 1102)
+    #expect(try fixture.tokenError(["account": account])["code"] == 1102)
     withExtendedLifetime(idle) {}
   }
 
   @Test("who logs out in the middle of a flow has no account of dead tokens")
   func duringFlow() throws {
-    let flow = try scene.authorize(["read.firstname"])
-    try scene.spoil("user", ["status": 503])
+    let flow = try fixture.authorize(["read.firstname"])
+    try fixture.spoil("user", ["status": 503])
     // The app hands in the answer: a browser would wait for the end of the flow.
-    let back = try scene.decide(at: flow.url)
-    _ = try scene.submit(["type": "openURL", "redirectURL": .string(back)], to: flow, waitMs: 0)
-    try eventually("the code is redeemed") { try scene.list("tokens").count == 1 }
+    let back = try fixture.decide(at: flow.url)
+    _ = try fixture.submit(["type": "openURL", "redirectURL": .string(back)], to: flow, waitMs: 0)
+    try eventually("the code is redeemed") { try fixture.list("tokens").count == 1 }
     #expect(try logOut([:])["answers"]?[0]?["body"] == "{}")
-    try scene.mend()
-    let end = try scene.app.finished(flow, moving: scene.clock)
+    try fixture.mend()
+    let end = try fixture.app.finished(flow, moving: fixture.clock)
     #expect(
       end.failure == ["provider_rejected", "transmissionError.autheticationError", "100004"],
       "\(end.text)")
-    #expect(try scene.accounts().isEmpty)
+    #expect(try fixture.accounts().isEmpty)
   }
 }
 

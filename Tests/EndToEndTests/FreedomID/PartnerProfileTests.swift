@@ -8,41 +8,41 @@ import UsherTestKit
 struct PartnerProfileTests {
   private static let bobsPhone = "+447700900456"
 
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
   init() throws {
-    scene = try FreedomScene.partner()
-    try scene.signedIn(["read.profile"])
+    fixture = try FreedomFixture.partner()
+    try fixture.signedIn(["read.profile"])
   }
 
   private func request(
     _ grants: [String] = ["read.firstname"], _ more: JSONValue = ["phone": .string(bobsPhone)],
     waitMs: Int64 = 15_000
   ) throws -> JSONValue {
-    try scene.perform("requestProfile", FreedomScene.grants(grants) + more, waitMs: waitMs)
+    try fixture.perform("requestProfile", FreedomFixture.grants(grants) + more, waitMs: waitMs)
   }
 
   private func settle(_ word: String) throws {
-    let id = try #require(try scene.list("requests").last?["requestId"]?.stringValue)
-    try scene.sandbox.control("POST", "freedomid/requests/\(id)", ["status": .string(word)])
+    let id = try #require(try fixture.list("requests").last?["requestId"]?.stringValue)
+    try fixture.sandbox.control("POST", "freedomid/requests/\(id)", ["status": .string(word)])
   }
 
   /// A flow that waits for the person, as it stands once the provider has been asked twice.
   private func waiting(_ grants: [String] = ["read.firstname"]) throws -> JSONValue {
     let flow = try request(grants, waitMs: 0)
     try eventually("it is asked again and again") {
-      try scene.clock.advance(by: 1)
-      return try scene.requests("status") >= 2
+      try fixture.clock.advance(by: 1)
+      return try fixture.requests("status") >= 2
     }
-    let waiting = try scene.flow(flow)
+    let waiting = try fixture.flow(flow)
     #expect(waiting.state == "pending" && waiting.stepType == "wait", "\(waiting.text)")
     return waiting
   }
 
   @Test("by phone number or by id: the members that were asked for, null ones too, and no account")
   func completed() throws {
-    try scene.set(["profileAnswer": "accept"])
-    let id = try scene.person("bob")["id"] ?? .null
+    try fixture.set(["profileAnswer": "accept"])
+    let id = try fixture.person("bob")["id"] ?? .null
     let phones: [JSONValue] = [
       ["phone": "+44 (7700) 900-456"], ["freedomId": .string(id.stringValue?.uppercased() ?? "")],
     ]
@@ -61,14 +61,14 @@ struct PartnerProfileTests {
       #expect(end.profile["firstname"] == "Bob" && end.profile["patronymic"] == .null)
       #expect(end.account == .null)
     }
-    #expect(try scene.accounts().count == 1)
-    #expect(Set(try scene.list("requests").map { $0["requestId"] }).count == phones.count)
+    #expect(try fixture.accounts().count == 1)
+    #expect(Set(try fixture.list("requests").map { $0["requestId"] }).count == phones.count)
   }
 
   @Test("the person is asked at Freedom, and accepts there")
   func accepted() throws {
     let flow = try waiting(["read.email"])
-    let page = try scene.own("bob")
+    let page = try fixture.own("bob")
     #expect(page.text.contains("read.email"))
     let key = try #require(page.text.firstMatch(of: /name="accept" value="([^"]*)"/)?.1)
     _ = try scene.press("me", ["accept": String(key)], on: page)
@@ -137,7 +137,7 @@ struct PartnerProfileTests {
     let bob = try scene.signedIn(["read.firstname"], as: "bob").account
     let end = try request(["read.firstname"], ["phone": "+447700900123", "account": bob])
     #expect(end.failure == ["denied", "accessDenied", "100301"], "\(end.text)")
-    let params = FreedomScene.grants(["read.firstname"]) + ["phone": .string(Self.bobsPhone)]
+    let params = FreedomFixture.grants(["read.firstname"]) + ["phone": .string(Self.bobsPhone)]
     let start: JSONValue = ["provider": "freedom", "kind": "requestProfile", "params": params]
     let several = try scene.app.error(of: "flow.start", start)
     #expect(several["code"] == -32602, "\(several.text)")

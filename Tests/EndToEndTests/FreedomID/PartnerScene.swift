@@ -4,7 +4,7 @@ import UsherTestKit
 
 // A Freedom ID of the modes with a browser: the partner API and OpenID.
 
-extension FreedomScene {
+extension FreedomFixture {
   static let clientSecret = "s3cret:freedom/client+="
 
   /// - Parameters:
@@ -15,7 +15,7 @@ extension FreedomScene {
   static func partner(
     _ provider: String = "", more: String = "", secret: String? = clientSecret,
     wire: PartnerWire? = nil, at place: TemporaryDirectory? = nil
-  ) throws -> FreedomScene {
+  ) throws -> FreedomFixture {
     try browsing(
       { "mode = \"oauth2\"\napi_base_url = \"\(wire?.freedom ?? $0.freedom)\"\npoll_seconds = 1" },
       provider, more, secret, wire, place)
@@ -24,22 +24,22 @@ extension FreedomScene {
   /// - Parameter wire: What stands before the token endpoint.
   static func openID(
     _ provider: String = "", secret: String? = clientSecret, wire: PartnerWire? = nil
-  ) throws -> FreedomScene {
+  ) throws -> FreedomFixture {
     let paths = wire.map {
       "[provider.paths]\nopenid_token = \"\($0.freedom)/api/v1/oidc/token\""
     }
-    let scene = try browsing(
+    let fixture = try browsing(
       { _ in "mode = \"oidc\"" }, "\(provider)\n\(paths ?? "")", "", secret, nil, nil)
-    wire?.lead(to: scene.sandbox.base)
-    return scene
+    wire?.lead(to: fixture.sandbox.base)
+    return fixture
   }
 
   private static func browsing(
     _ mode: (SandboxUnderTest) -> String, _ provider: String, _ more: String, _ secret: String?,
     _ wire: PartnerWire?, _ place: TemporaryDirectory?
-  ) throws -> FreedomScene {
-    let scene = try withoutActuallyEscaping(mode) { mode in
-      try FreedomScene(
+  ) throws -> FreedomFixture {
+    let fixture = try withoutActuallyEscaping(mode) { mode in
+      try FreedomFixture(
         mode: mode,
         provider: """
           client_id = "acme"
@@ -48,14 +48,14 @@ extension FreedomScene {
           """, more: more, credentials: secret.map { ["freedom-secret": $0] } ?? [:],
         passcode: nil, base: wire?.freedom, at: place)
     }
-    wire?.lead(to: scene.sandbox.base)
-    return scene
+    wire?.lead(to: fixture.sandbox.base)
+    return fixture
   }
 }
 
 // MARK: - People at the pages
 
-extension FreedomScene {
+extension FreedomFixture {
   enum Decision: Sendable {
     case allow, deny
     /// Does not even sign in.
@@ -116,7 +116,7 @@ extension FreedomScene {
 
 // MARK: - The daemon
 
-extension FreedomScene {
+extension FreedomFixture {
   /// From `flow.start` to the end, whichever it is.
   func attempt(
     _ grants: [String], as name: String = "alice", _ decision: Decision = .allow,

@@ -9,15 +9,15 @@ struct PartnerTrapTests {
   @Test("what goes to the provider is the contract's, header by header and member by member")
   func contract() throws {
     let wire = try PartnerWire()
-    let scene = try FreedomScene.partner(wire: wire)
+    let fixture = try FreedomFixture.partner(wire: wire)
     func sent(_ method: String, _ path: String) throws -> PartnerWire.Request {
       try #require(wire.requests(method, path).last)
     }
     func members(_ method: String, _ path: String) throws -> JSONValue {
       try JSONValue(parsing: sent(method, path).body)
     }
-    try scene.signedIn(["read.data_of_birth", "read.profile"])
-    let basic = "Basic " + Data("acme:\(FreedomScene.clientSecret)".utf8).base64EncodedString()
+    try fixture.signedIn(["read.data_of_birth", "read.profile"])
+    let basic = "Basic " + Data("acme:\(FreedomFixture.clientSecret)".utf8).base64EncodedString()
     for path in ["/oauth/authorize", "/oauth/token"] {
       #expect(try sent("POST", path).credential == basic)
     }
@@ -29,16 +29,16 @@ struct PartnerTrapTests {
     let user = try sent("GET", "/oauth/user")
     #expect(user.body.isEmpty && user.credential.hasPrefix("Bearer "))
     // Trap 10: a renewal is PATCH with the refresh token as Bearer, and has no body.
-    let access = try scene.token()["accessToken"]?.stringValue ?? ""
-    _ = try scene.token(["provider": "freedom", "forceRefresh": true])
+    let access = try fixture.token()["accessToken"]?.stringValue ?? ""
+    _ = try fixture.token(["provider": "freedom", "forceRefresh": true])
     let renewal = try sent("PATCH", "/oauth/token")
     #expect(renewal.body.isEmpty && ["0", nil].contains(renewal.headers["content-length"]))
     #expect(renewal.headers["content-type"] == nil)
     #expect(renewal.headers["transfer-encoding"] == nil)
     #expect(renewal.credential.hasPrefix("Bearer ") && renewal.credential != "Bearer \(access)")
     // Trap 10: the status is asked for by GET with a JSON body, and no query.
-    try scene.set(["profileAnswer": "accept"])
-    let end = try scene.perform(
+    try fixture.set(["profileAnswer": "accept"])
+    let end = try fixture.perform(
       "requestProfile", ["phone": "+447700900456", "grants": ["read.firstname"]])
     let status = try sent("GET", "/get-profile/status")
     #expect(status.headers["content-type"]?.hasPrefix("application/json") == true)
@@ -47,14 +47,14 @@ struct PartnerTrapTests {
     #expect(
       try members("GET", "/get-profile/status")
         == ["request_id": end["result"]?["requestId"] ?? .null], "\(status.text)")
-    _ = try scene.perform("createUser", ["phone": "+77015550001", "dateOfBirth": "2000-02-29"])
+    _ = try fixture.perform("createUser", ["phone": "+77015550001", "dateOfBirth": "2000-02-29"])
     #expect(
       try members("POST", "/oauth/user") == [
         "phone": "+77015550001", "date_of_birth": "2000-02-29",
       ]
     )
-    let id = try scene.person("bob")["id"] ?? .null
-    _ = try scene.perform("updateUser", ["freedomId": id, "gender": "M"])
+    let id = try fixture.person("bob")["id"] ?? .null
+    _ = try fixture.perform("updateUser", ["freedomId": id, "gender": "M"])
     #expect(try members("PUT", "/oauth/user") == ["freedom_id": id, "gender": "M"])
   }
 }

@@ -10,29 +10,29 @@ import UsherTestKit
 struct PartnerUserTests {
   private static let phone: JSONValue = ["phone": "+77015550001"]
 
-  private let scene: FreedomScene
+  private let fixture: FreedomFixture
 
   init() throws {
-    scene = try FreedomScene.partner()
-    try scene.signedIn()
+    fixture = try FreedomFixture.partner()
+    try fixture.signedIn()
   }
 
   private func create(_ more: JSONValue = [:]) throws -> JSONValue {
-    try scene.perform("createUser", Self.phone + more, waitMs: 30_000)
+    try fixture.perform("createUser", Self.phone + more, waitMs: 30_000)
   }
 
   private func update(_ more: JSONValue) throws -> JSONValue {
-    try scene.perform(
-      "updateUser", ["freedomId": scene.person("bob")["id"] ?? .null] + more, waitMs: 30_000)
+    try fixture.perform(
+      "updateUser", ["freedomId": fixture.person("bob")["id"] ?? .null] + more, waitMs: 30_000)
   }
 
   private func person(_ id: JSONValue?) throws -> JSONValue {
-    try scene.list("people").first { $0["id"] == id } ?? .null
+    try fixture.list("people").first { $0["id"] == id } ?? .null
   }
 
   @Test("somebody is created, with all that is said of him")
   func created() throws {
-    let end = try scene.perform(
+    let end = try fixture.perform(
       "createUser",
       [
         "phone": "+7 (701) 555-00-01", "email": "new@example.com", "firstname": "Нұрлан",
@@ -47,12 +47,12 @@ struct PartnerUserTests {
     #expect(profile?["date_of_birth"] == "2000-02-29" && profile?["country"] == "KAZ")
     #expect(profile?["gender"] == "M" && profile?["identifier"] == "000229500123")
     // It brings no account.
-    #expect(try scene.accounts().count == 1)
+    #expect(try fixture.accounts().count == 1)
   }
 
   @Test("somebody is changed, and what is not named stays")
   func updated() throws {
-    let id = try scene.person("bob")["id"]
+    let id = try fixture.person("bob")["id"]
     let end = try update(["firstname": "Robert", "phone": "+447700900999"])
     #expect(end["result"] == ["freedomId": id ?? .null], "\(end.text)")
     let profile = try person(id)["profile"]
@@ -62,7 +62,7 @@ struct PartnerUserTests {
 
   @Test("a number or an address that is somebody else's: the provider's no names the member")
   func taken() throws {
-    try scene.set(["errorsInside200": true])
+    try fixture.set(["errorsInside200": true])
     let ends = [
       ("email", try create(["email": "alice@example.com"])),
       ("phone", try update(["phone": "+447700900123"])),
@@ -81,30 +81,30 @@ struct PartnerUserTests {
       let message = end["failure"]?["message"]?.stringValue ?? ""
       #expect(message.contains("email") && !message.contains("canary"))
     }
-    #expect(try scene.requests("createUser") == 0 && scene.requests("updateUser") == 0)
+    #expect(try fixture.requests("createUser") == 0 && fixture.requests("updateUser") == 0)
   }
 
   @Test("a lost answer: it may have been done, so it is not repeated, and the flow says so")
   func unreachable() throws {
     let fault: JSONValue = ["reset": true, "processed": true]
-    try scene.spoil("createUser", fault)
-    try scene.spoil("updateUser", fault)
+    try fixture.spoil("createUser", fault)
+    try fixture.spoil("updateUser", fault)
     for end in [try create(), try update(["firstname": "Robert"])] {
       #expect(end.failure[0] == "provider_unreachable", "\(end.text)")
       #expect(end["failure"]?["message"]?.stringValue?.contains("is not known") == true)
       #expect(end["failure"]?["retryable"] == false)
     }
-    #expect(try scene.requests("createUser") == 1 && scene.requests("updateUser") == 1)
+    #expect(try fixture.requests("createUser") == 1 && fixture.requests("updateUser") == 1)
   }
 
   @Test("what is said of people is in no event, and not in the database once the flow is over")
   func canary() throws {
-    let listener = try PartnerListener(scene.daemon.client())
+    let listener = try PartnerListener(fixture.daemon.client())
     let flow = try create(["identifier": "990101-canary"])
     let heard = try listener.events { $0["flow"] == flow["id"] && $0["status"] == "succeeded" }
     #expect(!heard.map(\.text).joined().contains("canary"))
-    #expect(!scene.daemon.log.contains("canary"))
-    let kept = scene.daemon.place.everything()
+    #expect(!fixture.daemon.log.contains("canary"))
+    let kept = fixture.daemon.place.everything()
       .filter { $0.bytes.range(of: Data("990101-canary".utf8)) != nil }
     #expect(kept.isEmpty, "\(kept.map(\.name))")
   }

@@ -6,11 +6,11 @@ import UsherTestKit
 /// Verifications with `usherctl`.
 @Suite("GoPay with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayCommandTests {
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
   private let place: TemporaryDirectory
 
   init() throws {
-    scene = try GoPayScene()
+    fixture = try GoPayFixture()
     place = try TemporaryDirectory()
   }
 
@@ -26,7 +26,7 @@ struct GoPayCommandTests {
   ) throws -> PipedProgram {
     try PipedProgram(
       BuiltProduct.path("usherctl"),
-      ["--socket", scene.daemon.socketPath] + arguments(receiver, token, more), in: place)
+      ["--socket", fixture.daemon.socketPath] + arguments(receiver, token, more), in: place)
   }
 
   /// The page that a program shows, by what stands in its address.
@@ -49,7 +49,7 @@ struct GoPayCommandTests {
       asked = json.loads(sys.stdin.readline())
       assert asked["requestId"] == "req-1" and sorted(asked) == ["code", "requestId"], asked
       request = urllib.request.Request(
-          "\(scene.sandbox.base)/_control/gopay/redeem", method="POST",
+          "\(fixture.sandbox.base)/_control/gopay/redeem", method="POST",
           data=json.dumps({"authCode": asked["code"]}).encode(),
           headers={"Content-Type": "application/json"})
       token = json.load(urllib.request.urlopen(request))["token"]
@@ -62,12 +62,12 @@ struct GoPayCommandTests {
   func byCommand() throws {
     let command = try exchangeCommand(#"{"userCorrelationId": "corr-5678", "token": token}"#)
     let program = try start("exchange", "alice-short-term", "--exchange-command", command)
-    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    try GoPayFixture.photograph(at: page(program, "/capture/pages/"))
     #expect(try program.exitStatus() == 0, "\(program.log)")
     #expect(program.output.contains("succeeded"))
-    let id = try scene.submissions().first?["submissionId"]?.stringValue ?? ""
+    let id = try fixture.submissions().first?["submissionId"]?.stringValue ?? ""
     #expect(program.output.contains(id) && !id.isEmpty, "\(program.output)")
-    let token = try scene.daemon.usherctl(["token", "get", "gopay"])
+    let token = try fixture.daemon.usherctl(["token", "get", "gopay"])
     #expect(token.status == 0 && token.output.hasPrefix("glt_"), "\(token.errors)")
     #expect(!(program.log + program.output).contains("gac_"))
   }
@@ -75,18 +75,18 @@ struct GoPayCommandTests {
   @Test("with credential exchange by log-in pages and a prompt; --json is one line")
   func byPrompt() throws {
     let program = try start("exchange", nil, "--json")
-    try GoPayPerson.logIn(at: page(program, "/get-auth-code"), scene.sandbox)
+    try GoPayPerson.logIn(at: page(program, "/get-auth-code"), fixture.sandbox)
     try eventually("it asks: \(program.log)") {
       program.log.contains("the backend's answer as a JSON object")
     }
     let code = try #require(program.log.firstMatch(of: /gac_[A-Za-z0-9_\-]+/)?.0)
-    _ = try scene.redeem(String(code))
+    _ = try fixture.redeem(String(code))
     try program.type("that is no JSON")
     try eventually("it asks again: \(program.log)") {
       program.log.contains("that cannot be the answer")
     }
     try program.type(#"{"userCorrelationId": "corr-5678"}"#)
-    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    try GoPayFixture.photograph(at: page(program, "/capture/pages/"))
     #expect(try program.exitStatus() == 0, "\(program.log)")
     let lines = program.output.split(separator: "\n")
     let flow = try JSONValue(parsing: String(lines.first ?? ""))["flow"]
@@ -97,7 +97,7 @@ struct GoPayCommandTests {
   @Test("without credential exchange")
   func without() throws {
     let program = try start("none", "long-term-token")
-    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    try GoPayFixture.photograph(at: page(program, "/capture/pages/"))
     #expect(try program.exitStatus() == 0, "\(program.log)")
     #expect(program.output.contains("sub_"), "\(program.output)")
   }
@@ -109,11 +109,11 @@ struct GoPayCommandTests {
       (["none"], "GPE-2206"),
     ])
   func failures(start: [String], code: String) throws {
-    let end = try scene.daemon.usherctl(
+    let end = try fixture.daemon.usherctl(
       arguments(start[0], start.count > 1 ? start[1] : nil, []))
     #expect(end.status == 3, "\(end.errors)")
     #expect(end.errors.contains("gopay said: \(code)") && end.output.isEmpty, "\(end.errors)")
-    let json = try scene.daemon.usherctl(
+    let json = try fixture.daemon.usherctl(
       arguments(start[0], start.count > 1 ? start[1] : nil, ["--request-id", "req-2", "--json"]))
     #expect(json.status == 3)
     #expect(try JSONValue(parsing: json.output)["flow"]?.failure[1] == .some(code))
@@ -129,7 +129,7 @@ struct GoPayCommandTests {
     #expect(try program.exitStatus() == 3)
     #expect(program.log.contains("no such customer"), "\(program.log)")
     #expect(program.log.contains("gopay said: GPE-2208"))
-    let end = try scene.daemon.usherctl(
+    let end = try fixture.daemon.usherctl(
       arguments(
         "exchange", "alice-short-term",
         ["--request-id", UUID().uuidString, "--exchange-command", "exit 7"]))
@@ -139,19 +139,19 @@ struct GoPayCommandTests {
 
   @Test("a request id that was used before is an error of the call: status 1, with the flow")
   func reused() throws {
-    let done = try scene.verified(requestID: "req-1")
-    let end = try scene.daemon.usherctl(arguments("none", "alice-long-term", []))
+    let done = try fixture.verified(requestID: "req-1")
+    let end = try fixture.daemon.usherctl(arguments("none", "alice-long-term", []))
     #expect(end.status == 1, "\(end.errors)")
     #expect(end.errors.contains(done["id"]?.stringValue ?? "none"), "\(end.errors)")
   }
 
   @Test("the verdict is shown with the account")
   func verdict() throws {
-    let end = try scene.verified()
-    try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)
-    #expect(try scene.push(end.submissionID) == [200])
+    let end = try fixture.verified()
+    try fixture.decide(end.submissionID, "COMPLETED", "VALID", push: false)
+    #expect(try fixture.push(end.submissionID) == [200])
     let account = end["result"]?["account"]?.stringValue ?? ""
-    let shown = try scene.daemon.usherctl(["account", "show", account, "--json"])
+    let shown = try fixture.daemon.usherctl(["account", "show", account, "--json"])
     #expect(shown.status == 0, "\(shown.errors)")
     #expect(shown.output.contains("COMPLETED") && shown.output.contains("VALID"))
     #expect(!shown.output.contains("alice-long-term"))

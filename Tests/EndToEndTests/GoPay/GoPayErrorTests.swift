@@ -50,47 +50,47 @@ struct GoPayEnd: Sendable {
 struct GoPayErrorTests {
   @Test("an account whose token GoPay does not honour any more is 2202; a given token replaces it")
   func accountToken() throws {
-    let scene = try GoPayScene()
-    let end = try scene.verified()
-    try scene.sandbox.control("POST", "gopay/revokeAll")
+    let fixture = try GoPayFixture()
+    let end = try fixture.verified()
+    try fixture.sandbox.control("POST", "gopay/revokeAll")
     let account: JSONValue = ["account": end["result"]?["account"] ?? .null]
-    GoPayEnd.unauthorized.check(try scene.verify("none", more: account))
-    let fresh = try scene.sandbox.control("POST", "gopay/tokens", ["username": "alice"])["token"]
-    let again = try scene.verify("none", token: fresh?.stringValue, more: account)
+    GoPayEnd.unauthorized.check(try fixture.verify("none", more: account))
+    let fresh = try fixture.sandbox.control("POST", "gopay/tokens", ["username": "alice"])["token"]
+    let again = try fixture.verify("none", token: fresh?.stringValue, more: account)
     #expect(again["state"] == "kyc", "\(again.text)")
   }
 
   @Test("a person who gives up at the log-in page ends the flow with 2207")
   func logIn() throws {
-    let scene = try GoPayScene()
-    let flow = try scene.verify()
-    let back = try GoPayPerson.giveUp(at: flow.url, "deny", scene.sandbox)
+    let fixture = try GoPayFixture()
+    let flow = try fixture.verify()
+    let back = try GoPayPerson.giveUp(at: flow.url, "deny", fixture.sandbox)
     #expect(try Web.get(back).status < 500)
-    GoPayEnd.denied.check(try scene.app.finished(flow))
-    #expect(try scene.allRequests() == 2)
+    GoPayEnd.denied.check(try fixture.app.finished(flow))
+    #expect(try fixture.allRequests() == 2)
   }
 
   @Test("an answer with HTTP 200 that cannot be read is 2215, and no account is added")
   func garbage() throws {
-    let scene = try GoPayScene()
-    try scene.spoil("temporaryToken", ["brokenJSON": true], times: 1)
+    let fixture = try GoPayFixture()
+    try fixture.spoil("temporaryToken", ["brokenJSON": true], times: 1)
     GoPayEnd.api("provider_protocol_error")
-      .check(try scene.verify("none", token: "alice-long-term"))
-    #expect(try scene.app.call("account.list")["accounts"] == [])
+      .check(try fixture.verify("none", token: "alice-long-term"))
+    #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
   @Test("a server that stays away ends it: no answer is 2203, HTTP 5xx is 2215")
   func away() throws {
     let clock = MovableClock()
-    let scene = try GoPayScene(clock: clock)
-    try scene.spoil("authCode", ["reset": true])
-    try scene.spoil("temporaryToken", ["status": 503])
-    let silent = try scene.verify(token: "alice-short-term", waitMs: 0)
-    let failing = try scene.verify("none", token: "alice-long-term", waitMs: 0)
-    GoPayEnd.unreachable.check(try scene.app.finished(silent, moving: clock))
-    GoPayEnd.api("provider_unreachable").check(try scene.app.finished(failing, moving: clock))
+    let fixture = try GoPayFixture(clock: clock)
+    try fixture.spoil("authCode", ["reset": true])
+    try fixture.spoil("temporaryToken", ["status": 503])
+    let silent = try fixture.verify(token: "alice-short-term", waitMs: 0)
+    let failing = try fixture.verify("none", token: "alice-long-term", waitMs: 0)
+    GoPayEnd.unreachable.check(try fixture.app.finished(silent, moving: clock))
+    GoPayEnd.api("provider_unreachable").check(try fixture.app.finished(failing, moving: clock))
     // The first try, and after 1, 2, 4, 8 and 16 seconds.
-    #expect(try scene.requests("authCode") == 6)
-    #expect(try scene.requests("temporaryToken") == 6)
+    #expect(try fixture.requests("authCode") == 6)
+    #expect(try fixture.requests("temporaryToken") == 6)
   }
 }

@@ -6,69 +6,69 @@ import UsherTestKit
 /// The step that hands an auth code out: who may answer it, when and how.
 @Suite("The exchange of GoPay's credential", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayExchangeTests {
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
 
-  init() throws { scene = try GoPayScene() }
+  init() throws { fixture = try GoPayFixture() }
 
   @Test("pending, restart: the same step, code and deadline; the answer succeeds")
   func pending() throws {
-    let asked = try scene.verify(token: "alice-short-term")
-    try scene.daemon.restart()
-    let after = try scene.again()
+    let asked = try fixture.verify(token: "alice-short-term")
+    try fixture.daemon.restart()
+    let after = try fixture.again()
     #expect(try after.flow(asked) == asked)
     // What is left of the deadline is what was: nothing begins anew.
     #expect(try after.flow(asked)["step"]?["deadline"] == asked["step"]?["deadline"])
-    #expect(try scene.requests("authCode") == 1)
-    let link = try scene.redeem(asked.authCode)
-    let end = try after.handIn(after.submit(GoPayScene.exchanged(token: link), to: asked))
+    #expect(try fixture.requests("authCode") == 1)
+    let link = try fixture.redeem(asked.authCode)
+    let end = try after.handIn(after.submit(GoPayFixture.exchanged(token: link), to: asked))
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.codeStates() == ["redeemed"])
+    #expect(try fixture.codeStates() == ["redeemed"])
   }
 
   @Test("the deadline runs on while the daemon is stopped: GPE-2209 as soon as it is back")
   func lateAfterwards() throws {
     let clock = MovableClock()
-    let scene = try GoPayScene(clock: clock)
-    let asked = try scene.verify(token: "alice-short-term")
-    try scene.daemon.stop()
+    let fixture = try GoPayFixture(clock: clock)
+    let asked = try fixture.verify(token: "alice-short-term")
+    try fixture.daemon.stop()
     try clock.advance(by: 60)
-    try scene.daemon.start()
-    let after = try scene.again()
+    try fixture.daemon.start()
+    let after = try fixture.again()
     let end = try after.app.finished(asked)
     #expect(end.failure == ["exchange_timed_out", "GPE-2209", nil], "\(end.text)")
-    #expect(try after.refusal(GoPayScene.exchanged(), to: asked).0 == "flow_finished")
-    #expect(try scene.submissions() == [])
+    #expect(try after.refusal(GoPayFixture.exchanged(), to: asked).0 == "flow_finished")
+    #expect(try fixture.submissions() == [])
   }
 
   @Test("a list of flows has the step's type and not its code")
   func listed() throws {
-    let asked = try scene.verify(token: "alice-short-term")
-    let list = try scene.app.call("flow.list", ["provider": "gopay"])
+    let asked = try fixture.verify(token: "alice-short-term")
+    let list = try fixture.app.call("flow.list", ["provider": "gopay"])
     #expect(list["flows"]?.arrayValue?.count == 1)
     #expect(!asked.authCode.isEmpty && !list.text.contains(asked.authCode))
   }
 
   @Test("an answer of another shape is refused by its field, and the step stands")
   func shape() throws {
-    let asked = try scene.verify(token: "alice-short-term")
+    let asked = try fixture.verify(token: "alice-short-term")
     let input: JSONValue = [
       "type": "exchangeCredential",
       "success": ["userCorrelationId": "corr-5678", "accessToken": "glt_1"],
     ]
     #expect(
-      try scene.refusal(input, to: asked) == ("invalid_input", "input.success.accessToken"))
-    #expect(try scene.flow(asked) == asked)
-    #expect(try scene.submit(GoPayScene.exchanged(), to: asked).completes == "poll")
+      try fixture.refusal(input, to: asked) == ("invalid_input", "input.success.accessToken"))
+    #expect(try fixture.flow(asked) == asked)
+    #expect(try fixture.submit(GoPayFixture.exchanged(), to: asked).completes == "poll")
   }
 
   @Test("a flow that was cancelled takes no answer")
   func cancelled() throws {
-    let asked = try scene.verify(token: "alice-short-term")
-    let end = try scene.cancel(asked)
+    let asked = try fixture.verify(token: "alice-short-term")
+    let end = try fixture.cancel(asked)
     #expect(end["status"] == "cancelled")
     #expect(end.failure == ["cancelled", "GPE-2207", nil])
-    #expect(try scene.refusal(GoPayScene.exchanged(), to: asked).0 == "flow_finished")
-    #expect(try scene.submissions() == [])
+    #expect(try fixture.refusal(GoPayFixture.exchanged(), to: asked).0 == "flow_finished")
+    #expect(try fixture.submissions() == [])
   }
 }
 
@@ -80,7 +80,7 @@ struct GoPayExchangeTests {
 struct GoPayOwnerTests {
   @Test("another client of the user, which no rule lets have such flows, gets nothing of a flow")
   func clients() throws {
-    let scene = try GoPayScene(
+    let fixture = try GoPayFixture(
       more: """
         [access]
         group = "4242"
@@ -92,18 +92,18 @@ struct GoPayOwnerTests {
 
         """)
     let programs = try ["4242", "4242,4243"].map {
-      try OtherUser(4001, groups: $0, at: scene.daemon)
+      try OtherUser(4001, groups: $0, at: fixture.daemon)
     }
-    let (mine, other) = (scene.at(try programs[0].client()), scene.at(try programs[1].client()))
+    let (mine, other) = (fixture.at(try programs[0].client()), fixture.at(try programs[1].client()))
     let asked = try mine.verify(token: "alice-short-term")
     #expect(asked.stepType == "exchangeCredential", "\(asked.text)")
-    #expect(try other.refusal(GoPayScene.exchanged(), to: asked).0 != nil)
+    #expect(try other.refusal(GoPayFixture.exchanged(), to: asked).0 != nil)
     for method in ["flow.get", "flow.cancel"] {
       let reply = try other.app.reply(to: method, ["flow": asked["id"] ?? .null])
       #expect(reply["error"] != nil && !reply.text.contains(asked.authCode), "\(reply.text)")
     }
     #expect(try mine.flow(asked) == asked)
-    #expect(try mine.submit(GoPayScene.exchanged(), to: asked).completes == "poll")
+    #expect(try mine.submit(GoPayFixture.exchanged(), to: asked).completes == "poll")
     withExtendedLifetime(programs) {}
   }
 }

@@ -7,13 +7,13 @@ import UsherTestKit
 /// clause by clause: each test's title is one clause.
 @Suite("GoPay, row by row", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayFlowsTableTests {
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
 
-  init() throws { scene = try GoPayScene() }
+  init() throws { fixture = try GoPayFixture() }
 
   @Test("flow.start {provider, kind: verify, requestId, params}: they are what provider.get says")
   func params() throws {
-    let provider = try scene.app.call("provider.get", ["provider": "gopay"])
+    let provider = try fixture.app.call("provider.get", ["provider": "gopay"])
     let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []
     let flow = try #require(flows.first { $0["kind"] == "verify" }, "\(provider.text)")
     for name in [
@@ -22,18 +22,18 @@ struct GoPayFlowsTableTests {
     ] {
       #expect(flow.text.contains("\"\(name)\""), "\(name)")
     }
-    let misspelt = GoPayScene.start("exchange", nil, "corr-5678", "req-1", more: ["tokn": "x"])
-    #expect(try scene.app.error(of: "flow.start", misspelt)["code"] == -32602)
-    let other = GoPayScene.start("perhaps", nil)
-    #expect(try scene.app.error(of: "flow.start", other)["code"] == -32602)
-    #expect(try scene.allRequests() == 0)
+    let misspelt = GoPayFixture.start("exchange", nil, "corr-5678", "req-1", more: ["tokn": "x"])
+    #expect(try fixture.app.error(of: "flow.start", misspelt)["code"] == -32602)
+    let other = GoPayFixture.start("perhaps", nil)
+    #expect(try fixture.app.error(of: "flow.start", other)["code"] == -32602)
+    #expect(try fixture.allRequests() == 0)
   }
 
   @Test("requestId or userCorrelationId blank: a flow with status failed and GPE-2206")
   func blank() throws {
     let blanks = [
-      try scene.verify(token: "alice-short-term", requestID: " "),
-      try scene.verify(token: "alice-short-term", person: " "),
+      try fixture.verify(token: "alice-short-term", requestID: " "),
+      try fixture.verify(token: "alice-short-term", person: " "),
     ]
     for flow in blanks {
       #expect(flow["status"] == "failed")
@@ -43,68 +43,68 @@ struct GoPayFlowsTableTests {
 
   @Test("featureId set: invalid_params, field featureId")
   func featureID() throws {
-    let start = GoPayScene.start("none", "t", "corr-5678", "req-1", more: ["featureId": "x"])
-    let error = try scene.app.error(of: "flow.start", start)
+    let start = GoPayFixture.start("none", "t", "corr-5678", "req-1", more: ["featureId": "x"])
+    let error = try fixture.app.error(of: "flow.start", start)
     #expect(error["code"] == -32602)
     #expect(error["data"]?["field"]?.stringValue?.hasSuffix("featureId") == true)
   }
 
   @Test("a requestId that was used: request_id_reused; it goes to the handler and partnerSessionId")
   func requestID() throws {
-    let asked = try scene.verify(token: "alice-short-term", requestID: "req-1")
+    let asked = try fixture.verify(token: "alice-short-term", requestID: "req-1")
     #expect(asked["requestId"] == "req-1" && asked["step"]?["requestId"] == "req-1")
-    let page = try scene.submit(GoPayScene.exchanged(), to: asked)
-    #expect(try scene.submissions().first?["partnerSessionId"] == "req-1")
+    let page = try fixture.submit(GoPayFixture.exchanged(), to: asked)
+    #expect(try fixture.submissions().first?["partnerSessionId"] == "req-1")
     #expect(
-      try scene.app.reason(
-        of: "flow.start", GoPayScene.start("none", "alice-long-term", "corr-5678", "req-1"))
+      try fixture.app.reason(
+        of: "flow.start", GoPayFixture.start("none", "alice-long-term", "corr-5678", "req-1"))
         == "request_id_reused")
-    #expect(try scene.handIn(page)["status"] == "succeeded")
+    #expect(try fixture.handIn(page)["status"] == "succeeded")
   }
 
   @Test("exchange and a short-term token: auth code, no log-in page, exchangeCredential, capture")
   func exchangeWithToken() throws {
-    let asked = try scene.verify(token: "alice-short-term")
-    let page = try scene.submit(GoPayScene.exchanged(), to: asked)
-    let end = try scene.handIn(page)
-    #expect(try scene.states(of: end) == ["authCode", "waitAck", "kyc", "submitted"])
-    #expect(try scene.requests("authCodePage") == 0)
+    let asked = try fixture.verify(token: "alice-short-term")
+    let page = try fixture.submit(GoPayFixture.exchanged(), to: asked)
+    let end = try fixture.handIn(page)
+    #expect(try fixture.states(of: end) == ["authCode", "waitAck", "kyc", "submitted"])
+    #expect(try fixture.requests("authCodePage") == 0)
   }
 
   @Test("none without a token: GPE-2206")
   func noneWithoutToken() throws {
-    #expect(try scene.verify("none").failure == ["invalid_request", "GPE-2206", nil])
+    #expect(try fixture.verify("none").failure == ["invalid_request", "GPE-2206", nil])
   }
 
   @Test("success {userCorrelationId} or failure {reason}; emitted again if never acknowledged")
   func handler() throws {
-    let asked = try scene.verify(token: "alice-short-term")
+    let asked = try fixture.verify(token: "alice-short-term")
     #expect(asked["step"]?["credential"]?["type"] == "authCode")
-    for _ in 0..<2 { #expect(try scene.again().flow(asked)["step"] == asked["step"]) }
-    #expect(try scene.submit(GoPayScene.exchanged(), to: asked)["state"] == "kyc")
-    let other = try scene.verify(token: "alice-short-term")
-    let failed = try scene.submit(GoPayScene.failed("no"), to: other)
+    for _ in 0..<2 { #expect(try fixture.again().flow(asked)["step"] == asked["step"]) }
+    #expect(try fixture.submit(GoPayFixture.exchanged(), to: asked)["state"] == "kyc")
+    let other = try fixture.verify(token: "alice-short-term")
+    let failed = try fixture.submit(GoPayFixture.failed("no"), to: other)
     #expect(failed["failure"]?["provider"]?["code"] == "GPE-2208")
     #expect(failed["failure"]?["message"] == "no")
   }
 
   @Test("completion exactly once: the second answer is a conflict; another id is GPE-2214")
   func once() throws {
-    let asked = try scene.verify(token: "alice-short-term")
-    _ = try scene.submit(GoPayScene.exchanged(), to: asked)
-    #expect(try scene.refusal(GoPayScene.exchanged(), to: asked).0 == "conflict")
-    let other = try scene.verify(token: "alice-short-term")
-    let end = try scene.submit(GoPayScene.exchanged("other"), to: other)
+    let asked = try fixture.verify(token: "alice-short-term")
+    _ = try fixture.submit(GoPayFixture.exchanged(), to: asked)
+    #expect(try fixture.refusal(GoPayFixture.exchanged(), to: asked).0 == "conflict")
+    let other = try fixture.verify(token: "alice-short-term")
+    let end = try fixture.submit(GoPayFixture.exchanged("other"), to: other)
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2214")
   }
 
   @Test("VerifyResult: result.submissionId as soon as there is one, metadata for what else came")
   func result() throws {
-    let end = try scene.verified()
+    let end = try fixture.verified()
     let result = try #require(end["result"])
     #expect(result["submissionId"]?.stringValue?.hasPrefix("sub_") == true)
     #expect(result["metadata"] == ["status": "SUBMITTED"])
     #expect(result["account"]?.stringValue?.hasPrefix("acc_") == true)
-    #expect(try scene.requests("currentSubmission") == 0)
+    #expect(try fixture.requests("currentSubmission") == 0)
   }
 }

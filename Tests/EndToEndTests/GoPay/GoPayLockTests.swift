@@ -6,22 +6,22 @@ import UsherTestKit
 struct GoPayLockTests {
   @Test("nobody listens where the provider calls, and then somebody does again")
   func callbacks() throws {
-    let scene = try GoPayScene()
-    let admin = try scene.daemon.admin()
-    let stranger = try scene.call([:], authorization: "nothing-like-it").status
-    let provider = try scene.call([:]).status
+    let fixture = try GoPayFixture()
+    let admin = try fixture.daemon.admin()
+    let stranger = try fixture.call([:], authorization: "nothing-like-it").status
+    let provider = try fixture.call([:]).status
     #expect(stranger == 401 || stranger == 400)
     for _ in 1...3 {
       _ = try admin.call("system.lock")
-      #expect(throws: (any Error).self) { try scene.call([:]) }
+      #expect(throws: (any Error).self) { try fixture.call([:]) }
       _ = try admin.call("system.unlock")
-      #expect(try scene.call([:], authorization: "nothing-like-it").status == stranger)
-      #expect(try scene.call([:]).status == provider)
+      #expect(try fixture.call([:], authorization: "nothing-like-it").status == stranger)
+      #expect(try fixture.call([:]).status == provider)
     }
     _ = try admin.call("system.lock")
-    try scene.daemon.restart()
-    #expect(throws: (any Error).self) { try scene.call([:]) }
-    _ = try scene.daemon.admin().call("system.unlock")
-    #expect(try scene.call([:]).status == provider)
+    try fixture.daemon.restart()
+    #expect(throws: (any Error).self) { try fixture.call([:]) }
+    _ = try fixture.daemon.admin().call("system.unlock")
+    #expect(try fixture.call([:]).status == provider)
   }
 }

@@ -32,7 +32,7 @@ struct GoPaySeedEndToEndTests {
         if page.contains("/get-auth-code") {
           _ = try? GoPayPerson.logIn(at: page, sandbox)
         } else {
-          _ = try? GoPayScene.photograph(at: page, button)
+          _ = try? GoPayFixture.photograph(at: page, button)
         }
       }
     }
@@ -51,7 +51,7 @@ struct GoPaySeedEndToEndTests {
       Thread.detachNewThread {
         do {
           try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
-          completion(.success(GoPayScene.person))
+          completion(.success(GoPayFixture.person))
         } catch {
           completion(.failure(.init(localizedDescription: "\(error)")))
         }
@@ -59,12 +59,12 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
   private let sdk: GoPaySDK
 
   init() throws {
-    scene = try GoPayScene()
-    sdk = GoPaySDK(socketPath: scene.daemon.socketPath)
+    fixture = try GoPayFixture()
+    sdk = GoPaySDK(socketPath: fixture.daemon.socketPath)
   }
 
   private func news(
@@ -78,32 +78,33 @@ struct GoPaySeedEndToEndTests {
 
   @Test("with credential exchange (short-term linking token)")
   func withExchange() async throws {
-    let screen = Screen(scene.sandbox)
-    let news = await news(screen, Backend(sandbox: scene.sandbox)) { $0.verifyWithExchange() }
-    let submission = try #require(try scene.submissions().first)
+    let screen = Screen(fixture.sandbox)
+    let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithExchange() }
+    let submission = try #require(try fixture.submissions().first)
     #expect(news == .submitted(id: submission["submissionId"]?.stringValue ?? ""))
     #expect(submission["status"] == "SUBMITTED")
     #expect(screen.pages.count == 1)
-    #expect(try scene.codeStates() == ["redeemed"])
-    let account = try scene.app.call("account.list")["accounts"]?[0]
+    #expect(try fixture.codeStates() == ["redeemed"])
+    let account = try fixture.app.call("account.list")["accounts"]?[0]
     #expect(account?["subject"] == "corr-5678")
   }
 
   @Test("without credential exchange (long-term token)")
   func withoutExchange() async throws {
-    let screen = Screen(scene.sandbox)
-    let news = await news(screen, Backend(sandbox: scene.sandbox)) { $0.verifyWithoutExchange() }
-    let submission = try #require(try scene.submissions().first)
+    let screen = Screen(fixture.sandbox)
+    let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithoutExchange() }
+    let submission = try #require(try fixture.submissions().first)
     #expect(news == .submitted(id: submission["submissionId"]?.stringValue ?? ""))
     #expect(screen.pages.count == 1)
-    #expect(try scene.codeStates() == [])
-    let token = try scene.app.call("token.get", ["provider": "gopay"])
+    #expect(try fixture.codeStates() == [])
+    let token = try fixture.app.call("token.get", ["provider": "gopay"])
     #expect(token["accessToken"] == "long-term-token")
   }
 
   @Test("the backend fails: onError with GPE-2208 and the reason")
   func backendFails() async throws {
-    let news = await news(Screen(scene.sandbox), Backend(sandbox: scene.sandbox, isDown: true)) {
+    let news = await news(Screen(fixture.sandbox), Backend(sandbox: fixture.sandbox, isDown: true))
+    {
       $0.verifyWithExchange()
     }
     guard case .failed("GPE-2208", _, message: "the backend is down") = news else {
@@ -114,7 +115,7 @@ struct GoPaySeedEndToEndTests {
   @Test("the person's Help is onError with GPE-2213")
   func help() async throws {
     let news = await news(
-      Screen(scene.sandbox, button: "HELP_CLICKED"), Backend(sandbox: scene.sandbox)
+      Screen(fixture.sandbox, button: "HELP_CLICKED"), Backend(sandbox: fixture.sandbox)
     ) { $0.verifyWithoutExchange() }
     guard case .failed("GPE-2213", _, _) = news else {
       throw TestError("\(String(describing: news))")
@@ -123,14 +124,14 @@ struct GoPaySeedEndToEndTests {
 
   @Test("the documentation's program: a person logs in, and their backend redeems the code")
   func documentedProgram() async throws {
-    let sandbox = scene.sandbox
-    let screen = Screen(scene.sandbox)
+    let sandbox = fixture.sandbox
+    let screen = Screen(fixture.sandbox)
     let program = IdentityCheck(sdk: sdk, presenter: screen) { code, _ in
       try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
       return "corr-5678"
     }
     let result = try await program.verify("corr-5678")
-    #expect(try scene.submissions().map { $0["submissionId"] } == [.string(result.submissionId)])
+    #expect(try fixture.submissions().map { $0["submissionId"] } == [.string(result.submissionId)])
     #expect(result.metadata == ["status": "SUBMITTED"] && screen.pages.count == 2)
     let error = try await #require(throws: FeatureError.self) {
       try await program.verify("corr-5678", token: "expired-token")

@@ -7,59 +7,59 @@ import UsherTestKit
 /// are rows of `SNAPReplyTests`.
 @Suite("GoPay by SNAP", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPaySnapTests {
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
 
-  init() throws { scene = try GoPayScene(.snap) }
+  init() throws { fixture = try GoPayFixture(.snap) }
 
-  private func verify(_ scene: GoPayScene? = nil) throws -> JSONValue {
-    try (scene ?? self.scene).verify(token: "alice-short-term")
+  private func verify(_ fixture: GoPayFixture? = nil) throws -> JSONValue {
+    try (fixture ?? self.fixture).verify(token: "alice-short-term")
   }
 
   @Test("the client token is asked for once, for all flows; one that is refused is replaced")
   func clientToken() throws {
     for _ in 0..<3 { #expect(try verify().completes == "poll") }
-    #expect(try scene.requests("b2b") == 1)
-    #expect(try scene.requests("binding") == 3)
+    #expect(try fixture.requests("b2b") == 1)
+    #expect(try fixture.requests("binding") == 3)
     // It is kept in memory only.
-    try scene.daemon.restart()
-    #expect(try verify(scene.again()).completes == "poll")
-    #expect(try scene.requests("b2b") == 2)
-    try scene.sandbox.control("POST", "gopay/endB2BTokens")
-    #expect(try verify(scene.again()).completes == "poll")
-    #expect(try scene.requests("b2b") == 3)
+    try fixture.daemon.restart()
+    #expect(try verify(fixture.again()).completes == "poll")
+    #expect(try fixture.requests("b2b") == 2)
+    try fixture.sandbox.control("POST", "gopay/endB2BTokens")
+    #expect(try verify(fixture.again()).completes == "poll")
+    #expect(try fixture.requests("b2b") == 3)
   }
 
   @Test("a credential that is not set is 2201 with the sentence that says how to set it")
   func notSet() throws {
     let name = "gopay-private-key"
-    _ = try scene.daemon.admin().call("credential.delete", ["name": .string(name)])
+    _ = try fixture.daemon.admin().call("credential.delete", ["name": .string(name)])
     let end = try verify()
     GoPayEnd.configuration().check(end)
     let message = end["failure"]?["message"]?.stringValue ?? ""
     #expect(message.contains("usherctl credential set \(name)"), "\(message)")
-    #expect(try scene.allRequests() == 0)
+    #expect(try fixture.allRequests() == 0)
     // Without an exchange nothing is missing.
-    #expect(try scene.atCapture()["status"] == "active")
+    #expect(try fixture.atCapture()["status"] == "active")
   }
 
   @Test("another key's signature is refused: 2201 with SNAP's 4017300")
   func otherKey() throws {
     // GoPay has a new key from now on; the daemon signs with the old one.
-    try scene.sandbox.control("DELETE", "gopay/key")
-    let key = try scene.privateKey()
+    try fixture.sandbox.control("DELETE", "gopay/key")
+    let key = try fixture.privateKey()
     GoPayEnd.configuration("4017300").check(try verify())
-    #expect(try scene.requests("binding") == 0)
-    try scene.setCredential("gopay-private-key", key)
+    #expect(try fixture.requests("binding") == 0)
+    try fixture.setCredential("gopay-private-key", key)
     #expect(try verify().completes == "poll")
   }
 
   @Test("usherctl provider check tries the client token, which binds nobody")
   func check() throws {
-    let good = try scene.daemon.usherctl(["provider", "check", "gopay"])
+    let good = try fixture.daemon.usherctl(["provider", "check", "gopay"])
     #expect(good.status == 0, "\(good.output) \(good.errors)")
-    #expect(try scene.requests("b2b") == 1 && scene.requests("binding") == 0)
-    try scene.sandbox.control("DELETE", "gopay/key")
-    let bad = try scene.daemon.usherctl(["provider", "check", "gopay"])
+    #expect(try fixture.requests("b2b") == 1 && fixture.requests("binding") == 0)
+    try fixture.sandbox.control("DELETE", "gopay/key")
+    let bad = try fixture.daemon.usherctl(["provider", "check", "gopay"])
     #expect(bad.status != 0)
     #expect((bad.output + bad.errors).contains("4017300"), "\(bad.output) \(bad.errors)")
   }

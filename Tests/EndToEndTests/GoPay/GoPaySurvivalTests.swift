@@ -9,38 +9,38 @@ import UsherTestKit
 struct GoPaySurvivalTests {
   @Test("the pages that are open in the browser lead on: at the log-in and at the capture")
   func openPages() throws {
-    let scene = try GoPayScene()
-    let flow = try scene.verify()
-    let back = try GoPayPerson.decide(at: flow.url, scene.sandbox)
-    var after = try scene.restarted()
+    let fixture = try GoPayFixture()
+    let flow = try fixture.verify()
+    let back = try GoPayPerson.decide(at: flow.url, fixture.sandbox)
+    var after = try fixture.restarted()
     #expect(try after.flow(flow)["step"]?["url"] == flow["step"]?["url"])
     try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
     let asked = try after.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
-    let link = try scene.redeem(asked.authCode)
-    let page = try after.submit(GoPayScene.exchanged(token: link), to: asked)
-    #expect(try scene.codeStates() == ["redeemed"])
+    let link = try fixture.redeem(asked.authCode)
+    let page = try after.submit(GoPayFixture.exchanged(token: link), to: asked)
+    #expect(try fixture.codeStates() == ["redeemed"])
     after = try after.restarted()
     #expect(try after.flow(page) == page)
     // What is handed in while no daemon is there is found.
-    try scene.daemon.stop()
-    try GoPayScene.photograph(at: page.url)
-    try scene.daemon.start()
-    #expect(try scene.again().app.finished(flow)["status"] == "succeeded")
-    #expect(try scene.submissions().count == 1 && scene.requests("capture") == 1)
+    try fixture.daemon.stop()
+    try GoPayFixture.photograph(at: page.url)
+    try fixture.daemon.start()
+    #expect(try fixture.again().app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.submissions().count == 1 && fixture.requests("capture") == 1)
   }
 
   @Test(
     "by SNAP a binding that was made is not made twice; the conflict asks for another code",
     .ownProcess)
   func bindingDone() throws {
-    let scene = try GoPayScene(.snap)
-    let flow = try scene.holding("binding", processed: true) {
-      try scene.verify("exchange", token: "alice-long-term", waitMs: 0)
+    let fixture = try GoPayFixture(.snap)
+    let flow = try fixture.holding("binding", processed: true) {
+      try fixture.verify("exchange", token: "alice-long-term", waitMs: 0)
     }
-    let after = try scene.restarted()
+    let after = try fixture.restarted()
     let page = try after.moved(flow, "is at the capture page") { $0.completes == "poll" }
-    #expect(try scene.codeStates() == ["redeemed", "redeemed"])
-    #expect(try scene.requests("binding") == 3)
+    #expect(try fixture.codeStates() == ["redeemed", "redeemed"])
+    #expect(try fixture.requests("binding") == 3)
     #expect(try after.handIn(page)["status"] == "succeeded")
     #expect(try after.accounts().count == 1)
   }
@@ -49,28 +49,28 @@ struct GoPaySurvivalTests {
     "by the backend it is asked again with the same requestId, and one code is redeemed",
     .ownProcess)
   func backend() throws {
-    let scene = try GoPayScene(.backend)
-    let flow = try scene.holding("exchange", processed: true) {
-      try scene.verify("exchange", token: "alice-long-term", waitMs: 0)
+    let fixture = try GoPayFixture(.backend)
+    let flow = try fixture.holding("exchange", processed: true) {
+      try fixture.verify("exchange", token: "alice-long-term", waitMs: 0)
     }
-    let after = try scene.restarted()
+    let after = try fixture.restarted()
     let page = try after.moved(flow, "is at the capture page") { $0.completes == "poll" }
-    #expect(try scene.requests("exchange") == 2)
-    #expect(try scene.codeStates() == ["redeemed"])
+    #expect(try fixture.requests("exchange") == 2)
+    #expect(try fixture.codeStates() == ["redeemed"])
     #expect(try after.handIn(page)["status"] == "succeeded")
   }
 
   @Test("what has ended stays as it ended, with its account, token and verdict")
   func ended() throws {
-    let scene = try GoPayScene()
-    let failed = try scene.verify("none", token: "expired-token")
-    let done = try scene.verified()
-    #expect(try scene.decide(done.submissionID, "COMPLETED", "VALID", push: false) == [])
-    #expect(try scene.push(done.submissionID) == [200])
-    let token = try scene.app.call("token.get", ["provider": "gopay"])
-    let account = try scene.account(of: done)
+    let fixture = try GoPayFixture()
+    let failed = try fixture.verify("none", token: "expired-token")
+    let done = try fixture.verified()
+    #expect(try fixture.decide(done.submissionID, "COMPLETED", "VALID", push: false) == [])
+    #expect(try fixture.push(done.submissionID) == [200])
+    let token = try fixture.app.call("token.get", ["provider": "gopay"])
+    let account = try fixture.account(of: done)
     #expect(account["attributes"]?["kyc"]?["result"] == "VALID")
-    let after = try scene.restarted()
+    let after = try fixture.restarted()
     for flow in [failed, done] { #expect(try after.flow(flow) == flow) }
     #expect(try after.account(of: done) == account)
     #expect(try after.app.call("token.get", ["provider": "gopay"]) == token)
@@ -81,7 +81,7 @@ struct GoPaySurvivalTests {
     .ownProcess, arguments: failPoints)
   func deaths(point: String) async throws {
     try await aside {
-      let deaths = try GoPayScene().deaths(at: point) { number in
+      let deaths = try GoPayFixture().deaths(at: point) { number in
         let story = GoPayStory("corr-\(number)", "req-\(number)")
         return { try story.run($0) }
       }
@@ -95,7 +95,7 @@ struct GoPaySurvivalTests {
 private final class GoPayStory {
   private let person: String
   private let requestID: String
-  private let story: FlowStory<GoPayScene>
+  private let story: FlowStory<GoPayFixture>
   /// What the backend got for each auth code that it was handed.
   private var links: [String: String] = [:]
   private var isPhotographed = false
@@ -103,18 +103,18 @@ private final class GoPayStory {
   init(_ person: String, _ requestID: String) {
     self.person = person
     self.requestID = requestID
-    story = FlowStory(GoPayScene.start("exchange", "alice-short-term", person, requestID))
+    story = FlowStory(GoPayFixture.start("exchange", "alice-short-term", person, requestID))
   }
 
-  func run(_ scene: GoPayScene) throws {
-    let end = try story.run(scene) { flow in
+  func run(_ fixture: GoPayFixture) throws {
+    let end = try story.run(fixture) { flow in
       if flow.stepType == "exchangeCredential" {
-        let link = try links[flow.authCode] ?? scene.redeem(flow.authCode)
+        let link = try links[flow.authCode] ?? fixture.redeem(flow.authCode)
         links[flow.authCode] = link
-        return try scene.submit(GoPayScene.exchanged(person, token: link), to: flow)
+        return try fixture.submit(GoPayFixture.exchanged(person, token: link), to: flow)
       }
       if flow.completes == "poll", !isPhotographed {
-        try GoPayScene.photograph(at: flow.url)
+        try GoPayFixture.photograph(at: flow.url)
         isPhotographed = true
       }
       return nil
@@ -124,16 +124,16 @@ private final class GoPayStory {
     guard links.count == 1, let link = links.values.first else {
       throw TestError("\(links.count) codes were handed out")
     }
-    let mine = try scene.submissions().filter { $0["partnerSessionId"] == .string(requestID) }
+    let mine = try fixture.submissions().filter { $0["partnerSessionId"] == .string(requestID) }
     guard mine.count == 1, mine[0]["submissionId"] == .string(end.submissionID) else {
       throw TestError("submissions: \(mine)")
     }
-    let accounts = try scene.accounts()
+    let accounts = try fixture.accounts()
     guard accounts.count(where: { $0["subject"] == .string(person) }) == 1 else {
       throw TestError("accounts: \(accounts)")
     }
     let account = end["result"]?["account"] ?? .null
-    let token = try scene.app.call("token.get", ["account": account])
+    let token = try fixture.app.call("token.get", ["account": account])
     guard token["accessToken"] == .string(link) else { throw TestError("another token") }
   }
 }

@@ -6,11 +6,11 @@ import UsherTestKit
 /// The verdict by the provider's callback.
 @Suite("GoPay's verdict, brought by a callback", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayCallbackTests {
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
 
   init() throws {
-    scene = try GoPayScene()
-    try scene.set(["callbackUrl": .string(scene.callbackURL)])
+    fixture = try GoPayFixture()
+    try fixture.set(["callbackUrl": .string(fixture.callbackURL)])
   }
 
   /// What the callback says, as its sender writes it.
@@ -24,92 +24,92 @@ struct GoPayCallbackTests {
 
   @Test("right, after the flow has ended: the account knows, its owner is told, and the flow stays")
   func right() throws {
-    let listener = try GoPayListener(scene.daemon.client())
-    let end = try scene.verified()
-    #expect(try scene.decide(end.submissionID, "COMPLETED", "VALID", reason: "R-1") == [200])
+    let listener = try GoPayListener(fixture.daemon.client())
+    let end = try fixture.verified()
+    #expect(try fixture.decide(end.submissionID, "COMPLETED", "VALID", reason: "R-1") == [200])
     #expect(try listener.verdicts(until: "completed") == ["submitted", "completed"])
-    let kyc = try scene.kyc(of: end)
+    let kyc = try fixture.kyc(of: end)
     #expect(kyc["status"] == "COMPLETED" && kyc["result"] == "VALID", "\(kyc.text)")
     #expect(kyc["reasonCode"] == "R-1" && kyc["requestId"] == end["requestId"])
     #expect(kyc["submissionId"] == .string(end.submissionID))
     #expect(kyc["submittedAt"] != kyc["updatedAt"])
-    #expect(try scene.flow(end) == end)
+    #expect(try fixture.flow(end) == end)
   }
 
   @Test("before the flow has ended: it ends with the verdict")
   func early() throws {
     // The capture host is late to notice.
-    try scene.set(["submissionReply": ["status": "CREATED"]])
-    let flow = try scene.atCapture()
-    try GoPayScene.photograph(at: flow.url)
-    let id = try #require(try scene.submissions().first?["submissionId"]?.stringValue)
-    #expect(try scene.decide(id, "COMPLETED", "VALID") == [200])
-    let end = try scene.app.finished(flow)
+    try fixture.set(["submissionReply": ["status": "CREATED"]])
+    let flow = try fixture.atCapture()
+    try GoPayFixture.photograph(at: flow.url)
+    let id = try #require(try fixture.submissions().first?["submissionId"]?.stringValue)
+    #expect(try fixture.decide(id, "COMPLETED", "VALID") == [200])
+    let end = try fixture.app.finished(flow)
     #expect(end["status"] == "succeeded" && end.submissionID == id, "\(end.text)")
     #expect(end["result"]?["metadata"] == ["status": "COMPLETED", "result": "VALID"])
-    #expect(try scene.kyc(of: end)["result"] == "VALID")
-    #expect(try scene.push(id) == [200])
+    #expect(try fixture.kyc(of: end)["result"] == "VALID")
+    #expect(try fixture.push(id) == [200])
   }
 
   @Test("before the end of an account's flow, its linking token is as good as the credential")
   func earlyForAccount() throws {
-    let first = try scene.verified()
-    try scene.set(["submissionReply": ["status": "CREATED"]])
-    let flow = try scene.verify("none", more: ["account": first["result"]?["account"] ?? .null])
-    try GoPayScene.photograph(at: flow.url)
-    let id = try #require(try scene.submissions().last?["submissionId"]?.stringValue)
+    let first = try fixture.verified()
+    try fixture.set(["submissionReply": ["status": "CREATED"]])
+    let flow = try fixture.verify("none", more: ["account": first["result"]?["account"] ?? .null])
+    try GoPayFixture.photograph(at: flow.url)
+    let id = try #require(try fixture.submissions().last?["submissionId"]?.stringValue)
     #expect(id != first.submissionID)
-    #expect(try scene.push(id, ["authorization": "otherPerson", "times": 2]) == [400, 400])
-    try scene.decide(id, "COMPLETED", "VALID", push: false)
-    #expect(try scene.push(id, ["authorization": "otherPerson"]) == [401])
-    #expect(try scene.flow(flow)["status"] == "active")
-    #expect(try scene.push(id, ["value": "alice-long-term"]) == [200])
-    let end = try scene.app.finished(flow)
+    #expect(try fixture.push(id, ["authorization": "otherPerson", "times": 2]) == [400, 400])
+    try fixture.decide(id, "COMPLETED", "VALID", push: false)
+    #expect(try fixture.push(id, ["authorization": "otherPerson"]) == [401])
+    #expect(try fixture.flow(flow)["status"] == "active")
+    #expect(try fixture.push(id, ["value": "alice-long-term"]) == [200])
+    let end = try fixture.app.finished(flow)
     #expect(end.submissionID == id && end["result"]?["metadata"]?["result"] == "VALID")
-    #expect(try scene.kyc(of: end)["requestId"] == end["requestId"])
+    #expect(try fixture.kyc(of: end)["requestId"] == end["requestId"])
   }
 
   @Test("a wrong value is 401 and changes nothing")
   func wrongValue() throws {
-    let end = try scene.verified()
-    try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)
+    let end = try fixture.verified()
+    try fixture.decide(end.submissionID, "COMPLETED", "VALID", push: false)
     for kind in ["wrong", "absent", "bearer", "otherPerson"] {
       #expect(
-        try scene.push(end.submissionID, ["authorization": .string(kind)]) == [401], "\(kind)")
+        try fixture.push(end.submissionID, ["authorization": .string(kind)]) == [401], "\(kind)")
     }
-    #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
-    #expect(try scene.push(end.submissionID, ["authorization": "credential"]) == [200])
-    #expect(try scene.kyc(of: end)["status"] == "COMPLETED")
+    #expect(try fixture.kyc(of: end)["status"] == "SUBMITTED")
+    #expect(try fixture.push(end.submissionID, ["authorization": "credential"]) == [200])
+    #expect(try fixture.kyc(of: end)["status"] == "COMPLETED")
   }
 
   @Test("for a flow that was cancelled or has failed: 200 by the credential, and nothing changes")
   func cancelled() throws {
-    let flow = try scene.atCapture()
-    try GoPayScene.photograph(at: flow.url, "card")
-    let id = try #require(try scene.submissions().first?["submissionId"])
-    let end = try scene.cancel(flow)
+    let flow = try fixture.atCapture()
+    try GoPayFixture.photograph(at: flow.url, "card")
+    let id = try #require(try fixture.submissions().first?["submissionId"])
+    let end = try fixture.cancel(flow)
     let callback = body(flow, ["submissionId": id])
-    #expect(try scene.call(callback).status == 200)
-    #expect(try scene.call(callback, authorization: "alice-long-term").status == 401)
-    #expect(try scene.flow(flow) == end)
-    #expect(try scene.app.call("account.list")["accounts"] == [])
-    let failed = try scene.handIn(scene.atCapture(), action: "CAMERA")
-    #expect(try scene.call(body(failed, ["submissionId": id])).status == 200)
-    #expect(try scene.app.call("account.list")["accounts"] == [])
+    #expect(try fixture.call(callback).status == 200)
+    #expect(try fixture.call(callback, authorization: "alice-long-term").status == 401)
+    #expect(try fixture.flow(flow) == end)
+    #expect(try fixture.app.call("account.list")["accounts"] == [])
+    let failed = try fixture.handIn(fixture.atCapture(), action: "CAMERA")
+    #expect(try fixture.call(body(failed, ["submissionId": id])).status == 200)
+    #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
   @Test("another path, another method, too much")
   func elsewhere() throws {
-    let end = try scene.verified()
-    #expect(try scene.call(body(end), path: "/").status == 404)
-    #expect(try scene.call(body(end), path: "/v1/callback/partner/x").status == 404)
+    let end = try fixture.verified()
+    #expect(try fixture.call(body(end), path: "/").status == 404)
+    #expect(try fixture.call(body(end), path: "/v1/callback/partner/x").status == 404)
     for method in ["POST", "GET", "DELETE"] {
-      #expect(try scene.call(body(end), method: method).status == 405)
+      #expect(try fixture.call(body(end), method: method).status == 405)
     }
     let large = String(repeating: "x", count: 70_000)
-    #expect(try scene.call(body(end, ["more": .string(large)])).status == 413)
-    #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
-    #expect(try scene.call(body(end), authorization: "alice-long-term").status == 200)
+    #expect(try fixture.call(body(end, ["more": .string(large)])).status == 413)
+    #expect(try fixture.kyc(of: end)["status"] == "SUBMITTED")
+    #expect(try fixture.call(body(end), authorization: "alice-long-term").status == 200)
   }
 }
 
@@ -119,23 +119,23 @@ struct GoPayPullTests {
   @Test("the daemon asks again until there is a verdict, reports each change and drops documents")
   func pull() throws {
     let clock = MovableClock()
-    let scene = try GoPayScene(clock: clock)
-    let listener = try GoPayListener(scene.daemon.client())
-    let end = try scene.verified()
-    try scene.decide(end.submissionID, "IN_PROGRESS")
+    let fixture = try GoPayFixture(clock: clock)
+    let listener = try GoPayListener(fixture.daemon.client())
+    let end = try fixture.verified()
+    try fixture.decide(end.submissionID, "IN_PROGRESS")
     try eventually("it is asked for") {
       try clock.advance(by: 1)
-      return try scene.requests("currentSubmission") >= 1
+      return try fixture.requests("currentSubmission") >= 1
     }
     #expect(try listener.verdicts(until: "in_progress") == ["submitted", "in_progress"])
-    try scene.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
-    let asked = try scene.requests("currentSubmission")
+    try fixture.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
+    let asked = try fixture.requests("currentSubmission")
     try eventually("it is asked for again") {
       try clock.advance(by: 1)
-      return try scene.requests("currentSubmission") > asked
+      return try fixture.requests("currentSubmission") > asked
     }
     #expect(try listener.verdicts(until: "completed") == ["completed"])
-    let account = try scene.account(of: end)
+    let account = try fixture.account(of: end)
     let kyc = try #require(account["attributes"]?["kyc"])
     #expect(kyc["status"] == "COMPLETED" && kyc["result"] == "INVALID", "\(kyc.text)")
     #expect(kyc["reasonCode"] == "R-9")

@@ -6,35 +6,36 @@ import UsherTestKit
 /// Both examples of the seed over the socket: the flow, what comes of it, and what is told.
 @Suite("Verify with GoPay", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayVerifyTests {
-  typealias Mode = GoPayScene.Mode
+  typealias Mode = GoPayFixture.Mode
 
   @Test(
     "with credential exchange: a short-term token gets an auth code, without a log-in page",
     arguments: Mode.allCases)
   func byToken(mode: Mode) throws {
-    let scene = try GoPayScene(mode)
-    let begun = try scene.verify(token: "alice-short-term", requestID: "req-\(mode)")
+    let fixture = try GoPayFixture(mode)
+    let begun = try fixture.verify(token: "alice-short-term", requestID: "req-\(mode)")
     // Where it is the app's to do, the code is exchanged by the app's backend.
     let page =
       try mode == .app
-      ? scene.submit(GoPayScene.exchanged(token: scene.redeem(begun.authCode)), to: begun) : begun
+      ? fixture.submit(GoPayFixture.exchanged(token: fixture.redeem(begun.authCode)), to: begun)
+      : begun
     #expect(page["state"] == "kyc" && page.completes == "poll", "\(page.text)")
-    let end = try scene.handIn(page)
+    let end = try fixture.handIn(page)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.states(of: end) == ["authCode", "waitAck", "kyc", "submitted"])
+    #expect(try fixture.states(of: end) == ["authCode", "waitAck", "kyc", "submitted"])
     #expect(end["result"]?["metadata"] == ["status": "SUBMITTED"])
-    let submission = try #require(try scene.submissions().first)
+    let submission = try #require(try fixture.submissions().first)
     #expect(submission["submissionId"] == .string(end.submissionID))
     #expect(submission["partnerSessionId"] == .string("req-\(mode)"))
     #expect(submission["username"] == "alice" && submission["submissionType"] == "FULL_KYC")
-    #expect(try scene.codeStates() == ["redeemed"])
-    try expectAccount(end, scene)
-    let token = try scene.app.call("token.get", ["provider": "gopay"])
+    #expect(try fixture.codeStates() == ["redeemed"])
+    try expectAccount(end, fixture)
+    let token = try fixture.app.call("token.get", ["provider": "gopay"])
     #expect(token["accessToken"]?.stringValue?.hasPrefix("glt_") == true)
   }
 
-  private func expectAccount(_ end: JSONValue, _ scene: GoPayScene) throws {
-    let account = try scene.account(of: end)
+  private func expectAccount(_ end: JSONValue, _ fixture: GoPayFixture) throws {
+    let account = try fixture.account(of: end)
     #expect(account["subject"] == "corr-5678" && account["label"] == "corr-5678")
     let kyc = try #require(account["attributes"]?["kyc"])
     #expect(kyc["submissionId"] == .string(end.submissionID))
@@ -42,23 +43,23 @@ struct GoPayVerifyTests {
     #expect(kyc["status"] == "SUBMITTED")
     #expect(kyc["result"] == .null && kyc["reasonCode"] == .null)
     #expect(kyc["submittedAt"] == kyc["updatedAt"] && kyc["submittedAt"]?.stringValue != nil)
-    let token = try scene.app.call("token.get", ["provider": "gopay"])
+    let token = try fixture.app.call("token.get", ["provider": "gopay"])
     #expect(token["tokenType"] == "Bearer" && token["expiresAt"] == .null)
     #expect(token["account"] == end["result"]?["account"])
   }
 
   @Test("without credential exchange: a long-term token leads straight to the capture")
   func without() throws {
-    let scene = try GoPayScene()
-    let flow = try scene.atCapture("long-term-token", requestID: "req-none")
-    let end = try scene.handIn(flow)
+    let fixture = try GoPayFixture()
+    let flow = try fixture.atCapture("long-term-token", requestID: "req-none")
+    let end = try fixture.handIn(flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.states(of: end) == ["kyc", "submitted"])
-    #expect(try scene.requests("authCode") == 0)
-    #expect(try scene.requests("temporaryToken") == 1)
-    #expect(try scene.codeStates() == [])
-    try expectAccount(end, scene)
-    let token = try scene.app.call("token.get", ["provider": "gopay"])
+    #expect(try fixture.states(of: end) == ["kyc", "submitted"])
+    #expect(try fixture.requests("authCode") == 0)
+    #expect(try fixture.requests("temporaryToken") == 1)
+    #expect(try fixture.codeStates() == [])
+    try expectAccount(end, fixture)
+    let token = try fixture.app.call("token.get", ["provider": "gopay"])
     #expect(token["accessToken"] == "long-term-token")
   }
 }
@@ -66,91 +67,94 @@ struct GoPayVerifyTests {
 @Suite(
   "Verify with GoPay, and what a caller may say", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayParameterTests {
-  private let scene: GoPayScene
+  private let fixture: GoPayFixture
 
-  init() throws { scene = try GoPayScene() }
+  init() throws { fixture = try GoPayFixture() }
 
   @Test("an account stands in for its token; what is verified already is not captured again")
   func account() throws {
-    let first = try scene.verified()
+    let first = try fixture.verified()
     let account: JSONValue = ["account": first["result"]?["account"] ?? .null]
     // Nothing final is known: card and face are captured again.
-    let again = try scene.verify("none", more: account)
+    let again = try fixture.verify("none", more: account)
     #expect(again.completes == "poll", "\(again.text)")
-    let second = try scene.handIn(again)
-    #expect(try scene.states(of: second) == ["current", "kyc", "submitted"])
+    let second = try fixture.handIn(again)
+    #expect(try fixture.states(of: second) == ["current", "kyc", "submitted"])
     #expect(second["result"]?["account"] == first["result"]?["account"])
-    try scene.decide(second.submissionID, "COMPLETED", "VALID", push: false)
-    let known = try scene.verify("none", more: account)
+    try fixture.decide(second.submissionID, "COMPLETED", "VALID", push: false)
+    let known = try fixture.verify("none", more: account)
     #expect(known["status"] == "succeeded", "\(known.text)")
     #expect(known.submissionID == second.submissionID)
     #expect(known["result"]?["metadata"] == ["status": "COMPLETED", "result": "VALID"])
-    #expect(try scene.kyc(of: known)["requestId"] == known["requestId"])
-    #expect(try scene.kyc(of: known)["result"] == "VALID")
-    #expect(try scene.requests("capture") == 2)
+    #expect(try fixture.kyc(of: known)["requestId"] == known["requestId"])
+    #expect(try fixture.kyc(of: known)["result"] == "VALID")
+    #expect(try fixture.requests("capture") == 2)
     // Of another person's account the token is not taken.
-    let other = try scene.app.reply(
-      to: "flow.start", GoPayScene.start("none", nil, "somebody-else", "req-other", more: account))
+    let other = try fixture.app.reply(
+      to: "flow.start", GoPayFixture.start("none", nil, "somebody-else", "req-other", more: account)
+    )
     #expect(other["error"]?["code"] == -32602 && other.text.contains("account"), "\(other.text)")
   }
 
   @Test("a verification that brings no linking token leaves the account the one it has, or none")
   func keepsToken() throws {
     func logInOnly() throws -> JSONValue {
-      let flow = try scene.verify()
-      try GoPayPerson.logIn(at: flow.url, scene.sandbox)
-      let asked = try scene.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
-      _ = try scene.redeem(asked.authCode)
-      let end = try scene.handIn(scene.submit(GoPayScene.exchanged(), to: asked))
-      #expect(try scene.kyc(of: end)["submissionId"] == .string(end.submissionID), "\(end.text)")
+      let flow = try fixture.verify()
+      try GoPayPerson.logIn(at: flow.url, fixture.sandbox)
+      let asked = try fixture.moved(flow, "wants an exchange") {
+        $0.stepType == "exchangeCredential"
+      }
+      _ = try fixture.redeem(asked.authCode)
+      let end = try fixture.handIn(fixture.submit(GoPayFixture.exchanged(), to: asked))
+      #expect(try fixture.kyc(of: end)["submissionId"] == .string(end.submissionID), "\(end.text)")
       return end["result"]?["account"] ?? .null
     }
     // The session of the log-in stands in for a linking token.
     let account = try logInOnly()
-    #expect(try scene.requests("sessionToken") == 1 && scene.requests("temporaryToken") == 0)
+    #expect(try fixture.requests("sessionToken") == 1 && fixture.requests("temporaryToken") == 0)
     #expect(
-      try scene.app.reason(of: "token.get", ["account": account]) == "reauthentication_required")
-    #expect(try scene.verified()["result"]?["account"] == account)
+      try fixture.app.reason(of: "token.get", ["account": account]) == "reauthentication_required")
+    #expect(try fixture.verified()["result"]?["account"] == account)
     #expect(try logInOnly() == account)
-    let token = try scene.app.call("token.get", ["provider": "gopay"])
+    let token = try fixture.app.call("token.get", ["provider": "gopay"])
     #expect(token["accessToken"] == "alice-long-term")
   }
 
   @Test("the capture page leads to returnUrl; that the browser came there proves nothing")
   func returnURL() throws {
     let mine = "https://partner.example/done"
-    let flow = try scene.atCapture(more: ["returnUrl": .string(mine)])
+    let flow = try fixture.atCapture(more: ["returnUrl": .string(mine)])
     let forged: JSONValue = [
       "type": "openURL", "redirectURL": .string("\(mine)?status=SUBMITTED"),
     ]
-    let still = try scene.submit(forged, to: flow, waitMs: 0)
+    let still = try fixture.submit(forged, to: flow, waitMs: 0)
     #expect(still["status"] == "active")
     #expect(
-      try scene.refusal(["type": "openURL", "redirectURL": "https://evil.example/"], to: still)
+      try fixture.refusal(["type": "openURL", "redirectURL": "https://evil.example/"], to: still)
         == ("invalid_input", "input.redirectURL"))
-    let back = try #require(try GoPayScene.photograph(at: flow.url).location)
+    let back = try #require(try GoPayFixture.photograph(at: flow.url).location)
     #expect(back.hasPrefix(mine) && back.contains("status=SUBMITTED"))
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
   }
 
   @Test("forgetting an account unbinds it where the daemon has bound it")
   func forget() throws {
-    let scene = try GoPayScene(.snap)
-    let end = try scene.handIn(scene.verify(token: "alice-short-term"))
+    let fixture = try GoPayFixture(.snap)
+    let end = try fixture.handIn(fixture.verify(token: "alice-short-term"))
     let account: JSONValue = ["account": end["result"]?["account"] ?? .null]
-    _ = try scene.app.call("account.forget", account)
-    #expect(try scene.requests("unbinding") == 1)
-    #expect(try scene.tokens("unbound") == 1)
-    #expect(try scene.app.reason(of: "account.get", account) == "not_found")
+    _ = try fixture.app.call("account.forget", account)
+    #expect(try fixture.requests("unbinding") == 1)
+    #expect(try fixture.tokens("unbound") == 1)
+    #expect(try fixture.app.reason(of: "account.get", account) == "not_found")
   }
 
   @Test("what is bound for a flow that is then given up is unbound")
   func givenUp() throws {
-    let scene = try GoPayScene(.snap)
-    let flow = try scene.verify(token: "alice-short-term")
+    let fixture = try GoPayFixture(.snap)
+    let flow = try fixture.verify(token: "alice-short-term")
     #expect(flow.completes == "poll", "\(flow.text)")
-    #expect(try scene.cancel(flow).failure == ["cancelled", "GPE-2207", nil])
-    try eventually("it is unbound") { try scene.tokens("unbound") == 1 }
+    #expect(try fixture.cancel(flow).failure == ["cancelled", "GPE-2207", nil])
+    try eventually("it is unbound") { try fixture.tokens("unbound") == 1 }
   }
 }

@@ -5,28 +5,28 @@ import UsherTestKit
 @Suite("usherctl and the person at this machine", .mayBlock, .timeLimit(.minutes(10)))
 struct LocalAuthCommandTests {
   private func run(
-    _ scene: LocalAuthScene, _ line: String, input: String = ""
+    _ fixture: LocalAuthFixture, _ line: String, input: String = ""
   ) throws -> (status: Int32, output: String, errors: String) {
-    try scene.daemon.usherctl(line.split(separator: " ").map(String.init), input: input)
+    try fixture.daemon.usherctl(line.split(separator: " ").map(String.init), input: input)
   }
 
   @Test("sets a passcode, tells what there is, and authenticates by it")
   func passcode() throws {
-    let scene = try LocalAuthScene(nil)
-    let status = try run(scene, "local status")
+    let fixture = try LocalAuthFixture(nil)
+    let status = try run(fixture, "local status")
     #expect(status.output.contains("passcode     not set: usherctl local passcode\n"))
-    let set = try run(scene, "local passcode", input: "till-4711\n")
+    let set = try run(fixture, "local passcode", input: "till-4711\n")
     #expect(set.errors == "the passcode is set\n" && set.status == 0)
-    let change = try run(scene, "local passcode", input: "wrong-one\ntill-4712\n")
+    let change = try run(fixture, "local passcode", input: "wrong-one\ntill-4712\n")
     #expect(change.errors.contains("the old passcode is wrong; 4 attempts left"))
     #expect(change.status != 0)
     let flow = try run(
-      scene, "flow run local authenticate --param localAuthType=passcode --param reason=till",
+      fixture, "flow run local authenticate --param localAuthType=passcode --param reason=till",
       input: "nope\ntill-4711\n")
     #expect(flow.status == 0, "\(flow.errors)")
     #expect(flow.output.contains("method           passcode\n"), "\(flow.output)")
     #expect(flow.errors.contains("Wrong passcode: this is not the passcode; 3 attempts left\n"))
-    let reset = try run(scene, "local passcode --uid 0", input: "given out\n")
+    let reset = try run(fixture, "local passcode --uid 0", input: "given out\n")
     #expect(reset.errors == "the passcode is set\n")
   }
 }

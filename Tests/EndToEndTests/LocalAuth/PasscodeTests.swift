@@ -9,91 +9,92 @@ struct PasscodeTests {
 
   @Test("without a bus there is no finger, and a passcode once one is set")
   func alone() throws {
-    let scene = try LocalAuthScene(nil)
-    #expect(try scene.authenticate("passcode").word == "PASSCODE_NOT_ENROLLED_DEVICE")
-    #expect(try scene.authenticate().word == "BIOMETRIC_NOT_AVILABLE")
-    try scene.setPasscode()
-    #expect(try scene.status()["methods"] == ["passcode"])
-    let flow = try scene.authenticate("passcode")
+    let fixture = try LocalAuthFixture(nil)
+    #expect(try fixture.authenticate("passcode").word == "PASSCODE_NOT_ENROLLED_DEVICE")
+    #expect(try fixture.authenticate().word == "BIOMETRIC_NOT_AVILABLE")
+    try fixture.setPasscode()
+    #expect(try fixture.status()["methods"] == ["passcode"])
+    let flow = try fixture.authenticate("passcode")
     #expect(flow["step"]?["methods"] == ["passcode"] && flow["provider"] == "local")
-    let end = try scene.type(LocalAuthScene.passcode, flow)
+    let end = try fixture.type(LocalAuthFixture.passcode, flow)
     #expect(end["status"] == "succeeded" && end["result"]?["method"] == "passcode")
   }
 
   @Test("a lock survives a restart, and the time that is left is told")
   func lockOut() throws {
     let clock = MovableClock()
-    var scene = try LocalAuthScene(nil, clock: clock)
-    try scene.setPasscode()
-    var flow = try scene.authenticate("passcode")
+    var fixture = try LocalAuthFixture(nil, clock: clock)
+    try fixture.setPasscode()
+    var flow = try fixture.authenticate("passcode")
     for left in (1...4).reversed() {
-      flow = try scene.type(Self.wrong, flow)
+      flow = try fixture.type(Self.wrong, flow)
       #expect(flow.problem == "wrong_passcode")
       let message = flow["problem"]?["message"]?.stringValue
       #expect(message?.hasSuffix("; \(left) attempt\(left == 1 ? "" : "s") left") == true)
     }
-    scene = try scene.restarted()
-    flow = try scene.type(Self.wrong, flow)
+    fixture = try fixture.restarted()
+    flow = try fixture.type(Self.wrong, flow)
     #expect(flow.problem == "passcode_locked" && flow["status"] == "active", "\(flow.text)")
     #expect((1...30_000).contains(flow["problem"]?["retryAfterMs"]?.integerValue ?? -1))
     // The seventh locks for five minutes, which are not over while a slow machine restarts the daemon.
     for over: Int64 in [30, 60] {
       try clock.advance(by: over)
-      flow = try scene.type(Self.wrong, flow)
+      flow = try fixture.type(Self.wrong, flow)
       #expect(flow.problem == "passcode_locked" && flow["status"] == "active", "\(flow.text)")
     }
     let first = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
     #expect((60_001...300_000).contains(first))
 
     try clock.advance(by: 5)
-    scene = try scene.restarted()
+    fixture = try fixture.restarted()
     try eventually("the time that is left is told anew") {
-      flow = try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
+      flow = try fixture.app.flow(in: fixture.app.call("flow.get", ["flow": flow["id"] ?? .null]))
       return flow["problem"]?["retryAfterMs"]?.integerValue.map { $0 <= first - 5000 } ?? false
     }
-    flow = try scene.type(LocalAuthScene.passcode, flow)
+    flow = try fixture.type(LocalAuthFixture.passcode, flow)
     #expect(flow.problem == "passcode_locked", "the right one is not looked at: \(flow.text)")
     let left = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
     #expect(left > 0 && left <= first - 5000)
     #expect(flow["problem"]?["message"]?.stringValue?.contains("locked for another") == true)
-    let status = try scene.status()
+    let status = try fixture.status()
     #expect(status["methods"] == [] && status["passcode"]?["state"] == "lockedOut")
     #expect(status["passcode"]?["lockedUntil"]?.stringValue?.hasSuffix("Z") == true)
-    let change = try scene.app.error(
+    let change = try fixture.app.error(
       of: "localAuth.setPasscode",
-      ["old": .string(LocalAuthScene.passcode), "new": "something else"])
+      ["old": .string(LocalAuthFixture.passcode), "new": "something else"])
     #expect(change["data"]?["reason"] == "rate_limited")
     #expect(change["data"]?["retryAfterMs"]?.integerValue ?? 0 > 0)
   }
 
   @Test("whoever kills the daemon while it looks at a guess has had that guess", .ownProcess)
   func countedFirst() throws {
-    var scene = try LocalAuthScene(nil)
-    try scene.setPasscode()
-    var flow = try scene.authenticate("passcode")
+    var fixture = try LocalAuthFixture(nil)
+    try fixture.setPasscode()
+    var flow = try fixture.authenticate("passcode")
     for _ in 1...4 {
-      scene = try scene.killed(dyingAt: "local-auth.before-check:1")
-      _ = try? scene.type(LocalAuthScene.passcode, flow)
-      #expect(try scene.daemon.exitStatus() != 0)
-      scene = try scene.started()
-      flow = try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
-      while flow["step"]?["type"] == "wait" { flow = try scene.moved(flow) }
+      fixture = try fixture.killed(dyingAt: "local-auth.before-check:1")
+      _ = try? fixture.type(LocalAuthFixture.passcode, flow)
+      #expect(try fixture.daemon.exitStatus() != 0)
+      fixture = try fixture.started()
+      flow = try fixture.app.flow(in: fixture.app.call("flow.get", ["flow": flow["id"] ?? .null]))
+      while flow["step"]?["type"] == "wait" { flow = try fixture.moved(flow) }
       #expect(flow.problem == "interrupted", "\(flow.text)")
     }
-    flow = try scene.type(Self.wrong, flow)
+    flow = try fixture.type(Self.wrong, flow)
     #expect(flow.problem == "passcode_locked", "five guesses: \(flow.text)")
   }
 
   @Test("its provider is always there, with its flow, and is no account's")
   func provider() throws {
-    let scene = try LocalAuthScene(nil)
+    let fixture = try LocalAuthFixture(nil)
     let provider = try #require(
-      try scene.app.call("provider.list", [:])["providers"]?.arrayValue?.first)
+      try fixture.app.call("provider.list", [:])["providers"]?.arrayValue?.first)
     #expect(provider["name"] == "local" && provider["type"] == "local")
     #expect(provider["flows"]?[0]?["kind"] == "authenticate")
     #expect(provider["flows"]?[0]?["params"]?["required"] == ["localAuthType", "reason"])
-    #expect(try scene.app.reason(of: "token.get", ["provider": "local"]) == "interaction_required")
-    let check = try scene.daemon.admin().call("provider.check", ["provider": "local"])
+    #expect(
+      try fixture.app.reason(of: "token.get", ["provider": "local"]) == "interaction_required")
+    let check = try fixture.daemon.admin().call("provider.check", ["provider": "local"])
     #expect(check["healthy"] == true)
   }
 
@@ -101,33 +102,33 @@ struct PasscodeTests {
     "another user has a passcode of his own", .ownProcess,
     .enabled(if: OtherUser.isPossible, "SKIPPED, NOT PROVEN: only root can be another user"))
   func otherUser() throws {
-    let scene = try LocalAuthScene(nil)
-    try scene.setPasscode()
-    let person = try OtherUser(4001, groups: "4242", at: scene.daemon)
-    let other = scene.at(try person.client())
+    let fixture = try LocalAuthFixture(nil)
+    try fixture.setPasscode()
+    let person = try OtherUser(4001, groups: "4242", at: fixture.daemon)
+    let other = fixture.at(try person.client())
     #expect(try other.status()["passcode"] == ["state": "notEnrolled"])
     try other.setPasscode("quite another")
-    let flow = try other.type(LocalAuthScene.passcode, try other.authenticate("passcode"))
+    let flow = try other.type(LocalAuthFixture.passcode, try other.authenticate("passcode"))
     #expect(flow.problem == "wrong_passcode", "\(flow.text)")
     #expect(try other.type("quite another", flow)["status"] == "succeeded")
     // fprintd knows users by their names; this one has none.
     #expect(try other.authenticate().word == "BIOMETRIC_NOT_AVILABLE")
-    let mine = try scene.type(LocalAuthScene.passcode, try scene.authenticate("passcode"))
+    let mine = try fixture.type(LocalAuthFixture.passcode, try fixture.authenticate("passcode"))
     #expect(mine["status"] == "succeeded")
   }
 
   @Test("no passcode is in a log, an event, the process or the database", .ownProcess)
   func canary() throws {
-    let scene = try LocalAuthScene(nil, logLevel: "trace")
-    let listener = try scene.daemon.client()
+    let fixture = try LocalAuthFixture(nil, logLevel: "trace")
+    let listener = try fixture.daemon.client()
     _ = try listener.call("events.subscribe", ["topics": ["flow"]])
-    try scene.setPasscode()
-    try scene.setPasscode("canary-second-4711", old: LocalAuthScene.passcode)
-    _ = try scene.app.reply(
+    try fixture.setPasscode()
+    try fixture.setPasscode("canary-second-4711", old: LocalAuthFixture.passcode)
+    _ = try fixture.app.reply(
       to: "localAuth.setPasscode", ["old": "canary-bad-old-1", "new": "canary-bad-new-1"])
-    var flow = try scene.authenticate("passcode")
-    flow = try scene.type(Self.wrong, flow)
-    let again = try scene.killed(dyingAt: "local-auth.before-check:1").diedOf(flow)
+    var flow = try fixture.authenticate("passcode")
+    flow = try fixture.type(Self.wrong, flow)
+    let again = try fixture.killed(dyingAt: "local-auth.before-check:1").diedOf(flow)
     flow = try again.app.flow(in: again.app.call("flow.get", ["flow": flow["id"] ?? .null]))
     while flow["step"]?["type"] == "wait" { flow = try again.moved(flow) }
     flow = try again.type("canary-second-4711", flow)
@@ -137,12 +138,12 @@ struct PasscodeTests {
       told += String(decoding: line, as: UTF8.self)
     }
     let process = ["cmdline", "environ"].map { name in
-      FileManager.default.contents(atPath: "/proc/\(scene.daemon.pid)/\(name)") ?? Data()
+      FileManager.default.contents(atPath: "/proc/\(fixture.daemon.pid)/\(name)") ?? Data()
     }
-    let files = scene.daemon.place.everything()
-    #expect(try scene.daemon.stop() == 0)
+    let files = fixture.daemon.place.everything()
+    #expect(try fixture.daemon.stop() == 0)
     let places =
-      files + scene.daemon.place.everything() + process.map { ("process", $0) }
+      files + fixture.daemon.place.everything() + process.map { ("process", $0) }
       + [("what was told", Data(told.utf8))]
     for (name, bytes) in places {
       #expect(bytes.range(of: Data("canary".utf8)) == nil, "\(name)")
@@ -152,9 +153,9 @@ struct PasscodeTests {
   }
 }
 
-extension LocalAuthScene {
+extension LocalAuthFixture {
   /// The daemon again, after it died of the passcode that is typed here.
-  fileprivate func diedOf(_ flow: JSONValue) throws -> LocalAuthScene {
+  fileprivate func diedOf(_ flow: JSONValue) throws -> LocalAuthFixture {
     _ = try? type("canary-second-4711", flow)
     _ = try daemon.exitStatus()
     return try started()

@@ -7,9 +7,9 @@ import UsherTestKit
   "ID tokens that must not be believed", .mayBlock, .timeLimit(.minutes(10))
 )
 struct BadIDTokenTests {
-  let scene: Scene
+  let fixture: OIDCFixture
 
-  init() throws { scene = try Scene() }
+  init() throws { fixture = try OIDCFixture() }
 
   struct Forgery: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
@@ -47,8 +47,8 @@ struct BadIDTokenTests {
 
   @Test("the sign-in fails, and the tokens are taken back", arguments: forgeries)
   func refused(_ forgery: Forgery) throws {
-    try scene.set(["idToken": forgery.settings])
-    let end = try scene.attempt()
+    try fixture.set(["idToken": forgery.settings])
+    let end = try fixture.attempt()
     #expect(end["status"] == "failed")
     #expect(end.failure["reason"] == "provider_protocol_error")
     #expect(end.failure["retryable"] == false)
@@ -56,25 +56,25 @@ struct BadIDTokenTests {
     #expect(message.contains(forgery.word))
     #expect(!end.hasSecret)
     #expect(end["result"] == .null)
-    #expect(try scene.accounts.isEmpty)
-    try eventually("the grant is revoked") { try scene.revocations > 0 }
-    #expect(try scene.sandbox.requests("userinfo") == 0)
-    #expect(!scene.daemon.log.contains("eyJ"))
+    #expect(try fixture.accounts.isEmpty)
+    try eventually("the grant is revoked") { try fixture.revocations > 0 }
+    #expect(try fixture.sandbox.requests("userinfo") == 0)
+    #expect(!fixture.daemon.log.contains("eyJ"))
   }
 
   @Test("an ID token signed with ES256 is as good as one with RS256")
   func otherAlgorithm() throws {
-    try scene.set(["idToken": ["alg": "ES256"]])
-    #expect(try scene.attempt()["status"] == "succeeded")
+    try fixture.set(["idToken": ["alg": "ES256"]])
+    #expect(try fixture.attempt()["status"] == "succeeded")
   }
 
   @Test("new keys are found without a restart, and a key that was withdrawn signs nothing any more")
   func rotation() throws {
-    try scene.app.signIn()
-    try scene.sandbox.control("POST", "keys/rotate", ["removeOld": true])
-    for _ in 1...2 { try scene.app.signIn() }
-    #expect(try scene.sandbox.requests("jwks") == 2)
-    try scene.set(["idToken": ["kid": "rsa-1"]])
-    #expect(try scene.attempt().failure["reason"] == "provider_protocol_error")
+    try fixture.app.signIn()
+    try fixture.sandbox.control("POST", "keys/rotate", ["removeOld": true])
+    for _ in 1...2 { try fixture.app.signIn() }
+    #expect(try fixture.sandbox.requests("jwks") == 2)
+    try fixture.set(["idToken": ["kid": "rsa-1"]])
+    #expect(try fixture.attempt().failure["reason"] == "provider_protocol_error")
   }
 }

@@ -6,33 +6,33 @@ import UsherTestKit
 @Suite(
   "redirects that are not the answer", .mayBlock, .timeLimit(.minutes(10)))
 struct BadRedirectTests {
-  let scene: Scene
+  let fixture: OIDCFixture
 
-  init() throws { scene = try Scene() }
+  init() throws { fixture = try OIDCFixture() }
 
   @Test("an answer of another flow, or one with two codes, leaves the flow as it is")
   func untouched() throws {
-    let flow = try scene.app.startFlow()
+    let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
     let other = "state=A" + String(repeating: "b", count: 31)
     for bent in [back.replacing(/state=[^&]*/, with: other), back + "&code=ac_other"] {
       let page = try Web.get(bent)
       #expect(page.status == 400)
       #expect(!page.text.contains("Signed in"))
-      let error = try scene.app.error(of: "flow.submit", scene.submission(bent, to: flow))
+      let error = try fixture.app.error(of: "flow.submit", fixture.submission(bent, to: flow))
       #expect(error.data["reason"] == "invalid_input")
       #expect(error.data["field"] == "input.redirectURL")
       #expect(!error.hasSecret)
-      #expect(try scene.flow(flow) == flow)
+      #expect(try fixture.flow(flow) == flow)
     }
-    #expect(try scene.sandbox.requests("token") == 0)
+    #expect(try fixture.sandbox.requests("token") == 0)
     #expect(try Web.get(back).status == 200)
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
   @Test("two flows cannot take each other's answers")
   func otherFlow() throws {
-    let flows = try [scene.app.startFlow(), scene.app.startFlow()]
+    let flows = try [fixture.app.startFlow(), fixture.app.startFlow()]
     let answers = try zip(flows, ["alice", "bob"]).map { flow, user in
       try #require(try Person.decide(at: flow.url, user: user).location)
     }
@@ -40,40 +40,40 @@ struct BadRedirectTests {
       let query = try #require(answer.split(separator: "?").last)
       let crossed = "\(flow.redirectURI)?\(query)"
       #expect(try Web.get(crossed).status == 400)
-      let reason = try scene.app.reason(
-        of: "flow.submit", scene.submission(crossed, to: flow))
+      let reason = try fixture.app.reason(
+        of: "flow.submit", fixture.submission(crossed, to: flow))
       #expect(reason == "invalid_input")
-      #expect(try scene.flow(flow) == flow)
+      #expect(try fixture.flow(flow) == flow)
     }
     for answer in answers { #expect(try Web.get(answer).status == 200) }
-    for flow in flows { #expect(try scene.app.finished(flow)["status"] == "succeeded") }
-    #expect(try scene.accounts.count == 2)
+    for flow in flows { #expect(try fixture.app.finished(flow)["status"] == "succeeded") }
+    #expect(try fixture.accounts.count == 2)
   }
 
   @Test("an answer that comes twice is redeemed once")
   func twice() async throws {
-    let scene = try Scene(provider: "request_timeout_seconds = 120")
-    let gate = try scene.tokenGate()
+    let fixture = try OIDCFixture(provider: "request_timeout_seconds = 120")
+    let gate = try fixture.tokenGate()
     gate.hold()
-    let flow = try scene.app.startFlow()
+    let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
     // The page waits for the end of the sign-in.
     async let first = BlockingThreads.run { try Web.get(back) }
-    try eventually("the code is being redeemed") { try scene.sandbox.requests("token") == 1 }
+    try eventually("the code is being redeemed") { try fixture.sandbox.requests("token") == 1 }
     // The listener closes once the flow has moved on: another answer finds it closed, or deaf.
     let other = back.replacing(/code=[^&]*/, with: "code=ac_other")
     for url in [back, other, back] { _ = try? Web.get(url) }
     gate.release()
     let page = try await first
     #expect(page.status == 200)
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end["status"] == "succeeded")
-    #expect(try scene.sandbox.requests("token") == 1)
+    #expect(try fixture.sandbox.requests("token") == 1)
     try eventually("the port is closed") { (try? Web.get(back)) == nil }
     #expect(
-      try scene.app.reason(of: "flow.submit", scene.submission(back, to: flow))
+      try fixture.app.reason(of: "flow.submit", fixture.submission(back, to: flow))
         == "flow_finished")
-    #expect(try scene.token()["account"] == end["result"]?["account"])
+    #expect(try fixture.token()["account"] == end["result"]?["account"])
   }
 
   @Test(
@@ -86,17 +86,17 @@ struct BadRedirectTests {
       (["iss": "https://evil.example.com"], "provider_protocol_error", nil),
     ] as [(JSONValue, JSONValue, JSONValue)])
   func ends(_ answer: JSONValue, _ reason: JSONValue, _ code: JSONValue) throws {
-    try scene.set(["authorizeResponse": answer])
-    let flow = try scene.app.startFlow()
+    try fixture.set(["authorizeResponse": answer])
+    let flow = try fixture.app.startFlow()
     #expect(try Person.signIn(at: flow.url).status == 200)
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end["status"] == "failed")
     #expect(end.failure["reason"] == reason)
     #expect(end.failure["provider"]?["code"] ?? .null == code)
     #expect(!end.text.contains("u001b"))
     #expect(!end.hasSecret)
-    #expect(try scene.sandbox.requests("token") == 0)
-    #expect(try scene.accounts.isEmpty)
+    #expect(try fixture.sandbox.requests("token") == 0)
+    #expect(try fixture.accounts.isEmpty)
     try eventually("nobody listens any more") { (try? Web.get(flow.redirectURI)) == nil }
   }
 }

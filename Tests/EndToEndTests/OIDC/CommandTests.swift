@@ -6,11 +6,11 @@ import UsherTestKit
 struct CommandTests {
   @Test("login prints the page, waits for the person, and then there is a token")
   func signIn() throws {
-    let scene = try Scene()
+    let fixture = try OIDCFixture()
     let place = try TemporaryDirectory()
     let program = try RunningProgram(
       BuiltProduct.path("usherctl"),
-      ["login", "demo", "--no-browser", "--socket", scene.daemon.socketPath],
+      ["login", "demo", "--no-browser", "--socket", fixture.daemon.socketPath],
       log: place.file("log"))
     var page = ""
     try eventually("it shows a page: \(program.log)") {
@@ -21,10 +21,10 @@ struct CommandTests {
     try Person.signIn(at: page)
     #expect(try program.exitStatus() == 0)
     #expect(program.log.contains("signed in"))
-    let (status, output, errors) = try scene.daemon.usherctl(["token", "get", "demo"])
+    let (status, output, errors) = try fixture.daemon.usherctl(["token", "get", "demo"])
     #expect(status == 0, "\(errors)")
-    let token = try scene.token()["accessToken"]?.stringValue ?? "none"
+    let token = try fixture.token()["accessToken"]?.stringValue ?? "none"
     #expect(output == token + "\n")
-    #expect(try scene.userinfo(.string(token)).status == 200)
+    #expect(try fixture.userinfo(.string(token)).status == 200)
   }
 }

@@ -4,13 +4,13 @@ import UsherTestKit
 
 @Suite("provider credentials", .mayBlock, .timeLimit(.minutes(10)))
 struct CredentialTests {
-  let scene: Scene
+  let fixture: OIDCFixture
   let admin: RawClient
 
   static let secret = "s3cret:with/odd+chars"
 
   init() throws {
-    scene = try Scene(limits: "force_refresh_seconds = 1") { sandbox in
+    fixture = try OIDCFixture(limits: "force_refresh_seconds = 1") { sandbox in
       ["basic", "post"].map { method in
         """
         [[provider]]
@@ -24,7 +24,7 @@ struct CredentialTests {
         """
       }.joined()
     }
-    admin = try scene.daemon.admin()
+    admin = try fixture.daemon.admin()
   }
 
   private func keep(_ value: String) throws {
@@ -34,77 +34,77 @@ struct CredentialTests {
   @Test("a client with a secret signs in, refreshes and revokes", arguments: ["basic", "post"])
   func confidential(_ provider: String) throws {
     try keep(Self.secret)
-    let account = try scene.app.signIn(provider)["result"]?["account"] ?? .null
-    let first = try scene.token(["account": account])
-    let second = try scene.token(["account": account, "forceRefresh": true])
+    let account = try fixture.app.signIn(provider)["result"]?["account"] ?? .null
+    let first = try fixture.token(["account": account])
+    let second = try fixture.token(["account": account, "forceRefresh": true])
     #expect(second["accessToken"] != first["accessToken"])
-    let reply = try scene.app.call("account.forget", ["account": account])
+    let reply = try fixture.app.call("account.forget", ["account": account])
     #expect(reply["revoked"] == "done")
-    #expect(try scene.userinfo(second["accessToken"]).status == 401)
-    #expect(!scene.daemon.log.contains(Self.secret))
+    #expect(try fixture.userinfo(second["accessToken"]).status == 401)
+    #expect(!fixture.daemon.log.contains(Self.secret))
   }
 
   @Test("a missing credential is said to be missing, and how to set it")
   func missing() throws {
-    let end = try scene.app.startFlow("basic")
+    let end = try fixture.app.startFlow("basic")
     #expect(end["status"] == "failed")
     #expect(end.failure["reason"] == "provider_rejected")
     let message = end.failure["message"]?.stringValue ?? ""
     #expect(message.contains("usherctl credential set work-secret"))
-    #expect(try scene.sandbox.requests("discovery") == 0)
-    let health = try scene.app.call("system.status", [:])["providers"]?.arrayValue ?? []
+    #expect(try fixture.sandbox.requests("discovery") == 0)
+    let health = try fixture.app.call("system.status", [:])["providers"]?.arrayValue ?? []
     #expect(health.first { $0["name"] == "basic" }?["health"] == "unknown")
     try keep(Self.secret)
-    try scene.app.signIn("basic")
+    try fixture.app.signIn("basic")
   }
 
   @Test("a wrong credential ends the sign-in with the provider's word, never its own")
   func wrong() throws {
     try keep("s3cret-but-wrong")
-    let flow = try scene.app.startFlow("basic")
+    let flow = try fixture.app.startFlow("basic")
     try Person.signIn(at: flow.url)
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end.failure["reason"] == "provider_rejected")
     #expect(end.failure["provider"]?["code"] == "invalid_client")
     #expect(!end.hasSecret)
-    #expect(!scene.daemon.log.contains("s3cret"))
+    #expect(!fixture.daemon.log.contains("s3cret"))
     // A better one counts from the next call on.
     try keep(Self.secret)
-    try scene.app.signIn("basic")
+    try fixture.app.signIn("basic")
   }
 
   @Test("a credential that is deleted under an account's feet does not kill its grant")
   func deleted() throws {
     try keep(Self.secret)
-    try scene.set(["tokenReply": ["expires_in": 0]])
-    let account = try scene.app.signIn("basic")["result"]?["account"] ?? .null
+    try fixture.set(["tokenReply": ["expires_in": 0]])
+    let account = try fixture.app.signIn("basic")["result"]?["account"] ?? .null
     _ = try admin.call("credential.delete", ["name": "work-secret"])
-    let error = try scene.app.error(of: "token.get", ["account": account])
+    let error = try fixture.app.error(of: "token.get", ["account": account])
     #expect(error["code"] == 1301)
     #expect(error["message"]?.stringValue?.contains("work-secret") == true)
-    #expect(try scene.refreshes == 0)
+    #expect(try fixture.refreshes == 0)
     try keep(Self.secret)
-    #expect(try scene.token(["account": account])["account"] == account)
-    #expect(try scene.refreshes == 1)
+    #expect(try fixture.token(["account": account])["account"] == account)
+    #expect(try fixture.refreshes == 1)
   }
 
   @Test("a wrong secret at a refresh is the operator's trouble, not the grant's end")
   func wrongAtRefresh() throws {
     try keep(Self.secret)
-    try scene.set(["tokenReply": ["expires_in": 0]])
-    let account = try scene.app.signIn("post")["result"]?["account"] ?? .null
+    try fixture.set(["tokenReply": ["expires_in": 0]])
+    let account = try fixture.app.signIn("post")["result"]?["account"] ?? .null
     try keep("s3cret-but-wrong")
-    let error = try scene.app.error(of: "token.get", ["account": account])
+    let error = try fixture.app.error(of: "token.get", ["account": account])
     #expect(error["code"] == 1301)
     #expect(error.data["provider"]?["code"] == "invalid_client")
     #expect(!error.hasSecret)
     for _ in 0..<5 {
-      #expect(try scene.app.error(of: "token.get", ["account": account])["code"] == 1301)
+      #expect(try fixture.app.error(of: "token.get", ["account": account])["code"] == 1301)
     }
-    #expect(try scene.refreshes == 1)
+    #expect(try fixture.refreshes == 1)
     // A credential set anew is tried at once.
     try keep(Self.secret)
-    #expect(try scene.token(["account": account])["account"] == account)
+    #expect(try fixture.token(["account": account])["account"] == account)
   }
 
   @Test("the list has names and no values, over a restart too")
@@ -117,13 +117,13 @@ struct CredentialTests {
     #expect(list["credentials"]?.arrayValue?.map { $0["name"] } == ["a.other", "work-secret"])
     #expect(list["credentials"]?[0]?["source"] == "store")
     #expect(!list.hasSecret)
-    try scene.daemon.restart()
-    let app = try scene.daemon.client()
-    let after = try scene.daemon.admin().call("credential.list", [:])["credentials"]
+    try fixture.daemon.restart()
+    let app = try fixture.daemon.client()
+    let after = try fixture.daemon.admin().call("credential.list", [:])["credentials"]
     #expect(after?.arrayValue?.map { $0["name"] } == ["a.other", "work-secret"])
     try app.signIn("post")
-    _ = try scene.daemon.admin().call("credential.delete", ["name": "a.other"])
-    let rest = try scene.daemon.admin().call("credential.list", [:])["credentials"]
+    _ = try fixture.daemon.admin().call("credential.delete", ["name": "a.other"])
+    let rest = try fixture.daemon.admin().call("credential.list", [:])["credentials"]
     #expect(rest?.arrayValue?.map { $0["name"] } == ["work-secret"])
   }
 
@@ -145,9 +145,9 @@ struct CredentialTests {
 
   @Test("admin methods do not exist on the apps' socket")
   func adminOnly() throws {
-    let unknown = try scene.app.error(of: "no.such", [:])
+    let unknown = try fixture.app.error(of: "no.such", [:])
     for method in ["credential.set", "credential.list", "credential.delete", "provider.check"] {
-      let error = try scene.app.error(of: method, [:])
+      let error = try fixture.app.error(of: method, [:])
       #expect(error["code"] == -32601 && error["code"] == unknown["code"], "\(method)")
       #expect(error.data["reason"] == "method_not_found", "\(method)")
       #expect(try admin.reply(to: method, [:])["error"]?["code"] != -32601, "\(method)")
@@ -157,11 +157,11 @@ struct CredentialTests {
 
 @Suite("provider.check", .mayBlock, .timeLimit(.minutes(10)))
 struct ProviderCheckTests {
-  let scene: Scene
+  let fixture: OIDCFixture
   let admin: RawClient
 
   init() throws {
-    scene = try Scene { sandbox in
+    fixture = try OIDCFixture { sandbox in
       """
       [[provider]]
       name = "secretive"
@@ -172,7 +172,7 @@ struct ProviderCheckTests {
 
       """
     }
-    admin = try scene.daemon.admin()
+    admin = try fixture.daemon.admin()
   }
 
   /// Whether it is healthy, and what is said of each subject that is not fine.
@@ -198,15 +198,15 @@ struct ProviderCheckTests {
 
   @Test("a clock that is an hour off, metadata and keys that cannot be had are told by name")
   func findings() throws {
-    try scene.set(["clockOffsetSeconds": -3600])
+    try fixture.set(["clockOffsetSeconds": -3600])
     var (healthy, bad) = try check()
     #expect(healthy == false && bad.count == 1)
     #expect(bad["clock"]?.contains("differs") == true)
-    try scene.mend()
-    try scene.spoil("jwks", ["brokenJSON": true])
+    try fixture.mend()
+    try fixture.spoil("jwks", ["brokenJSON": true])
     (healthy, bad) = try check()
     #expect(healthy == false && bad.keys.sorted() == ["keys"])
-    try scene.spoil("discovery", ["reset": true])
+    try fixture.spoil("discovery", ["reset": true])
     (healthy, bad) = try check()
     #expect(healthy == false && bad["discovery"]?.isEmpty == false)
   }

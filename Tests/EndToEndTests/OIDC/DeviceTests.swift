@@ -4,13 +4,13 @@ import UsherTestKit
 
 @Suite("signing in on another device", .mayBlock, .timeLimit(.minutes(10)))
 struct DeviceTests {
-  let scene: Scene
+  let fixture: OIDCFixture
   private let clock = MovableClock()
 
-  init() throws { scene = try Scene(clock) }
+  init() throws { fixture = try OIDCFixture(clock) }
 
   private func begin() throws -> JSONValue {
-    let flow = try scene.app.startFlow("demo", "device")
+    let flow = try fixture.app.startFlow("demo", "device")
     #expect(flow["step"]?["type"] == "displayCode")
     #expect(flow["state"] == "authorization_pending")
     return flow
@@ -26,19 +26,19 @@ struct DeviceTests {
       at: flow["step"]?["verificationURI"]?.stringValue ?? "",
       userCode: flow["step"]?["userCode"]?.stringValue)
     #expect(page.status == 200)
-    let end = try scene.app.finished(flow, moving: clock)
+    let end = try fixture.app.finished(flow, moving: clock)
     #expect(end["status"] == "succeeded")
-    #expect(try scene.userinfo(scene.token()["accessToken"]).status == 200)
-    #expect(try scene.accounts[0]["subject"] == "usr_alice")
+    #expect(try fixture.userinfo(fixture.token()["accessToken"]).status == 200)
+    #expect(try fixture.accounts[0]["subject"] == "usr_alice")
   }
 
   @Test("a displayed code takes no input, and is gone when the flow is cancelled")
   func cancelled() throws {
     let flow = try begin()
-    let error = try scene.app.error(
-      of: "flow.submit", scene.submission("http://127.0.0.1/", to: flow))
+    let error = try fixture.app.error(
+      of: "flow.submit", fixture.submission("http://127.0.0.1/", to: flow))
     #expect(error.data["reason"] == "unexpected_input")
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    let end = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(end?["failure"]?["reason"] == "cancelled")
     #expect(end?["step"] == .null)
   }

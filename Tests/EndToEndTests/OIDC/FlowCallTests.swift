@@ -4,22 +4,22 @@ import UsherTestKit
 
 @Suite("calls about a flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowCallTests {
-  let scene: Scene
+  let fixture: OIDCFixture
 
-  init() throws { scene = try Scene() }
+  init() throws { fixture = try OIDCFixture() }
 
   @Test("flow.wait tells every transition, in order, to the end")
   func transitions() throws {
     let started =
-      try scene.app.call(
+      try fixture.app.call(
         "flow.start", ["provider": "demo", "kind": "authorize", "params": [:]])["flow"] ?? .null
     #expect(started["revision"] == 1)
     #expect(started["state"] == "discovering")
     #expect(started["step"]?["type"] == "wait")
-    let shown = try scene.moved(started, "shows a page") { !$0.url.isEmpty }
+    let shown = try fixture.moved(started, "shows a page") { !$0.url.isEmpty }
     try Person.signIn(at: shown.url)
-    let end = try scene.app.finished(shown)
-    let whole = try scene.app.call(
+    let end = try fixture.app.finished(shown)
+    let whole = try fixture.app.call(
       "flow.wait", ["flow": end["id"] ?? .null, "revision": 0, "timeoutMs": 0])
     let transitions = whole["transitions"]?.arrayValue ?? []
     #expect(
@@ -34,8 +34,8 @@ struct FlowCallTests {
 
   @Test("flow.wait answers at its time-out, unchanged, and waitMs 0 does not wait")
   func timeOut() throws {
-    let flow = try scene.app.startFlow()
-    let waited = try scene.app.call(
+    let flow = try fixture.app.startFlow()
+    let waited = try fixture.app.call(
       "flow.wait",
       ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 50])
     #expect(waited["flow"] == flow)
@@ -44,7 +44,7 @@ struct FlowCallTests {
       var params: JSONValue = ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null]
       if field == "waitMs" { params["input"] = ["type": "openURL", "redirectURL": "x"] }
       params[field] = 60_001
-      let error = try scene.app.error(
+      let error = try fixture.app.error(
         of: field == "waitMs" ? "flow.submit" : "flow.wait", params)
       #expect(error.data["reason"] == "invalid_params")
       #expect(error.data["field"] == .string(field))
@@ -53,17 +53,17 @@ struct FlowCallTests {
 
   @Test("a cancelled flow has ended, its listener is gone, and cancelling again changes nothing")
   func cancel() throws {
-    let flow = try scene.app.startFlow()
+    let flow = try fixture.app.startFlow()
     #expect(try Web.get(flow.redirectURI).status == 400)
-    let cancelled = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    let cancelled = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(cancelled?["status"] == "cancelled")
     #expect(cancelled?["failure"]?["reason"] == "cancelled")
     #expect(cancelled?["step"] == .null)
     try eventually("the port is closed") { (try? Web.get(flow.redirectURI)) == nil }
-    let again = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    let again = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(again == cancelled)
-    let error = try scene.app.error(
-      of: "flow.submit", scene.submission("http://127.0.0.1/callback", to: flow))
+    let error = try fixture.app.error(
+      of: "flow.submit", fixture.submission("http://127.0.0.1/callback", to: flow))
     #expect(error["code"] == 1201)
     #expect(error.data["reason"] == "flow_finished")
     #expect(error.data["flow"] == flow["id"])
@@ -71,41 +71,41 @@ struct FlowCallTests {
 
   @Test("tokens that come after a cancel are dropped and taken back")
   func cancelledWhileExchanging() throws {
-    let scene = try Scene(provider: "request_timeout_seconds = 120")
-    let gate = try scene.tokenGate()
+    let fixture = try OIDCFixture(provider: "request_timeout_seconds = 120")
+    let gate = try fixture.tokenGate()
     gate.hold()
-    let flow = try scene.app.startFlow()
+    let flow = try fixture.app.startFlow()
     // Handed in by the app: a browser's page waits for the end of the sign-in.
     let back = try #require(try Person.decide(at: flow.url).location)
-    let moved = try scene.submit(back, to: flow, waitMs: 0)
+    let moved = try fixture.submit(back, to: flow, waitMs: 0)
     #expect(moved["state"] == "exchanging" && moved["step"]?["type"] == "wait")
-    try eventually("the code is being redeemed") { try scene.sandbox.requests("token") == 1 }
-    let cancelled = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    try eventually("the code is being redeemed") { try fixture.sandbox.requests("token") == 1 }
+    let cancelled = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(cancelled?["status"] == "cancelled")
     gate.release()
-    try eventually("the tokens are revoked") { try scene.revocations > 0 }
-    #expect(try scene.accounts.isEmpty)
-    #expect(try scene.flow(flow) == cancelled)
+    try eventually("the tokens are revoked") { try fixture.revocations > 0 }
+    #expect(try fixture.accounts.isEmpty)
+    #expect(try fixture.flow(flow) == cancelled)
   }
 
   @Test("an answer to an older revision is a conflict, and changes nothing")
   func stale() throws {
-    let flow = try scene.app.startFlow()
+    let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
-    var params = scene.submission(back, to: flow)
+    var params = fixture.submission(back, to: flow)
     params["revision"] = 1
-    let error = try scene.app.error(of: "flow.submit", params)
+    let error = try fixture.app.error(of: "flow.submit", params)
     #expect(error["code"] == 1002)
     #expect(error.data["reason"] == "conflict")
-    #expect(try scene.flow(flow) == flow)
-    #expect(try scene.submit(back, to: flow, waitMs: 20_000)["status"] == "succeeded")
+    #expect(try fixture.flow(flow) == flow)
+    #expect(try fixture.submit(back, to: flow, waitMs: 20_000)["status"] == "succeeded")
   }
 
   @Test("flow.list finds by provider, kind and status, and shows no step")
   func list() throws {
-    let done = try scene.app.signIn()
-    let live = try scene.app.startFlow()
-    let all = try scene.app.call("flow.list", [:])["flows"]?.arrayValue ?? []
+    let done = try fixture.app.signIn()
+    let live = try fixture.app.startFlow()
+    let all = try fixture.app.call("flow.list", [:])["flows"]?.arrayValue ?? []
     #expect(all.prefix(2).map { $0["id"] } == [live["id"], done["id"]])
     #expect(all.allSatisfy { $0["step"] == .null && $0["result"] == .null })
     for (filter, isLive, isDone) in [
@@ -113,7 +113,7 @@ struct FlowCallTests {
       (["kind": "authorize"], true, true), (["kind": "device"], false, false),
       (["provider": "demo"], true, true), (["provider": "other"], false, false),
     ] as [(JSONValue, Bool, Bool)] {
-      let ids = try scene.app.call("flow.list", filter)["flows"]?.arrayValue?.map { $0["id"] }
+      let ids = try fixture.app.call("flow.list", filter)["flows"]?.arrayValue?.map { $0["id"] }
       #expect(ids?.contains(live["id"]) == isLive)
       #expect(ids?.contains(done["id"]) == isDone)
     }
@@ -121,7 +121,7 @@ struct FlowCallTests {
 
   @Test("an input that is none, or for another step, is refused and changes nothing")
   func inputs() throws {
-    let flow = try scene.app.startFlow()
+    let flow = try fixture.app.startFlow()
     let refused: [(input: JSONValue, reason: JSONValue, field: JSONValue)] = [
       (["type": "enterCode", "code": "123456"], "unexpected_input", "input.type"),
       (["type": "openURL"], "invalid_input", "input.redirectURL"),
@@ -141,12 +141,12 @@ struct FlowCallTests {
       ("openURL", "invalid_input", "input"),
     ]
     for (input, reason, field) in refused {
-      var params = scene.submission("", to: flow)
+      var params = fixture.submission("", to: flow)
       params["input"] = input
-      let error = try scene.app.error(of: "flow.submit", params)
+      let error = try fixture.app.error(of: "flow.submit", params)
       #expect(error.data["reason"] == reason && error.data["field"] == field, "\(error.text)")
     }
-    #expect(try scene.flow(flow) == flow)
+    #expect(try fixture.flow(flow) == flow)
   }
 
   @Test("a requestId works once, over a restart too; its owner learns which flow has it")
@@ -154,18 +154,18 @@ struct FlowCallTests {
     var params: JSONValue = [
       "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
     ]
-    let flow = try scene.app.call("flow.start", params)["flow"]
+    let flow = try fixture.app.call("flow.start", params)["flow"]
     #expect(flow?["requestId"] == "r-1")
-    let error = try scene.app.error(of: "flow.start", params)
+    let error = try fixture.app.error(of: "flow.start", params)
     #expect(error["code"] == 1003)
     #expect(error.data["reason"] == "request_id_reused")
     #expect(error.data["flow"] == flow?["id"])
-    let live = try scene.app.call("flow.list", ["status": "active"])["flows"]
+    let live = try fixture.app.call("flow.list", ["status": "active"])["flows"]
     #expect(live?.arrayValue?.count == 1)
-    _ = try scene.app.call("flow.cancel", ["flow": flow?["id"] ?? .null])
-    #expect(try scene.app.reason(of: "flow.start", params) == "request_id_reused")
-    try scene.daemon.restart()
-    let app = try scene.daemon.client()
+    _ = try fixture.app.call("flow.cancel", ["flow": flow?["id"] ?? .null])
+    #expect(try fixture.app.reason(of: "flow.start", params) == "request_id_reused")
+    try fixture.daemon.restart()
+    let app = try fixture.daemon.client()
     let again = try app.error(of: "flow.start", params)
     #expect(again.data["reason"] == "request_id_reused" && again.data["flow"] == flow?["id"])
     params["requestId"] = "r-2"
@@ -192,10 +192,10 @@ struct FlowCallTests {
     for (change, reason, field) in refused {
       var params: JSONValue = ["provider": "demo", "kind": "authorize", "params": [:]]
       for (name, value) in change.objectValue ?? [:] { params[name] = value }
-      let error = try scene.app.error(of: "flow.start", params)
+      let error = try fixture.app.error(of: "flow.start", params)
       #expect(error.data["reason"] == reason, "\(error.text)")
       if let field { #expect(error.data["field"] == field, "\(error.text)") }
     }
-    #expect(try scene.app.call("flow.list", ["status": "active"])["flows"] == [])
+    #expect(try fixture.app.call("flow.list", ["status": "active"])["flows"] == [])
   }
 }

@@ -5,40 +5,40 @@ import UsherTestKit
 
 @Suite("tokens are given back", .mayBlock, .timeLimit(.minutes(10)))
 struct ForgetTests {
-  let scene: Scene
+  let fixture: OIDCFixture
 
   init() throws {
-    scene = try Scene(provider: "revoke_replaced = true")
+    fixture = try OIDCFixture(provider: "revoke_replaced = true")
   }
 
   @Test("token.revoke ends the tokens here and at the provider; the account stays")
   func revoke() throws {
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let token = try scene.token()
-    let reply = try scene.app.call("token.revoke", ["provider": "demo"])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let token = try fixture.token()
+    let reply = try fixture.app.call("token.revoke", ["provider": "demo"])
     #expect(reply == ["account": account, "revoked": "done"])
-    #expect(try scene.revocations > 0)
-    #expect(try scene.userinfo(token["accessToken"]).status == 401)
-    let error = try scene.app.error(of: "token.get", ["provider": "demo"])
+    #expect(try fixture.revocations > 0)
+    #expect(try fixture.userinfo(token["accessToken"]).status == 401)
+    let error = try fixture.app.error(of: "token.get", ["provider": "demo"])
     #expect(error["code"] == 1102)
     #expect(error.data["next"]?["params"]?["params"]?["account"] == account)
-    #expect(try scene.refreshes == 0)
-    #expect(try scene.app.call("token.list", [:])["tokens"] == [])
-    #expect(try scene.attempt()["result"]?["account"] == account)
-    #expect(try scene.token()["account"] == account)
+    #expect(try fixture.refreshes == 0)
+    #expect(try fixture.app.call("token.list", [:])["tokens"] == [])
+    #expect(try fixture.attempt()["result"]?["account"] == account)
+    #expect(try fixture.token()["account"] == account)
   }
 
   @Test("a forgotten account is revoked at the provider and gone here, after a restart too")
   func forget() throws {
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let token = try scene.token()
-    let reply = try scene.app.call("account.forget", ["account": account])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let token = try fixture.token()
+    let reply = try fixture.app.call("account.forget", ["account": account])
     #expect(reply == ["account": account, "revoked": "done"])
-    #expect(try scene.revocations > 0)
-    #expect(try scene.userinfo(token["accessToken"]).status == 401)
-    try expectGone(account, scene.app)
-    try scene.daemon.restart()
-    try expectGone(account, scene.daemon.client())
+    #expect(try fixture.revocations > 0)
+    #expect(try fixture.userinfo(token["accessToken"]).status == 401)
+    try expectGone(account, fixture.app)
+    try fixture.daemon.restart()
+    try expectGone(account, fixture.daemon.client())
   }
 
   private func expectGone(_ account: JSONValue, _ app: RawClient) throws {
@@ -52,13 +52,13 @@ struct ForgetTests {
 
   @Test("a second log-in of the same person revokes the refresh token that it replaces")
   func replaced() throws {
-    try scene.app.signIn()
-    let first = try scene.token()
-    try scene.app.signIn()
+    try fixture.app.signIn()
+    let first = try fixture.token()
+    try fixture.app.signIn()
     try eventually("the replaced grant is revoked") {
-      try scene.userinfo(first["accessToken"]).status == 401
+      try fixture.userinfo(first["accessToken"]).status == 401
     }
-    #expect(try scene.userinfo(scene.token()["accessToken"]).status == 200)
+    #expect(try fixture.userinfo(fixture.token()["accessToken"]).status == 200)
   }
 
   /// What the reply says of the tokens that live on, and why.
@@ -68,8 +68,8 @@ struct ForgetTests {
   }
 
   /// The rows of the audit about revocations that went on after their call.
-  private func rows(_ scene: Scene) throws -> [JSONValue] {
-    let reply = try scene.daemon.admin().call("audit.list", ["method": "token.revocation"])
+  private func rows(_ fixture: OIDCFixture) throws -> [JSONValue] {
+    let reply = try fixture.daemon.admin().call("audit.list", ["method": "token.revocation"])
     return reply["rows"]?.arrayValue ?? []
   }
 
@@ -78,9 +78,9 @@ struct ForgetTests {
   ///
   /// - Parameter seconds: The most that passes before the reply comes.
   private func forget(
-    _ account: JSONValue, at scene: Scene, moving clock: MovableClock, by seconds: Int
+    _ account: JSONValue, at fixture: OIDCFixture, moving clock: MovableClock, by seconds: Int
   ) throws -> JSONValue {
-    let client = try scene.daemon.client()
+    let client = try fixture.daemon.client()
     let request: JSONValue = [
       "jsonrpc": "2.0", "id": 1, "method": "account.forget", "params": ["account": account],
     ]
@@ -98,31 +98,31 @@ struct ForgetTests {
 
   @Test("revoke: false wipes without a word to the provider, and tells that all tokens live on")
   func withoutRevoking() throws {
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let token = try scene.token()
-    let reply = try scene.app.call("account.forget", ["provider": "demo", "revoke": false])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let token = try fixture.token()
+    let reply = try fixture.app.call("account.forget", ["provider": "demo", "revoke": false])
     #expect(reply["account"] == account && reply["revoked"] == "skipped")
     #expect(living(reply) == (["refresh_token", "access_token"], ["not_asked"]), "\(reply.text)")
-    #expect(try scene.sandbox.requests("revocation") == 0)
-    #expect(try scene.userinfo(token["accessToken"]).status == 200)
-    try expectGone(account, scene.app)
+    #expect(try fixture.sandbox.requests("revocation") == 0)
+    #expect(try fixture.userinfo(token["accessToken"]).status == 200)
+    try expectGone(account, fixture.app)
   }
 
   @Test("a provider without a revocation endpoint is not asked, and that is told")
   func nothingToAsk() throws {
-    try scene.set(["discovery": ["revocation_endpoint": nil]])
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let reply = try scene.app.call("account.forget", ["account": account])
+    try fixture.set(["discovery": ["revocation_endpoint": nil]])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let reply = try fixture.app.call("account.forget", ["account": account])
     #expect(reply["account"] == account && reply["revoked"] == "skipped")
     #expect(living(reply) == (["refresh_token", "access_token"], ["unsupported"]), "\(reply.text)")
-    try expectGone(account, scene.app)
+    try expectGone(account, fixture.app)
   }
 
   @Test("account.forget tells which tokens the provider refused to revoke")
   func refused() throws {
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    try scene.spoil("revocation", ["status": 403])
-    let reply = try scene.app.call("account.forget", ["account": account])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    try fixture.spoil("revocation", ["status": 403])
+    let reply = try fixture.app.call("account.forget", ["account": account])
     #expect(reply["account"] == account && reply["revoked"] == "failed")
     // The second access token was fetched for the revocation: some servers ask for a fresh one.
     #expect(
@@ -131,28 +131,28 @@ struct ForgetTests {
     #expect(reply["retriedUntil"] == nil)
     #expect(reply["living"]?.arrayValue?.last?["expiresAt"]?.stringValue != nil)
     // At most four tokens, the two that a refresh brings among them, each with and without a bearer.
-    #expect(try (1...8).contains(scene.sandbox.requests("revocation")))
-    try expectGone(account, scene.app)
+    #expect(try (1...8).contains(fixture.sandbox.requests("revocation")))
+    try expectGone(account, fixture.app)
   }
 
   @Test("a revocation that the provider puts off is sent again")
   func putOff() throws {
     let clock = MovableClock()
-    let scene = try Scene(clock, requestTimeout: 60)
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let token = try scene.token()
-    try scene.spoil("revocation", ["status": 503], times: 2)
-    let reply = try forget(account, at: scene, moving: clock, by: 20)
+    let fixture = try OIDCFixture(clock, requestTimeout: 60)
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let token = try fixture.token()
+    try fixture.spoil("revocation", ["status": 503], times: 2)
+    let reply = try forget(account, at: fixture, moving: clock, by: 20)
     #expect(reply == ["account": account, "revoked": "done"])
-    #expect(try scene.userinfo(token["accessToken"]).status == 401)
+    #expect(try fixture.userinfo(token["accessToken"]).status == 401)
   }
 
   @Test("a provider that is gone keeps nobody from forgetting")
   func gone() throws {
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    try scene.daemon.restart()
-    scene.sandbox.killAtOnce()
-    let app = try scene.daemon.client()
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    try fixture.daemon.restart()
+    fixture.sandbox.killAtOnce()
+    let app = try fixture.daemon.client()
     let reply = try app.call("account.forget", ["account": account])
     #expect(reply["account"] == account && reply["revoked"] == "failed")
     try expectGone(account, app)
@@ -161,42 +161,42 @@ struct ForgetTests {
   @Test("a revocation that the provider puts off goes on after the call, and the audit has its end")
   func background() throws {
     let clock = MovableClock()
-    let scene = try Scene(clock)
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let token = try scene.token()
-    try scene.spoil("revocation", ["status": 503])
-    let reply = try forget(account, at: scene, moving: clock, by: 30)
+    let fixture = try OIDCFixture(clock)
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let token = try fixture.token()
+    try fixture.spoil("revocation", ["status": 503])
+    let reply = try forget(account, at: fixture, moving: clock, by: 30)
     #expect(reply["revoked"] == "failed")
     #expect(living(reply).1 == ["unreachable"], "\(reply.text)")
     #expect(reply["retriedUntil"]?.stringValue != nil, "\(reply.text)")
-    try scene.mend()
+    try fixture.mend()
     try eventually("the token is revoked") {
       try clock.advance(by: 2)
-      return try scene.revocations > 0 && scene.userinfo(token["accessToken"]).status == 401
+      return try fixture.revocations > 0 && fixture.userinfo(token["accessToken"]).status == 401
     }
-    try eventually("the audit has the revocation") { try rows(scene).count == 1 }
-    #expect(try rows(scene).first?["outcome"] == "ok")
-    #expect(try rows(scene).first?["account"] == reply["account"])
+    try eventually("the audit has the revocation") { try rows(fixture).count == 1 }
+    #expect(try rows(fixture).first?["outcome"] == "ok")
+    #expect(try rows(fixture).first?["account"] == reply["account"])
   }
 
   @Test("revocations go on after kill -9", .ownProcess)
   func killed() throws {
     // Longer than the daemon has for a request: it does not wait for that before it replies.
-    try scene.spoil("revocation", ["status": 503, "headers": ["Retry-After": "60"]])
+    try fixture.spoil("revocation", ["status": 503, "headers": ["Retry-After": "60"]])
     let tokens = try [("alice", "account.forget"), ("bob", "token.revoke")].map { user, method in
-      let account = try scene.app.signIn(user: user)["result"]?["account"] ?? .null
-      let token = try scene.token(["account": account])["accessToken"]
-      _ = try scene.app.call(method, ["account": account], within: 60)
+      let account = try fixture.app.signIn(user: user)["result"]?["account"] ?? .null
+      let token = try fixture.token(["account": account])["accessToken"]
+      _ = try fixture.app.call(method, ["account": account], within: 60)
       return token
     }
-    scene.daemon.killAtOnce()
-    try scene.mend()
-    try scene.daemon.start()
+    fixture.daemon.killAtOnce()
+    try fixture.mend()
+    try fixture.daemon.start()
     for token in tokens {
-      try eventually("the token is revoked") { try scene.userinfo(token).status == 401 }
+      try eventually("the token is revoked") { try fixture.userinfo(token).status == 401 }
     }
-    try eventually("the audit has the revocations") { try rows(scene).count == 2 }
-    for file in scene.daemon.place.everything() where file.name.hasPrefix("state/") {
+    try eventually("the audit has the revocations") { try rows(fixture).count == 2 }
+    for file in fixture.daemon.place.everything() where file.name.hasPrefix("state/") {
       for token in tokens {
         let secret = Data((token?.stringValue ?? "").utf8)
         #expect(file.bytes.range(of: secret) == nil, "\(file.name)")
@@ -206,13 +206,13 @@ struct ForgetTests {
 
   @Test("one account is forgotten, the other keeps its token")
   func oneOfTwo() throws {
-    let alice = try scene.app.signIn(user: "alice")["result"]?["account"] ?? .null
-    let bob = try scene.app.signIn(user: "bob")["result"]?["account"] ?? .null
-    let error = try scene.app.error(of: "account.forget", ["provider": "demo"])
+    let alice = try fixture.app.signIn(user: "alice")["result"]?["account"] ?? .null
+    let bob = try fixture.app.signIn(user: "bob")["result"]?["account"] ?? .null
+    let error = try fixture.app.error(of: "account.forget", ["provider": "demo"])
     #expect(error.data["field"] == "account")
-    _ = try scene.app.call("account.forget", ["account": alice])
-    let token = try scene.token()
+    _ = try fixture.app.call("account.forget", ["account": alice])
+    let token = try fixture.token()
     #expect(token["account"] == bob)
-    #expect(try scene.userinfo(token["accessToken"]).status == 200)
+    #expect(try fixture.userinfo(token["accessToken"]).status == 200)
   }
 }

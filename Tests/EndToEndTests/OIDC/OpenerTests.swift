@@ -6,9 +6,9 @@ import UsherTestKit
 /// What usherctl starts on a desktop to show a page.
 @Suite("the desktop's browser", .mayBlock, .timeLimit(.minutes(2)))
 struct OpenerTests {
-  let scene: Scene
+  let fixture: OIDCFixture
 
-  init() throws { scene = try Scene() }
+  init() throws { fixture = try OIDCFixture() }
 
   /// An `xdg-open` that writes down its command line, and what another user and its own get there.
   private static let opener = """
@@ -46,7 +46,7 @@ struct OpenerTests {
     let place = try TemporaryDirectory()
     try place.install(place.write(Self.opener, to: "script"), as: "xdg-open")
     let program = try RunningProgram(
-      BuiltProduct.path("usherctl"), ["login", "demo", "--socket", scene.daemon.socketPath],
+      BuiltProduct.path("usherctl"), ["login", "demo", "--socket", fixture.daemon.socketPath],
       environment: [
         "DISPLAY": ":99", "PATH": "\(place.path):/usr/bin:/bin", "OPENER_LOG": place.file("seen"),
       ], log: place.file("log"))

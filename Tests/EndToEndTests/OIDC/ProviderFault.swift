@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-extension Scene {
+extension OIDCFixture {
   /// A scene whose daemon and provider live by a clock that the test moves.
   ///
   /// - Parameter requestTimeout: Seconds that the daemon has for a request to the provider.

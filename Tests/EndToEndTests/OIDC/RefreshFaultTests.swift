@@ -5,10 +5,10 @@ import UsherTestKit
 @Suite(
   "tokens are renewed by a provider that fails", .mayBlock, .timeLimit(.minutes(10)))
 struct RefreshFaultTests {
-  let scene: Scene
+  let fixture: OIDCFixture
   private let clock = MovableClock()
 
-  init() throws { scene = try Scene(clock) }
+  init() throws { fixture = try OIDCFixture(clock) }
 
   private func expectUnreachable(_ error: JSONValue) throws -> Int64 {
     #expect(error["code"] == 1302)
@@ -19,7 +19,7 @@ struct RefreshFaultTests {
   }
 
   private func error() throws -> JSONValue {
-    try scene.app.error(of: "token.get", ["provider": "demo"])
+    try fixture.app.error(of: "token.get", ["provider": "demo"])
   }
 
   /// Lets seven refreshes fail, each as soon as the pause after the one before is over. The pause is a
@@ -30,27 +30,27 @@ struct RefreshFaultTests {
     for failures in 0..<7 {
       let pause = min(Int64(1) << failures, 60)
       try ask(pause * 1000)
-      #expect(try scene.refreshes == failures + 1)
+      #expect(try fixture.refreshes == failures + 1)
       if failures < 6 { try clock.advance(by: pause) }
     }
   }
 
   @Test("an answer that cannot be read is said to be one")
   func unusable() throws {
-    try scene.signInWithExpiredToken()
-    try scene.spoil("token", ["brokenJSON": true], times: 1)
+    try fixture.signInWithExpiredToken()
+    try fixture.spoil("token", ["brokenJSON": true], times: 1)
     let error = try error()
     #expect(error["code"] == 1303)
     #expect(error.data["reason"] == "provider_protocol_error")
     #expect(!error.hasSecret)
     try clock.advance(by: 2)
-    #expect(try scene.token()["accessToken"]?.stringValue?.isEmpty == false)
+    #expect(try fixture.token()["accessToken"]?.stringValue?.isEmpty == false)
   }
 
   @Test("many callers of a provider that is down are told when to come back; the pauses grow")
   func storm() throws {
-    try scene.signInWithExpiredToken()
-    try scene.spoil("token", ["status": 503], grantType: "refresh_token")
+    try fixture.signInWithExpiredToken()
+    try fixture.spoil("token", ["status": 503], grantType: "refresh_token")
     var shorter: Int64 = 0
     try growPause { longest in
       let pause = try expectUnreachable(error())
@@ -60,48 +60,48 @@ struct RefreshFaultTests {
     for _ in 0..<10 {
       #expect(try (1...60_000).contains(expectUnreachable(error())))
     }
-    #expect(try scene.refreshes == 7)
-    try scene.mend()
+    #expect(try fixture.refreshes == 7)
+    try fixture.mend()
     try clock.advance(by: 60)
-    #expect(try scene.token()["accessToken"]?.stringValue?.isEmpty == false)
-    #expect(try scene.refreshes == 8)
+    #expect(try fixture.token()["accessToken"]?.stringValue?.isEmpty == false)
+    #expect(try fixture.refreshes == 8)
   }
 
   @Test("a token that still lives is served while the provider is down")
   func stillAlive() throws {
-    try scene.set(["accessTokenSeconds": 400])
-    try scene.app.signIn()
-    let token = try scene.token()
-    try scene.spoil("token", ["reset": true], grantType: "refresh_token")
+    try fixture.set(["accessTokenSeconds": 400])
+    try fixture.app.signIn()
+    let token = try fixture.token()
+    try fixture.spoil("token", ["reset": true], grantType: "refresh_token")
     // Half its life is as much as can be asked for: after that a refresh is due.
     let long: JSONValue = ["provider": "demo", "minValidSeconds": 86_400]
-    #expect(try scene.token(long) == token)
-    #expect(try scene.refreshes == 0)
+    #expect(try fixture.token(long) == token)
+    #expect(try fixture.refreshes == 0)
     try clock.advance(by: 201)
     try growPause { _ in
-      let served = try scene.token(long)
+      let served = try fixture.token(long)
       #expect(served == token)
     }
-    #expect(try scene.token(long) == token)
+    #expect(try fixture.token(long) == token)
     // Who wants another one is told why there is none.
     let forced: JSONValue = ["provider": "demo", "forceRefresh": true]
-    #expect(try scene.app.reason(of: "token.get", forced) == "provider_unreachable")
-    #expect(try scene.refreshes == 7)
+    #expect(try fixture.app.reason(of: "token.get", forced) == "provider_unreachable")
+    #expect(try fixture.refreshes == 7)
     try clock.advance(by: 200)
     _ = try expectUnreachable(error())
   }
 
   @Test("a provider that asks for a pause gets it, but for no more than an hour")
   func retryAfter() throws {
-    try scene.signInWithExpiredToken()
+    try fixture.signInWithExpiredToken()
     for (seconds, pause) in [("90", 90_000), ("9999", 3_600_000)] as [(String, Int64)] {
-      try scene.spoil("token", ["status": 429, "headers": ["Retry-After": .string(seconds)]])
-      try scene.forgetRequests()
+      try fixture.spoil("token", ["status": 429, "headers": ["Retry-After": .string(seconds)]])
+      try fixture.forgetRequests()
       for _ in 0..<5 {
         #expect(try (pause - 60_000...pause).contains(expectUnreachable(error())))
       }
-      #expect(try scene.refreshes == 1)
-      try scene.mend()
+      #expect(try fixture.refreshes == 1)
+      try fixture.mend()
       try clock.advance(by: 91)
     }
   }

@@ -4,25 +4,25 @@ import UsherTestKit
 
 @Suite("asking for a token", .mayBlock, .timeLimit(.minutes(10)))
 struct TokenCallTests {
-  let scene: Scene
+  let fixture: OIDCFixture
 
-  init() throws { scene = try Scene() }
+  init() throws { fixture = try OIDCFixture() }
 
   @Test("more than was granted needs the person's consent")
   func beyond() throws {
-    let account = try scene.app.signIn()["result"]?["account"] ?? .null
-    let error = try scene.app.error(
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let error = try fixture.app.error(
       of: "token.get", ["provider": "demo", "scope": "openid payments"])
     #expect(error["code"] == 1103)
     #expect(error.data["reason"] == "consent_required")
     #expect(error.data["field"] == "scope")
     #expect(error.data["next"]?["params"]?["params"]?["account"] == account)
-    #expect(try scene.refreshes == 0)
+    #expect(try fixture.refreshes == 0)
   }
 
   @Test("what token.get does not understand it refuses, by the member's name")
   func strictness() throws {
-    try scene.app.signIn()
+    try fixture.app.signIn()
     let refused: [(params: JSONValue, field: JSONValue)] = [
       ([:], "account"), (["provider": "nobody"], "provider"),
       (["provider": "demo", "minValidSeconds": -1], "minValidSeconds"),
@@ -33,9 +33,9 @@ struct TokenCallTests {
       (["provider": "demo", "forceRefresh": 1], "forceRefresh"),
     ]
     for (params, field) in refused {
-      let error = try scene.app.error(of: "token.get", params)
+      let error = try fixture.app.error(of: "token.get", params)
       #expect(error.data["field"] == field, "\(params.text): \(error.text)")
     }
-    #expect(try scene.refreshes == 0)
+    #expect(try fixture.refreshes == 0)
   }
 }

@@ -11,19 +11,19 @@ struct OperationTests {
     "operation": ["summary": "Pay", "amount": "120.00 EUR", "payee": "Bakery"]
   ]
 
-  private let scene: PaysafeScene
+  private let fixture: PaysafeFixture
 
-  init() throws { scene = try PaysafeScene(signedIn: "alice") }
+  init() throws { fixture = try PaysafeFixture(signedIn: "alice") }
 
   @Test("what needs no SCA is answered at once, whatever the wallet says")
   func plain() throws {
-    let balance = try scene.operate("GET", "/wallets/wlt_alice/balance")
+    let balance = try fixture.operate("GET", "/wallets/wlt_alice/balance")
     #expect(balance["status"] == "succeeded", "\(balance.text)")
     #expect(balance["result"]?["status"] == 200)
     #expect(balance["result"]?["body"]?["currency"] == "EUR")
-    let small = try scene.pay("20.00")
+    let small = try fixture.pay("20.00")
     #expect(small["result"]?["status"] == 201)
-    let foreign = try scene.operate("GET", "/wallets/wlt_bob/balance")
+    let foreign = try fixture.operate("GET", "/wallets/wlt_bob/balance")
     #expect(foreign["status"] == "succeeded")
     #expect(foreign["result"]?["status"] == 404)
     #expect(foreign["result"]?["body"]?["error"]?["code"] == "WALLET_NOT_FOUND")
@@ -33,36 +33,36 @@ struct OperationTests {
     "trap 3: SCA is asked for by a 401 header or in the body; either way it is done once",
     arguments: ["header", "body"])
   func stepUp(announce: String) throws {
-    try scene.set(["announce": .string(announce)])
-    let flow = try scene.pay("120.00", Self.sms.merging(Self.shown))
+    try fixture.set(["announce": .string(announce)])
+    let flow = try fixture.pay("120.00", Self.sms.merging(Self.shown))
     #expect(flow["state"] == "challenged", "\(flow.text)")
     #expect(flow.stepType == "enterCode")
     #expect(flow["step"]?["operation"] == Self.shown["operation"])
-    #expect(try scene.performed("POST").isEmpty)
-    let wrong = try scene.enter(scene.wrongCode(), to: flow)
+    #expect(try fixture.performed("POST").isEmpty)
+    let wrong = try fixture.enter(fixture.wrongCode(), to: flow)
     #expect(wrong.problem == "wrong_code")
-    let end = try scene.enter(scene.code(), to: wrong)
+    let end = try fixture.enter(fixture.code(), to: wrong)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(end["result"]?["status"] == 201)
     #expect(end["result"]?["body"]?["amount"] == "120.00")
-    let performed = try scene.performed("POST")
+    let performed = try fixture.performed("POST")
     #expect(performed.count == 1)
     #expect(performed.first?["eventId"] == flow["key"])
   }
 
   @Test("trap 3: an expired token's 401 is no demand for SCA: it is renewed and asked again")
   func expiredToken() throws {
-    try scene.sandbox.control("POST", "paysafe/endAccessTokens", [:])
-    let balance = try scene.operate("GET", "/wallets/wlt_alice/balance")
+    try fixture.sandbox.control("POST", "paysafe/endAccessTokens", [:])
+    let balance = try fixture.operate("GET", "/wallets/wlt_alice/balance")
     #expect(balance["status"] == "succeeded", "\(balance.text)")
     #expect(balance["result"]?["status"] == 200)
-    #expect(try scene.requests("token", grantType: "refresh_token") == 1)
-    #expect(try scene.requests("challenge") == 0)
+    #expect(try fixture.requests("token", grantType: "refresh_token") == 1)
+    #expect(try fixture.requests("challenge") == 0)
   }
 
   @Test("what the provider's configuration does not list is permitted to nobody")
   func allowList() throws {
-    let narrow = try PaysafeScene(
+    let narrow = try PaysafeFixture(
       provider: "", more: "", operations: "[\"GET:/wallets/*/balance\"]", signedIn: "alice")
     #expect(try narrow.operate("GET", "/wallets/wlt_alice/balance")["status"] == "succeeded")
     let reply = try narrow.app.reply(
@@ -80,12 +80,12 @@ struct OperationTests {
 
   @Test("a payment that may have been made is not made again")
   func down() throws {
-    try scene.spoil("payment", ["reset": true], times: 1)
-    let payment = try scene.pay("20.00")
+    try fixture.spoil("payment", ["reset": true], times: 1)
+    let payment = try fixture.pay("20.00")
     #expect(payment["status"] == "failed", "\(payment.text)")
     #expect(payment.failure["reason"] == "provider_unreachable")
     #expect(payment.failure["retryable"] == false)
-    #expect(try scene.requests("payment") == 1)
+    #expect(try fixture.requests("payment") == 1)
   }
 }
 

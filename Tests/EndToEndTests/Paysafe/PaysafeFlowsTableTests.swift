@@ -14,8 +14,8 @@ struct PaysafeAuthorizeRowTests {
 
   @Test("getAuthenticationDetails is the first step: openURL.url")
   func details() throws {
-    let scene = try PaysafeScene()
-    let flow = try scene.app.startFlow(
+    let fixture = try PaysafeFixture()
+    let flow = try fixture.app.startFlow(
       "paysafe", "authorize",
       params: [
         "brandIdentity": "acme", "resetCredentialsURL": "https://acme.example/reset",
@@ -36,9 +36,9 @@ struct PaysafeAuthorizeRowTests {
 
   @Test("a caller's own state and codeChallenge pass through, and no verifier appears")
   func passedThrough() throws {
-    let scene = try PaysafeScene()
+    let fixture = try PaysafeFixture()
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-    let flow = try scene.app.startFlow(
+    let flow = try fixture.app.startFlow(
       "paysafe", "authorize",
       params: [
         "state": "the-caller's-own-state", "codeChallenge": .string(challenge),
@@ -48,7 +48,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(query(flow.url)["state"] == "the-caller's-own-state")
     #expect(query(flow.url)["code_challenge"] == challenge)
     let back = try #require(try Customer.decide(at: flow.url).location)
-    let exchange = try scene.submit(
+    let exchange = try fixture.submit(
       ["type": "openURL", "redirectURL": .string(back)], to: flow)
     #expect(exchange.stepType == "exchangeCredential", "\(exchange.text)")
     #expect(exchange["step"]?["codeVerifier"] == nil)
@@ -57,92 +57,92 @@ struct PaysafeAuthorizeRowTests {
       exchange["step"]?["credential"]?["code"]?.stringValue == query(back)["code"])
     // The exchange is the caller's: here with the verifier of RFC 7636's appendix B.
     let granted = try Partner.exchange(
-      scene.sandbox, code: query(back)["code"] ?? "",
+      fixture.sandbox, code: query(back)["code"] ?? "",
       redirectURI: "https://partner.example/wallet/callback",
       verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
-    let end = try scene.submit(
+    let end = try fixture.submit(
       [
         "type": "exchangeCredential",
         "success": ["accessToken": granted["access_token"] ?? .null, "expiresIn": "900"],
       ], to: exchange)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    let token = try fixture.app.call("token.get", ["provider": "paysafe"])
     #expect(token["accessToken"] == granted["access_token"])
   }
 
   @Test("the return leg: by the loopback listener, or by submitting the redirect URL")
   func returnLegs() throws {
-    let scene = try PaysafeScene()
-    #expect(try scene.signIn()["status"] == "succeeded")
-    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let fixture = try PaysafeFixture()
+    #expect(try fixture.signIn()["status"] == "succeeded")
+    let flow = try fixture.app.startFlow("paysafe", "authorize")
     let back = try #require(try Customer.decide(at: flow.url, user: "bob").location)
-    let pasted = try scene.submit(
+    let pasted = try fixture.submit(
       ["type": "openURL", "redirectURL": .string(back)], to: flow)
     #expect(pasted["status"] == "succeeded", "\(pasted.text)")
   }
 
   @Test("a wrong state never touches the flow")
   func wrongState() throws {
-    let scene = try PaysafeScene()
-    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let fixture = try PaysafeFixture()
+    let flow = try fixture.app.startFlow("paysafe", "authorize")
     let back = try #require(try Customer.decide(at: flow.url).location)
     let forged = back.replacing(/state=[^&]*/, with: "state=somebody-else's")
     #expect(try Web.get(forged).status >= 400)
     #expect(
-      try scene.refusal(["type": "openURL", "redirectURL": .string(forged)], to: flow)
+      try fixture.refusal(["type": "openURL", "redirectURL": .string(forged)], to: flow)
         == ("invalid_input", "input.redirectURL"))
-    #expect(try scene.flow(flow) == flow)
+    #expect(try fixture.flow(flow) == flow)
     _ = try Web.get(back)
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
   @Test("error legs fail the flow with the OAuth code")
   func denied() throws {
-    let scene = try PaysafeScene()
-    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let fixture = try PaysafeFixture()
+    let flow = try fixture.app.startFlow("paysafe", "authorize")
     try Customer.signIn(at: flow.url, allow: false)
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end.failure["reason"] == "denied")
     #expect(end.failure["provider"]?["code"] == "access_denied")
   }
 
   @Test("exchange by the partner's backend: code and verifier go out, the access token comes in")
   func byApp() throws {
-    let scene = try PaysafeScene(provider: "exchange = \"app\"")
-    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let fixture = try PaysafeFixture(provider: "exchange = \"app\"")
+    let flow = try fixture.app.startFlow("paysafe", "authorize")
     try Customer.signIn(at: flow.url)
-    let exchange = try scene.moved(flow, "wants an exchange") {
+    let exchange = try fixture.moved(flow, "wants an exchange") {
       $0.stepType == "exchangeCredential"
     }
     let step = try #require(exchange["step"])
     let granted = try Partner.exchange(
-      scene.sandbox, code: step["credential"]?["code"]?.stringValue ?? "",
+      fixture.sandbox, code: step["credential"]?["code"]?.stringValue ?? "",
       redirectURI: step["redirectURI"]?.stringValue ?? "",
       verifier: step["codeVerifier"]?.stringValue ?? "")
     let success: JSONValue = [
       "accessToken": granted["access_token"] ?? .null, "expiresIn": "900",
       "refreshToken": granted["refresh_token"] ?? .null,
     ]
-    let end = try scene.submit(
+    let end = try fixture.submit(
       ["type": "exchangeCredential", "success": success], to: exchange)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    let fresh = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
+    let fresh = try fixture.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
     #expect(fresh["accessToken"] != granted["access_token"])
     // A second answer changes nothing.
     #expect(
-      try scene.refusal(["type": "exchangeCredential", "success": success], to: end).0
+      try fixture.refusal(["type": "exchangeCredential", "success": success], to: end).0
         == "flow_finished")
   }
 
   @Test("Wallet.configure: the config token's digital fingerprint goes along")
   func fingerprint() throws {
-    let scene = try PaysafeScene()
-    try scene.set(["requireDigitalFingerprint": true])
-    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let fixture = try PaysafeFixture()
+    try fixture.set(["requireDigitalFingerprint": true])
+    let flow = try fixture.app.startFlow("paysafe", "authorize")
     #expect(query(flow.url)["digital_fingerprint"]?.isEmpty == false)
-    #expect(try scene.requests("token", grantType: "client_credentials") == 1)
+    #expect(try fixture.requests("token", grantType: "client_credentials") == 1)
     try Customer.signIn(at: flow.url)
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 }
 
@@ -150,20 +150,20 @@ struct PaysafeAuthorizeRowTests {
 struct PaysafeSCARowTests {
   @Test("choose (verification) → challenge → by method; sendScaChallenge again = resend")
   func rows() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let event = try scene.event()
-    let choice = try scene.sca(event)
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let event = try fixture.event()
+    let choice = try fixture.sca(event)
     #expect(choice.stepType == "choose")
-    let challenged = try scene.submit(["type": "choose", "id": "OTP.SMS"], to: choice)
+    let challenged = try fixture.submit(["type": "choose", "id": "OTP.SMS"], to: choice)
     #expect(challenged.stepType == "enterCode")
-    let resent = try scene.resend(challenged)
-    #expect(try scene.event(event.id)["currentChallenges"] == 2)
-    let end = try scene.enter(scene.code(), to: resent)
+    let resent = try fixture.resend(challenged)
+    #expect(try fixture.event(event.id)["currentChallenges"] == 2)
+    let end = try fixture.enter(fixture.code(), to: resent)
     // The scaDetails of the retry.
     #expect(end["result"]?["eventId"] == .string(event.id))
     #expect(end["result"]?["walletOperationId"] == .string(event.operation))
     #expect(end["result"]?["status"] == "VERIFIED")
-    let states = try scene.app.call(
+    let states = try fixture.app.call(
       "flow.wait", ["flow": end["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
     let words = states?.arrayValue?.compactMap { $0["state"]?.stringValue } ?? []
     #expect(words.first == "required")
@@ -172,8 +172,8 @@ struct PaysafeSCARowTests {
 
   @Test("PASSKEYS: invalid_params")
   func passkeys() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let reply = try scene.app.reply(
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let reply = try fixture.app.reply(
       to: "flow.start",
       [
         "provider": "paysafe", "kind": "sca",
@@ -186,21 +186,21 @@ struct PaysafeSCARowTests {
 
   @Test("operation: performed, stepped up, performed again with scaDetails: {status, body}")
   func operation() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let flow = try scene.pay(
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let flow = try fixture.pay(
       "120.00",
       ["operation": ["summary": "Pay the bakery", "amount": "120.00 EUR", "payee": "Bakery"]])
     #expect(flow.stepType == "choose", "\(flow.text)")
     #expect(flow["step"]?["operation"]?["payee"] == "Bakery")
-    let challenged = try scene.submit(["type": "choose", "id": "PIN"], to: flow)
+    let challenged = try fixture.submit(["type": "choose", "id": "PIN"], to: flow)
     #expect(challenged["step"]?["operation"]?["amount"] == "120.00 EUR")
-    let end = try scene.submit(["type": "enterPassword", "password": "2468"], to: challenged)
+    let end = try fixture.submit(["type": "enterPassword", "password": "2468"], to: challenged)
     #expect(end["result"]?["status"] == 201, "\(end.text)")
   }
 
   @Test("a rule may narrow the wallet calls of a client")
   func rule() throws {
-    let scene = try PaysafeScene(
+    let fixture = try PaysafeFixture(
       more: """
         [[client]]
         name = "reader"
@@ -210,9 +210,9 @@ struct PaysafeSCARowTests {
         ]
 
         """)
-    try scene.signIn()
-    #expect(try scene.operate("GET", "/wallets/wlt_alice/balance")["result"]?["status"] == 200)
-    let reply = try scene.app.reply(
+    try fixture.signIn()
+    #expect(try fixture.operate("GET", "/wallets/wlt_alice/balance")["result"]?["status"] == 200)
+    let reply = try fixture.app.reply(
       to: "flow.start",
       [
         "provider": "paysafe", "kind": "operation",

@@ -21,18 +21,18 @@ struct PaysafeSeedEndToEndTests {
     func present(_ url: URL) { pages.withLock { $0.append(url) } }
   }
 
-  private let scene: PaysafeScene
+  private let fixture: PaysafeFixture
   private let screen = Screen()
 
   init() throws {
-    scene = try PaysafeScene()
-    Wallet.configure(socketPath: scene.daemon.socketPath)
+    fixture = try PaysafeFixture()
+    Wallet.configure(socketPath: fixture.daemon.socketPath)
   }
 
   private func example(
     event: (id: String, operation: String) = ("", "")
   ) -> PaysafeSeedExample {
-    let sandbox = scene.sandbox
+    let sandbox = fixture.sandbox
     return PaysafeSeedExample(
       .init(
         brandIdentity: "acme", clientIdentifier: "acme-wallet", codeVerifier: Self.verifier,
@@ -65,7 +65,7 @@ struct PaysafeSeedEndToEndTests {
   @Test("a customer signs in with the caller's own state and challenge, and has a token")
   func signsIn() async throws {
     try await signIn()
-    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    let token = try fixture.app.call("token.get", ["provider": "paysafe"])
     #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
   }
 
@@ -79,46 +79,46 @@ struct PaysafeSeedEndToEndTests {
     let back = try #require(try Customer.decide(at: page.absoluteString).location)
     try await program.comeBack(try #require(URL(string: back))) { code in
       let granted = try Partner.exchange(
-        scene.sandbox, code: code, redirectURI: Self.redirectURI,
+        fixture.sandbox, code: code, redirectURI: Self.redirectURI,
         verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
       return granted["access_token"]?.stringValue ?? ""
     }
-    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    let token = try fixture.app.call("token.get", ["provider": "paysafe"])
     #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
   }
 
   @Test("a challenge by SMS is sent, answered wrongly, sent again and answered rightly")
   func challenge() async throws {
     try await signIn()
-    let event = try scene.event()
+    let event = try fixture.event()
     let example = example(event: event)
     var news = example.news.makeAsyncIterator()
     example.sendChallenge()
     guard case .challenged(let sent) = await news.next() else { throw TestError("no challenge") }
     #expect(sent.maskedTarget == "+44 ••• 123" && sent.digits == 6 && sent.attemptsLeft == 3)
     #expect(sent.eventID == event.id && sent.walletOperationID == event.operation)
-    example.submitAttempt(value: try scene.wrongCode())
+    example.submitAttempt(value: try fixture.wrongCode())
     guard case .attempted(let first) = await news.next() else { throw TestError("no attempt") }
     #expect(first.status == .failed && first.attemptsLeft == 2 && first.statusReason != nil)
     example.sendChallenge()
     guard case .challenged = await news.next() else { throw TestError("not sent again") }
-    #expect(try scene.messages("sms") == 2)
-    example.submitAttempt(value: try scene.code())
+    #expect(try fixture.messages("sms") == 2)
+    example.submitAttempt(value: try fixture.code())
     guard case .attempted(let second) = await news.next() else { throw TestError("no attempt") }
     #expect(second.status == .verified)
     #expect(second.eventID == event.id)
-    #expect(try scene.event(event.id)["status"] == "VERIFIED")
+    #expect(try fixture.event(event.id)["status"] == "VERIFIED")
   }
 
   @Test("the attempts limit is WalletError.dataError")
   func limit() async throws {
     try await signIn()
-    let event = try scene.event(["allowableAttempts": 1])
+    let event = try fixture.event(["allowableAttempts": 1])
     let example = example(event: event)
     var news = example.news.makeAsyncIterator()
     example.sendChallenge()
     guard case .challenged = await news.next() else { throw TestError("no challenge") }
-    example.submitAttempt(value: try scene.wrongCode())
+    example.submitAttempt(value: try fixture.wrongCode())
     guard case .failed(.dataError) = await news.next() else {
       throw TestError("it did not fail with dataError")
     }
@@ -127,12 +127,12 @@ struct PaysafeSeedEndToEndTests {
   @Test("a push is approved elsewhere, and the program is told")
   func push() async throws {
     try await signIn()
-    let event = try scene.event()
+    let event = try fixture.event()
     let service = Wallet.instance.authenticationService
     let request = Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest(
       walletOperationID: event.operation, verification: .init(method: .pushNotification))
     _ = try await service.sendSCAChallenge(eventID: event.id, request: request)
-    try scene.decide(event.id, approve: true)
+    try fixture.decide(event.id, approve: true)
     let verdict = try await service.awaitSCAApproval(eventID: event.id, request: request)
     #expect(verdict.status == .verified)
   }

@@ -11,10 +11,10 @@ struct PaysafeSurvivalTests {
 
   @Test("a restart between redirect and exchange loses nothing: the open page still signs in")
   func openPage() throws {
-    let scene = try PaysafeScene()
-    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let fixture = try PaysafeFixture()
+    let flow = try fixture.app.startFlow("paysafe", "authorize")
     let back = try #require(try Customer.decide(at: flow.url).location)
-    let after = try scene.restarted()
+    let after = try fixture.restarted()
     try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
     #expect(try after.app.finished(flow)["status"] == "succeeded")
   }
@@ -22,49 +22,49 @@ struct PaysafeSurvivalTests {
   @Test(
     "a challenge and an attempt in flight are not sent twice: the backend is asked", .ownProcess)
   func inFlight() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let event = try scene.event()
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let event = try fixture.event()
     let params =
       Self.sms.objectValue?.merging([
         "eventId": .string(event.id), "walletOperationId": .string(event.operation),
       ]) { $1 } ?? [:]
     let start: JSONValue = ["provider": "paysafe", "kind": "sca", "params": .object(params)]
-    let flow = try scene.holding("challenge", processed: true) {
-      try scene.app.flow(in: scene.app.call("flow.start", start))
+    let flow = try fixture.holding("challenge", processed: true) {
+      try fixture.app.flow(in: fixture.app.call("flow.start", start))
     }
-    var after = try scene.restarted()
+    var after = try fixture.restarted()
     let there = try after.moved(flow, "asks for the code") { $0.stepType == "enterCode" }
     #expect(there.problem == "interrupted", "\(there.text)")
-    #expect(try scene.messages("sms") == 1)
-    let code: JSONValue = ["type": "enterCode", "code": .string(try scene.code())]
+    #expect(try fixture.messages("sms") == 1)
+    let code: JSONValue = ["type": "enterCode", "code": .string(try fixture.code())]
     let sent = try after.holding("attempt", processed: true) {
       try after.submit(code, to: there, waitMs: 0)
     }
     try eventually("the backend has verified") {
-      try scene.event(event.id)["status"] == "VERIFIED"
+      try fixture.event(event.id)["status"] == "VERIFIED"
     }
     after = try after.restarted()
     let end = try after.app.finished(sent)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.requests("attempt") == 1)
+    #expect(try fixture.requests("attempt") == 1)
   }
 
   @Test(
     "a payment in flight is not made again in the dark; a step-up goes on where it stood",
     .ownProcess)
   func operations() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let approved = try scene.pay("120.00", Self.sms)
-    let code = try scene.code()
-    let dark = try scene.holding("payment", processed: true) {
-      try scene.pay("20.00", waitMs: 0)
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let approved = try fixture.pay("120.00", Self.sms)
+    let code = try fixture.code()
+    let dark = try fixture.holding("payment", processed: true) {
+      try fixture.pay("20.00", waitMs: 0)
     }
-    try eventually("it is performed") { try scene.performed("POST").count == 1 }
-    let after = try scene.restarted()
+    try eventually("it is performed") { try fixture.performed("POST").count == 1 }
+    let after = try fixture.restarted()
     let lost = try after.app.finished(dark)
     #expect(lost.failure["reason"] == "provider_unreachable", "\(lost.text)")
     let end = try after.enter(code, to: approved)
     #expect(end["result"]?["status"] == 201, "\(end.text)")
-    #expect(try scene.performed("POST").count == 2)
+    #expect(try fixture.performed("POST").count == 2)
   }
 }

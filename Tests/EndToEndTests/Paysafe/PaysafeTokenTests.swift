@@ -8,83 +8,83 @@ import UsherTestKit
 struct PaysafeTokenTests {
   @Test("900 and 1800 seconds; a refresh rotates, with the secret url-encoded in Basic")
   func lifetimes() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let token = try fixture.app.call("token.get", ["provider": "paysafe"])
     let expiresAt = try #require(token["expiresAt"]?.stringValue)
     let left = try #require(ISO8601DateFormatter.lenient(expiresAt)).timeIntervalSinceNow
     #expect((600...900).contains(left))
-    let fresh = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
+    let fresh = try fixture.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
     #expect(fresh["accessToken"] != token["accessToken"])
-    #expect(try scene.requests("token", grantType: "refresh_token") == 1)
+    #expect(try fixture.requests("token", grantType: "refresh_token") == 1)
   }
 
   @Test("trap 5: past the refresh window the provider is asked once, then a new log-in is needed")
   func deadGrant() throws {
     let clock = MovableClock()
-    let scene = try PaysafeScene(signedIn: "alice", clock: clock)
+    let fixture = try PaysafeFixture(signedIn: "alice", clock: clock)
     try clock.advance(by: 1801)
     for _ in 1...2 {
-      let reply = try scene.app.reply(to: "token.get", ["provider": "paysafe"])
+      let reply = try fixture.app.reply(to: "token.get", ["provider": "paysafe"])
       #expect(reply["error"]?["data"]?["reason"] == "reauthentication_required", "\(reply.text)")
       #expect(reply["error"]?["data"]?["next"]?["params"]?["kind"] == "authorize")
     }
-    #expect(try scene.requests("token", grantType: "refresh_token") == 1)
-    let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue
+    #expect(try fixture.requests("token", grantType: "refresh_token") == 1)
+    let accounts = try fixture.app.call("account.list")["accounts"]?.arrayValue
     #expect(accounts?.first?["tokens"]?[0]?["status"] == "dead")
   }
 
   @Test("an owner hears before his grant dies, and when the provider has refused it")
   func warning() throws {
     let clock = MovableClock()
-    let scene = try PaysafeScene(more: "[token]\ngrant_warning_seconds = 300\n", clock: clock)
-    let listener = try scene.daemon.client()
+    let fixture = try PaysafeFixture(more: "[token]\ngrant_warning_seconds = 300\n", clock: clock)
+    let listener = try fixture.daemon.client()
     _ = try listener.call("events.subscribe", ["topics": ["token"]])
-    try scene.signIn()
+    try fixture.signIn()
     try clock.advance(by: 1501)
     #expect(try listener.nextEvent() == "expiring")
     try clock.advance(by: 300)
-    _ = try scene.app.reply(to: "token.get", ["provider": "paysafe"])
+    _ = try fixture.app.reply(to: "token.get", ["provider": "paysafe"])
     #expect(try listener.nextEvent() == "dead")
   }
 
   @Test("with keepAlive the token is renewed ahead of its end though nobody asks, over a restart")
   func keepAlive() throws {
     let clock = MovableClock()
-    let scene = try PaysafeScene(clock: clock)
-    try scene.signIn(params: ["keepAlive": true])
+    let fixture = try PaysafeFixture(clock: clock)
+    try fixture.signIn(params: ["keepAlive": true])
     try eventually("it is renewed") {
       try clock.advance(by: 30)
-      return try scene.requests("token", grantType: "refresh_token") >= 1
+      return try fixture.requests("token", grantType: "refresh_token") >= 1
     }
     // An orderly stop waits for the answer to a refresh. A kill between the refresh and its answer
     // loses the new refresh token, and this provider revokes the grant when the old one comes back.
-    #expect(try scene.daemon.stop() == 0)
-    try scene.daemon.start()
-    let before = try scene.requests("token", grantType: "refresh_token")
+    #expect(try fixture.daemon.stop() == 0)
+    try fixture.daemon.start()
+    let before = try fixture.requests("token", grantType: "refresh_token")
     try eventually("it is renewed again") {
       try clock.advance(by: 30)
-      return try scene.requests("token", grantType: "refresh_token") > before
+      return try fixture.requests("token", grantType: "refresh_token") > before
     }
-    let token = try scene.daemon.client().call(
+    let token = try fixture.daemon.client().call(
       "token.get", ["provider": "paysafe", "minValidSeconds": 0])
     #expect(token["accessToken"]?.stringValue?.isEmpty == false)
   }
 
   @Test("forgetting an account wipes it: there is no revocation endpoint")
   func forgetting() throws {
-    let scene = try PaysafeScene(signedIn: "alice")
-    let reply = try scene.app.call("account.forget", ["provider": "paysafe"])
+    let fixture = try PaysafeFixture(signedIn: "alice")
+    let reply = try fixture.app.call("account.forget", ["provider": "paysafe"])
     #expect(reply["revoked"] == "skipped", "\(reply.text)")
-    #expect(try scene.app.call("account.list")["accounts"] == [])
+    #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
   @Test("provider.check says whether credential and token endpoint are right")
   func check() throws {
-    let scene = try PaysafeScene()
-    let good = try scene.daemon.admin().call("provider.check", ["provider": "paysafe"])
+    let fixture = try PaysafeFixture()
+    let good = try fixture.daemon.admin().call("provider.check", ["provider": "paysafe"])
     #expect(good["healthy"] == true, "\(good.text)")
-    try scene.daemon.setCredential("paysafe-client-secret", "wrong")
-    let bad = try scene.daemon.admin().call("provider.check", ["provider": "paysafe"])
+    try fixture.daemon.setCredential("paysafe-client-secret", "wrong")
+    let bad = try fixture.daemon.admin().call("provider.check", ["provider": "paysafe"])
     #expect(bad["healthy"] == false, "\(bad.text)")
   }
 }

@@ -10,9 +10,9 @@ import UsherTestKit
 struct SCATests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 
-  private let scene: PaysafeScene
+  private let fixture: PaysafeFixture
 
-  init() throws { scene = try PaysafeScene(signedIn: "alice") }
+  init() throws { fixture = try PaysafeFixture(signedIn: "alice") }
 
   private func succeeded(_ flow: JSONValue, _ event: (id: String, operation: String)) {
     #expect(flow["status"] == "succeeded", "\(flow.text)")
@@ -23,8 +23,8 @@ struct SCATests {
 
   @Test("a code by SMS is entered; after VERIFIED nothing is submitted any more (trap 4)")
   func code() throws {
-    let event = try scene.event()
-    let flow = try scene.sca(event, Self.sms)
+    let event = try fixture.event()
+    let flow = try fixture.sca(event, Self.sms)
     #expect(flow["state"] == "challenged")
     #expect(flow["key"] == .string(event.id))
     #expect(flow["step"]?["purpose"] == "sca")
@@ -32,43 +32,43 @@ struct SCATests {
     #expect(flow["step"]?["digits"] == 6)
     #expect(flow["step"]?["attemptsLeft"] == 3)
     let target = try #require(flow["step"]?["maskedTarget"]?.stringValue)
-    let address = try #require(try scene.message("sms")["to"]?.stringValue)
+    let address = try #require(try fixture.message("sms")["to"]?.stringValue)
     #expect(!target.isEmpty && target != address)
-    let end = try scene.enter(scene.code(), to: flow)
+    let end = try fixture.enter(fixture.code(), to: flow)
     succeeded(end, event)
-    let refused = try scene.refusal(["type": "enterCode", "code": "123456"], to: end)
+    let refused = try fixture.refusal(["type": "enterCode", "code": "123456"], to: end)
     #expect(refused.0 == "flow_finished")
     // Nor by another flow about the same event: it is settled.
-    succeeded(try scene.app.finished(scene.start("sca", event, Self.sms)), event)
-    #expect(try scene.requests("attempt") == 1)
+    succeeded(try fixture.app.finished(fixture.start("sca", event, Self.sms)), event)
+    #expect(try fixture.requests("attempt") == 1)
   }
 
   @Test("a PIN is entered as a password; a wrong one leaves the step")
   func password() throws {
-    let event = try scene.event()
-    let flow = try scene.sca(event, ["verification": ["method": "PIN"]])
+    let event = try fixture.event()
+    let flow = try fixture.sca(event, ["verification": ["method": "PIN"]])
     #expect(flow.stepType == "enterPassword")
     #expect(flow["step"]?["purpose"] == "pin")
-    let wrong = try scene.submit(["type": "enterPassword", "password": "no"], to: flow)
+    let wrong = try fixture.submit(["type": "enterPassword", "password": "no"], to: flow)
     #expect(wrong.problem == "wrong_code")
-    succeeded(try scene.submit(["type": "enterPassword", "password": "2468"], to: wrong), event)
+    succeeded(try fixture.submit(["type": "enterPassword", "password": "2468"], to: wrong), event)
   }
 
   @Test("a push is waited for, and settled by what the backend says")
   func push() throws {
-    let event = try scene.event(["availableVerifications": ["PUSH_NOTIFICATION"]])
-    let started = try scene.start("sca", event, ["verification": ["method": "PUSH_NOTIFICATION"]])
-    let flow = try scene.moved(started, "waits for the person") { $0["state"] == "challenged" }
+    let event = try fixture.event(["availableVerifications": ["PUSH_NOTIFICATION"]])
+    let started = try fixture.start("sca", event, ["verification": ["method": "PUSH_NOTIFICATION"]])
+    let flow = try fixture.moved(started, "waits for the person") { $0["state"] == "challenged" }
     #expect(flow.stepType == "wait")
     #expect(flow["step"]?["pollAfterMs"] == 1000)
-    try scene.decide(event.id, approve: true)
-    succeeded(try scene.app.finished(flow), event)
+    try fixture.decide(event.id, approve: true)
+    succeeded(try fixture.app.finished(flow), event)
   }
 
   @Test("a redirect is opened, and settled by the backend whatever its query says")
   func redirect() throws {
-    let event = try scene.event()
-    let flow = try scene.sca(
+    let event = try fixture.event()
+    let flow = try fixture.sca(
       event,
       [
         "verification": ["method": "BIOMETRIC", "channel": "REDIRECT"],
@@ -78,76 +78,76 @@ struct SCATests {
     #expect(flow["step"]?["completes"] == "poll")
     #expect(flow["step"]?["redirectURI"] == "http://127.0.0.1:9/back")
     // Whoever says success: nobody has approved.
-    let claimed = try scene.submit(
+    let claimed = try fixture.submit(
       ["type": "openURL", "redirectURL": "http://127.0.0.1:9/back?status=success"], to: flow,
       waitMs: 0)
     #expect(claimed["status"] == "active")
-    let asked = try scene.requests("event")
-    try eventually("the backend is asked") { try scene.requests("event") > asked }
-    #expect(try scene.flow(flow)["status"] == "active")
+    let asked = try fixture.requests("event")
+    try eventually("the backend is asked") { try fixture.requests("event") > asked }
+    #expect(try fixture.flow(flow)["status"] == "active")
     let page = try Web.post(flow.url, form: ["decision": "approve"])
     #expect(page.location?.hasPrefix("http://127.0.0.1:9/back?status=success") == true)
-    succeeded(try scene.app.finished(flow), event)
+    succeeded(try fixture.app.finished(flow), event)
   }
 
   @Test("past the challenge limit there is a cool-down; asking meanwhile costs no call")
   func coolDown() throws {
-    let event = try scene.event(["allowableChallenges": 1, "coolDownSeconds": 60])
-    let flow = try scene.sca(event, Self.sms)
-    let limited = try scene.resend(flow)
+    let event = try fixture.event(["allowableChallenges": 1, "coolDownSeconds": 60])
+    let flow = try fixture.sca(event, Self.sms)
+    let limited = try fixture.resend(flow)
     #expect(limited["status"] == "active")
     #expect(limited.problem == "rate_limited")
     let pause = try #require(limited["problem"]?["retryAfterMs"]?.integerValue)
     #expect((1...60_000).contains(pause))
-    let calls = try scene.requests("challenge")
-    let stillLimited = try scene.resend(limited)
+    let calls = try fixture.requests("challenge")
+    let stillLimited = try fixture.resend(limited)
     #expect(stillLimited.problem == "rate_limited")
-    #expect(try scene.requests("challenge") == calls)
+    #expect(try fixture.requests("challenge") == calls)
     // The code there is goes on being good.
-    #expect(try scene.enter(scene.code(), to: stillLimited)["status"] == "succeeded")
+    #expect(try fixture.enter(fixture.code(), to: stillLimited)["status"] == "succeeded")
   }
 
   @Test("an event whose time is over ends the flow though nobody does anything")
   func expiry() throws {
     let clock = MovableClock()
-    let scene = try PaysafeScene(signedIn: "alice", clock: clock)
-    let flow = try scene.sca(try scene.event(["eventSeconds": 60]))
+    let fixture = try PaysafeFixture(signedIn: "alice", clock: clock)
+    let flow = try fixture.sca(try fixture.event(["eventSeconds": 60]))
     #expect(flow.stepType == "choose", "\(flow.text)")
     try clock.advance(by: 61)
-    let end = try scene.app.finished(flow)
+    let end = try fixture.app.finished(flow)
     #expect(end["status"] == "failed")
     #expect(end.failure["reason"] == "expired")
   }
 
   @Test("a code of another shape is refused by its field and costs no attempt")
   func shape() throws {
-    let flow = try scene.sca(try scene.event(), Self.sms)
+    let flow = try fixture.sca(try fixture.event(), Self.sms)
     for code in ["12345", "１２３４５６", String(repeating: "1", count: 4000)] {
       #expect(
-        try scene.refusal(["type": "enterCode", "code": .string(code)], to: flow)
+        try fixture.refusal(["type": "enterCode", "code": .string(code)], to: flow)
           == ("invalid_input", "input.code"), "\(code.prefix(20))")
     }
-    #expect(try scene.requests("attempt") == 0)
+    #expect(try fixture.requests("attempt") == 0)
   }
 
   @Test("without an account there is nobody to authenticate; with two, one is named")
   func accounts() throws {
     let params: JSONValue = ["eventId": "evt", "walletOperationId": "op"]
     let start: JSONValue = ["provider": "paysafe", "kind": "sca", "params": params]
-    try scene.signIn(user: "bob")
-    let several = try scene.app.reply(to: "flow.start", start)["error"]?["data"]
+    try fixture.signIn(user: "bob")
+    let several = try fixture.app.reply(to: "flow.start", start)["error"]?["data"]
     #expect(several?["reason"] == "invalid_params")
     #expect(several?["field"] == "params.account")
-    for account in try scene.app.call("account.list")["accounts"]?.arrayValue ?? [] {
-      _ = try scene.app.call("account.forget", ["account": account["id"] ?? .null])
+    for account in try fixture.app.call("account.list")["accounts"]?.arrayValue ?? [] {
+      _ = try fixture.app.call("account.forget", ["account": account["id"] ?? .null])
     }
-    let nobody = try scene.app.reply(to: "flow.start", start)["error"]?["data"]
+    let nobody = try fixture.app.reply(to: "flow.start", start)["error"]?["data"]
     #expect(nobody?["reason"] == "interaction_required")
     #expect(nobody?["next"]?["params"]?["kind"] == "authorize", "\(nobody?.text ?? "")")
   }
 }
 
-extension PaysafeScene {
+extension PaysafeFixture {
   /// Starts a flow about an event and returns it as it begins.
   func start(
     _ kind: String, _ event: (id: String, operation: String), _ more: JSONValue = [:]

@@ -12,14 +12,14 @@ struct ConfirmTests {
 
   @Test("each call that can be asked about is, once for each; the others are not")
   func methods() throws {
-    let scene = try ConfirmScene()
-    let kiosk = try scene.client("kiosk")
+    let fixture = try ConfirmFixture()
+    let kiosk = try fixture.client("kiosk")
     var asked: [JSONValue] = []
     for (method, params) in Self.calls {
       var params = params
-      params["account"] = scene.account
+      params["account"] = fixture.account
       let id = try kiosk.question(of: method, params)
-      #expect(try scene.client("kiosk").question(of: method, params) == id, "\(method)")
+      #expect(try fixture.client("kiosk").question(of: method, params) == id, "\(method)")
       asked.append(id)
     }
     asked.append(
@@ -37,7 +37,7 @@ struct ConfirmTests {
       #expect(try kiosk.outcome(of: method, [:]) == "result", "\(method)")
     }
     #expect(try kiosk.outcome(of: "account.get", ["account": "acc_none"]) == "not_found")
-    let list = try scene.daemon.admin().call("confirm.list")
+    let list = try fixture.daemon.admin().call("confirm.list")
     let listed = list["questions"]?.arrayValue?.compactMap { $0["id"]?.text } ?? []
     #expect(listed.sorted() == asked.map(\.text).sorted())
     #expect(!list.text.contains("canary"), "what is checked is nobody's to read")
@@ -46,9 +46,9 @@ struct ConfirmTests {
 
   @Test("the question says who asks for what; it has no secret, and nobody else's call is changed")
   func question() throws {
-    let scene = try ConfirmScene()
-    let id = try scene.client("kiosk").question(of: "token.get", ["account": scene.account])
-    let questions = try scene.daemon.admin().questions()
+    let fixture = try ConfirmFixture()
+    let id = try fixture.client("kiosk").question(of: "token.get", ["account": fixture.account])
+    let questions = try fixture.daemon.admin().questions()
     let question = try #require(questions.first)
     #expect(questions.count == 1 && question["id"] == id)
     let asker = question["asker"]
@@ -57,17 +57,17 @@ struct ConfirmTests {
     #expect(asker?["executable"]?.stringValue?.hasSuffix("/kiosk") == true)
     let about = question["about"]
     #expect(about?["method"] == "token.get" && about?["provider"] == "demo")
-    #expect(about?["account"] == scene.account && about?["label"]?.stringValue != nil)
+    #expect(about?["account"] == fixture.account && about?["label"]?.stringValue != nil)
     #expect(about?["scope"]?.stringValue?.contains("openid") == true)
-    #expect(try scene.client().outcome() == "result")
-    #expect(try scene.client("till").question() != id)
+    #expect(try fixture.client().outcome() == "result")
+    #expect(try fixture.client("till").question() != id)
   }
 
   @Test("a span that is none, and what is no answer, is refused by its field")
   func badInput() throws {
-    let scene = try ConfirmScene()
-    let id = try scene.client("kiosk").question()
-    let admin = try scene.daemon.admin()
+    let fixture = try ConfirmFixture()
+    let id = try fixture.client("kiosk").question()
+    let admin = try fixture.daemon.admin()
     for remember: JSONValue in ["ever", 0, -1, 2_592_001, 1.5, true, [1], [:]] {
       let reply = try admin.reply(
         to: "confirm.answer", ["confirmation": id, "allow": true, "remember": remember])
@@ -91,9 +91,9 @@ struct ConfirmTests {
 struct ConfirmAnswererTests {
   @Test("the one that asked does not answer without its person, and does with a passcode")
   func asker() throws {
-    let scene = try ConfirmScene()
-    try scene.setPasscode()
-    let kiosk = try scene.client("kiosk")
+    let fixture = try ConfirmFixture()
+    try fixture.setPasscode()
+    let kiosk = try fixture.client("kiosk")
     let id = try kiosk.question()
     #expect(try kiosk.questions().map { $0["id"] } == [id])
     let error = try kiosk.error(of: "confirm.answer", ["confirmation": id, "allow": true])
@@ -110,7 +110,7 @@ struct ConfirmAnswererTests {
     "another user sees no question, unless his rule says so: then he answers it freely",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
   func otherUser() throws {
-    let scene = try ConfirmScene { _ in
+    let fixture = try ConfirmFixture { _ in
       """
       [[client]]
       name = "porter"
@@ -119,11 +119,11 @@ struct ConfirmAnswererTests {
       confirms = ["kiosk"]
       """
     }
-    let bob = try OtherUser(4002, groups: "4242", at: scene.daemon)
-    let porter = try OtherUser(4003, groups: "4242", at: scene.daemon)
-    let kiosk = try scene.client("kiosk")
+    let bob = try OtherUser(4002, groups: "4242", at: fixture.daemon)
+    let porter = try OtherUser(4003, groups: "4242", at: fixture.daemon)
+    let kiosk = try fixture.client("kiosk")
     let id = try kiosk.question()
-    let till = try scene.client("till").question()
+    let till = try fixture.client("till").question()
     let (other, answering) = (try bob.client(), try porter.client())
     #expect(try other.questions() == [])
     let missing = try other.error(of: "confirm.answer", ["confirmation": "cnf_x", "allow": true])
@@ -146,25 +146,25 @@ struct ConfirmAnswererTests {
     "events of a question reach those who may answer it, and nobody else",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
   func events() throws {
-    let scene = try ConfirmScene()
-    let user = try OtherUser(4002, groups: "4242", at: scene.daemon)
+    let fixture = try ConfirmFixture()
+    let user = try OtherUser(4002, groups: "4242", at: fixture.daemon)
     let bob = try user.client()
     let topics: JSONValue = ["topics": ["confirm", "flow"]]
     let hearers = [
-      try scene.daemon.admin(), try scene.client("desk"), try scene.client("kiosk"),
-      try scene.client(),
+      try fixture.daemon.admin(), try fixture.client("desk"), try fixture.client("kiosk"),
+      try fixture.client(),
     ]
     for hearer in hearers + [bob] { _ = try hearer.call("events.subscribe", topics) }
-    let id = try scene.client("kiosk").question()
-    #expect(try scene.daemon.admin().answer(id, true, 60) == "result")
+    let id = try fixture.client("kiosk").question()
+    #expect(try fixture.daemon.admin().answer(id, true, 60) == "result")
     #expect(
-      try scene.daemon.admin().outcome(of: "confirm.forget", ["answer": id]) == "result")
+      try fixture.daemon.admin().outcome(of: "confirm.forget", ["answer": id]) == "result")
     for hearer in hearers {
       for what: JSONValue in ["asked", "answered", "forgotten"] {
         let event = try hearer.event()
         #expect(event["topic"] == "confirm" && event["what"] == what)
         #expect(event["confirmation"] == id && event["client"] == "kiosk")
-        #expect(event["provider"] == "demo" && event["account"] == scene.account)
+        #expect(event["provider"] == "demo" && event["account"] == fixture.account)
       }
     }
     let flow = try user.client().startFlow()
@@ -174,23 +174,23 @@ struct ConfirmAnswererTests {
 
   @Test("usherctl lists and answers: with the passcode for its own user, or on the admin socket")
   func usherctl() throws {
-    let scene = try ConfirmScene()
-    try scene.setPasscode()
-    let kiosk = try scene.client("kiosk")
+    let fixture = try ConfirmFixture()
+    try fixture.setPasscode()
+    let kiosk = try fixture.client("kiosk")
     let id = try #require(try kiosk.question().stringValue)
-    let list = try scene.daemon.usherctl(["confirm"])
+    let list = try fixture.daemon.usherctl(["confirm"])
     #expect(list.status == 0 && list.output.contains(id) && list.output.contains("token.get demo"))
-    let allowed = try scene.daemon.usherctl(
-      ["confirm", "allow", id, "--session"], input: "\(ConfirmScene.passcode)\n")
+    let allowed = try fixture.daemon.usherctl(
+      ["confirm", "allow", id, "--session"], input: "\(ConfirmFixture.passcode)\n")
     #expect(allowed.status == 0, "\(allowed)")
     #expect(allowed.errors.hasSuffix("allowed until usherd ends or is locked\n"))
     #expect(try kiosk.outcome() == "result")
-    #expect(try scene.daemon.usherctl(["confirm", "forget", id]).status == 0)
+    #expect(try fixture.daemon.usherctl(["confirm", "forget", id]).status == 0)
     let next = try #require(try kiosk.question().stringValue)
-    let denied = try scene.daemon.usherctl(["confirm", "deny", next, "--admin"])
+    let denied = try fixture.daemon.usherctl(["confirm", "deny", next, "--admin"])
     #expect(denied.status == 0 && denied.errors == "refused for a minute\n")
     #expect(try kiosk.outcome() == "permission_denied")
-    let again = try scene.daemon.usherctl(["confirm", "allow", next, "--admin"])
+    let again = try fixture.daemon.usherctl(["confirm", "allow", next, "--admin"])
     #expect(again.status == 1 && again.errors.contains("this has been answered"))
   }
 }

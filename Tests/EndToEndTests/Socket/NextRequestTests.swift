@@ -84,7 +84,7 @@ struct NextRequestTests {
       config: OwnRule.text() + sandbox.provider(),
       clock: clock, messageBus: FprintdUnderTest.noBus)
     let client = try daemon.client()
-    _ = try client.call("localAuth.setPasscode", ["new": .string(ConfirmScene.passcode)])
+    _ = try client.call("localAuth.setPasscode", ["new": .string(ConfirmFixture.passcode)])
     try client.signIn()
     let token = try client.warm()
     try daemon.reload(rule + sandbox.provider())
@@ -98,8 +98,8 @@ struct NextRequestTests {
   @Test("what was agreed to once is had once, what is remembered until it is over or forgotten")
   func confirmed() throws {
     let clock = MovableClock()
-    let scene = try ConfirmScene(clock: clock)
-    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
+    let fixture = try ConfirmFixture(clock: clock)
+    let (kiosk, admin) = (try fixture.client("kiosk"), try fixture.daemon.admin())
     #expect(try admin.answer(kiosk.question()) == "result")
     #expect(try kiosk.outcome() == "result")
     #expect(try admin.answer(kiosk.question(), true, 60) == "result")

@@ -37,43 +37,43 @@ struct DrainTests {
     "what is sent later the kernel refuses; what was heard is answered and kept, asked again or not",
     .ownProcess)
   func sentLater() throws {
-    let scene = try HeldRefresh()
-    let client = try scene.begin()
-    kill(scene.daemon.pid, SIGTERM)
+    let fixture = try HeldRefresh()
+    let client = try fixture.begin()
+    kill(fixture.daemon.pid, SIGTERM)
     try expectDeaf(client)
-    for signal in [SIGTERM, SIGINT, SIGTERM] { kill(scene.daemon.pid, signal) }
-    try scene.sandbox.release()
+    for signal in [SIGTERM, SIGINT, SIGTERM] { kill(fixture.daemon.pid, signal) }
+    try fixture.sandbox.release()
     let answer = try #require(try client.receive())
     let token = try #require(answer["result"]?["accessToken"], "\(answer.text)")
     #expect(try client.receive() == nil)
-    #expect(try scene.daemon.stop() == 0)
-    try scene.daemon.start()
-    let again = try scene.daemon.client().call("token.get", ["provider": "demo"])
+    #expect(try fixture.daemon.stop() == 0)
+    try fixture.daemon.start()
+    let again = try fixture.daemon.client().call("token.get", ["provider": "demo"])
     #expect(again["accessToken"] == token)
-    #expect(try scene.sandbox.requests("token", grantType: "refresh_token") == 1)
+    #expect(try fixture.sandbox.requests("token", grantType: "refresh_token") == 1)
   }
 
   @Test("what is not answered within drain_seconds is told so")
   func tooSlow() throws {
-    let scene = try HeldRefresh()
-    let client = try scene.begin()
-    let answer = try scene.receiveAfterDrain(client)
+    let fixture = try HeldRefresh()
+    let client = try fixture.begin()
+    let answer = try fixture.receiveAfterDrain(client)
     #expect(answer["error"]?["data"]?["reason"] == "shutting_down", "\(answer.text)")
     #expect(try client.receive() == nil)
-    try scene.sandbox.release()
-    #expect(try scene.daemon.stop() == 0)
+    try fixture.sandbox.release()
+    #expect(try fixture.daemon.stop() == 0)
   }
 
   @Test("what was sent before and is still unheard then is told so, too, to the last call")
   func unheard() throws {
     let limits = "unread_reply_bytes = 4096\nunread_reply_seconds = 300"
-    let scene = try HeldRefresh(limits: limits)
-    let (waiting, client) = (try scene.begin(), try scene.daemon.client())
+    let fixture = try HeldRefresh(limits: limits)
+    let (waiting, client) = (try fixture.begin(), try fixture.daemon.client())
     _ = try client.call("system.status")
     // Long replies: nobody reads them, so most of the calls are not looked at.
     let calls = (1...500).map { #"{"jsonrpc":"2.0","id":"c\#($0)","method":"rpc.discover"}"# }
     try client.send(calls.joined(separator: "\n"))
-    let over = try scene.receiveAfterDrain(waiting)
+    let over = try fixture.receiveAfterDrain(waiting)
     #expect(over["error"]?["data"]?["reason"] == "shutting_down", "\(over.text)")
     var (answered, refused): (Set<JSONValue>, Set<JSONValue>) = ([], [])
     while let reply = try client.receive() {
@@ -87,8 +87,8 @@ struct DrainTests {
     }
     #expect(answered.count + refused.count == 500 && !refused.isEmpty)
     #expect(answered.isDisjoint(with: refused))
-    try scene.sandbox.release()
-    #expect(try scene.daemon.stop() == 0)
+    try fixture.sandbox.release()
+    #expect(try fixture.daemon.stop() == 0)
   }
 
   @Test("who does not read is waited for as the limits in force say, not those it began with")

@@ -15,13 +15,13 @@ struct TruecallerCanaryTests {
   /// National: with the calling code before them they are found as well.
   private static let numbers = ["9876543210", "9876543211", "9876543212", "9876543213"]
 
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
   private let search: CanarySearch
 
   init() throws {
-    scene = try TruecallerScene(validation: "v2_8", logLevel: "trace")
-    try scene.set(["numberDailyCap": 1000, "installationDailyCap": 1000])
-    search = try CanarySearch(scene.daemon)
+    fixture = try TruecallerFixture(validation: "v2_8", logLevel: "trace")
+    try fixture.set(["numberDailyCap": 1000, "installationDailyCap": 1000])
+    search = try CanarySearch(fixture.daemon)
   }
 
   @Test(
@@ -34,11 +34,11 @@ struct TruecallerCanaryTests {
     // Only who has succeeded is told who he is.
     search.expectNone(of: people, in: [("what was told of trouble", troubled)], "of trouble")
     let tokens = try success()
-    let codes = try scene.messages().compactMap { $0["code"]?.stringValue } + [long]
+    let codes = try fixture.messages().compactMap { $0["code"]?.stringValue } + [long]
     #expect(codes.count > 10 && tokens.count == 2)
     try search.recordLists()
     try search.expectNone(
-      of: codes + tokens + [Self.verificationToken, Self.accessToken, TruecallerScene.appKey],
+      of: codes + tokens + [Self.verificationToken, Self.accessToken, TruecallerFixture.appKey],
       people: people, found: ["otpInitiated", "wrong_code", Self.name, "98765432"])
   }
 
@@ -49,7 +49,7 @@ struct TruecallerCanaryTests {
   }
 
   private func enter(_ code: String, to flow: JSONValue) throws -> JSONValue {
-    search.record(try scene.enter(code, Self.name, Self.lastName, to: flow))
+    search.record(try fixture.enter(code, Self.name, Self.lastName, to: flow))
   }
 
   /// Everything that goes wrong with secrets in hand.
@@ -57,63 +57,63 @@ struct TruecallerCanaryTests {
   /// - Returns: What was refused because it is too long for a code.
   private func troubles() throws -> String {
     let number = Self.numbers[0]
-    var flow = try scene.verify(number)
+    var flow = try fixture.verify(number)
     let long = "918273645546372819"
-    try search.recordRefusal(of: TruecallerScene.entry(long), to: flow, by: scene.app)
+    try search.recordRefusal(of: TruecallerFixture.entry(long), to: flow, by: fixture.app)
     for fault: JSONValue in [["reset": true], ["brokenJSON": true]] {
-      try scene.spoil("verify", fault, times: 1)
-      flow = try enter(scene.code(), to: flow)
+      try fixture.spoil("verify", fault, times: 1)
+      flow = try enter(fixture.code(), to: flow)
     }
     for status: Int64 in [200, 400, 401, 429] {
       let fault: JSONValue = ["status": .integer(status), "body": echo("000000", number)]
-      try scene.spoil("create", fault, times: 1)
-      search.record(try scene.verify(number))
+      try fixture.spoil("create", fault, times: 1)
+      search.record(try fixture.verify(number))
     }
     for (endpoint, status) in [
       ("verify", 200), ("verify", 401), ("verify", 410), ("verify", 422), ("verify", 429),
       ("verify", 503), ("validate", 404), ("update", 200), ("update", 422), ("profile", 404),
     ] as [(String, Int64)] {
-      flow = try scene.verify(number)
-      let code = try scene.code()
+      flow = try fixture.verify(number)
+      let code = try fixture.code()
       let fault: JSONValue = ["status": .integer(status), "body": echo(code, number)]
-      try scene.spoil(endpoint, fault, times: 1)
+      try fixture.spoil(endpoint, fault, times: 1)
       flow = try enter(code, to: flow)
       #expect(flow["status"] == "failed" || flow["problem"] != .null, "\(endpoint) \(status)")
       try keptToken(after: endpoint, echo(code, number), number)
-      try scene.sandbox.control("DELETE", "truecaller/verified")
-      try scene.sandbox.control("DELETE", "faults")
+      try fixture.sandbox.control("DELETE", "truecaller/verified")
+      try fixture.sandbox.control("DELETE", "faults")
     }
     // The server's own words do not carry its tokens on.
-    try scene.set(["createReply": ["verificationToken": .string(Self.verificationToken)]])
-    _ = try enter(scene.code(), to: search.record(scene.verify(Self.numbers[1])))
-    try scene.set([
+    try fixture.set(["createReply": ["verificationToken": .string(Self.verificationToken)]])
+    _ = try enter(fixture.code(), to: search.record(fixture.verify(Self.numbers[1])))
+    try fixture.set([
       "createReply": [:], "verifyReply": ["accessToken": .string(Self.accessToken)],
     ])
-    _ = try enter(scene.code(), to: search.record(scene.verify(Self.numbers[2])))
-    try scene.set(["verifyReply": [:]])
+    _ = try enter(fixture.code(), to: search.record(fixture.verify(Self.numbers[2])))
+    try fixture.set(["verifyReply": [:]])
     return long
   }
 
   /// The profile that cannot be read with a token that was kept, and the account taken away.
   private func keptToken(after endpoint: String, _ echo: JSONValue, _ number: String) throws {
-    let accounts = try scene.accounts()
+    let accounts = try fixture.accounts()
     // A number that was verified stays so, whatever becomes of the name and the profile.
     #expect(accounts.count == (["update", "profile"].contains(endpoint) ? 1 : 0), "\(endpoint)")
     guard let account = accounts.first else { return }
     #expect(account["attributes"]?["profilePending"] == true, "\(account.text)")
-    try scene.spoil("profile", ["status": 404, "body": echo], times: 1)
-    let end = search.record(try scene.verify(number))
+    try fixture.spoil("profile", ["status": 404, "body": echo], times: 1)
+    let end = search.record(try fixture.verify(number))
     #expect(end["status"] == "failed", "\(end.text)")
-    search.record(try scene.app.call("account.forget", ["account": account["id"] ?? .null]))
+    search.record(try fixture.app.call("account.forget", ["account": account["id"] ?? .null]))
   }
 
   /// A success by SMS, and one without.
   private func success() throws -> [String] {
     try (0..<2).map { _ in
-      var end = search.record(try scene.verify(Self.numbers[3]))
-      if end["status"] == "active" { end = try enter(scene.code(), to: end) }
+      var end = search.record(try fixture.verify(Self.numbers[3]))
+      if end["status"] == "active" { end = try enter(fixture.code(), to: end) }
       #expect(end["status"] == "succeeded", "\(end.text)")
-      let token = try scene.app.call("token.get", ["provider": "truecaller"])
+      let token = try fixture.app.call("token.get", ["provider": "truecaller"])
       return token["accessToken"]?.stringValue ?? ""
     }
   }

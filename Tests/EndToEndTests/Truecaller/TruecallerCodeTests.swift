@@ -7,48 +7,48 @@ import UsherTestKit
 /// refused, and what each answer means, is in the tables of UsherFlowsTests.
 @Suite("Truecaller: numbers, codes, names", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCodeTests {
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
   private let clock = MovableClock()
 
-  init() throws { scene = try TruecallerScene(clock: clock) }
+  init() throws { fixture = try TruecallerFixture(clock: clock) }
 
   @Test("an input that the step does not take is refused with its field, and changes nothing")
   func inputs() throws {
-    let flow = try scene.verify()
-    let code = try scene.code()
-    var fields = TruecallerScene.entry(code)
+    let flow = try fixture.verify()
+    let code = try fixture.code()
+    var fields = TruecallerFixture.entry(code)
     fields["fields"] = ["firstName": "Asha", "lastName": "", "middleName": "B"]
     let refused: [(input: JSONValue, reason: String, field: String?)] = [
-      (TruecallerScene.entry("12345"), "invalid_input", "input.code"),
-      (TruecallerScene.entry("１２３４５６"), "invalid_input", "input.code"),
+      (TruecallerFixture.entry("12345"), "invalid_input", "input.code"),
+      (TruecallerFixture.entry("１２３４５６"), "invalid_input", "input.code"),
       (fields, "invalid_input", "input.fields.middleName"),
       (["type": "enterPassword", "password": "x"], "unexpected_input", nil),
       (["type": "enterCode"], "invalid_input", nil),
       (["type": "enterCode", "resend": false], "invalid_input", nil),
     ]
     for (input, reason, field) in refused {
-      let told = try scene.refusal(input, to: flow)
+      let told = try fixture.refusal(input, to: flow)
       #expect(told.0 == reason && (field == nil || told.1 == field), "\(input.text): \(told)")
     }
     for last: JSONValue in [.null, 7, ["Rao"]] {
       fields["fields"] = ["firstName": "Asha", "lastName": last]
-      let (reason, field) = try scene.refusal(fields, to: flow)
+      let (reason, field) = try fixture.refusal(fields, to: flow)
       #expect(reason == "invalid_input", "\(last.text): \(reason ?? "none")")
       #expect(field?.contains("lastName") == true, "\(field ?? "none")")
     }
-    #expect(try scene.flow(flow) == flow)
-    #expect(try scene.requests("verify") == 0)
-    #expect(try scene.enter(code, to: flow)["status"] == "succeeded")
+    #expect(try fixture.flow(flow) == flow)
+    #expect(try fixture.requests("verify") == 0)
+    #expect(try fixture.enter(code, to: flow)["status"] == "succeeded")
   }
 
   @Test(
     "a name arrives at the provider byte by byte as it was typed",
     arguments: [("A\u{301}sha आशा", "Ra\u{304}o"), ("É", ""), ("X Æ A-12 李", "O'Neill 😀")])
   func names(first: String, last: String) throws {
-    let flow = try scene.verify()
-    let end = try scene.enter(scene.code(), first, last, to: flow)
+    let flow = try fixture.verify()
+    let end = try fixture.enter(fixture.code(), first, last, to: flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    let written = try scene.profile()
+    let written = try fixture.profile()
     #expect(written["firstName"]?.stringValue?.utf8.elementsEqual(first.utf8) == true)
     #expect(written["lastName"]?.stringValue?.utf8.elementsEqual(last.utf8) == true)
     #expect(end["result"]?["profile"]?["firstName"] == .string(first))
@@ -56,59 +56,60 @@ struct TruecallerCodeTests {
 
   @Test("trap 2: a number of the United Kingdom has its profile at the European host")
   func host() throws {
-    let end = try scene.verified("7700900123", "uk")
+    let end = try fixture.verified("7700900123", "uk")
     let path = "/truecaller/eu/v1/profile"
-    #expect(try scene.paths("update") == [path] && scene.paths("profile") == [path])
-    #expect(try scene.account(of: end)["attributes"]?["countryCode"] == "UK")
+    #expect(try fixture.paths("update") == [path] && fixture.paths("profile") == [path])
+    #expect(try fixture.account(of: end)["attributes"]?["countryCode"] == "UK")
   }
 
   @Test("trap 1: a verification token that the answer repeats stays in force")
   func repeated() throws {
-    try scene.set(["verifyCarries": "same", "tokenTtl": 600])
-    let flow = try scene.verify()
+    try fixture.set(["verifyCarries": "same", "tokenTtl": 600])
+    let flow = try fixture.verify()
     try clock.advance(by: 300)
-    let wrong = try scene.enter(scene.wrongCode(), to: flow)
+    let wrong = try fixture.enter(fixture.wrongCode(), to: flow)
     let change = try wrong.codeEnd().timeIntervalSince(flow.codeEnd())
     // A TTL that began anew would end 300 s later.
     #expect((-60...60).contains(change))
-    #expect(try scene.enter(scene.code(), to: wrong)["status"] == "succeeded")
+    #expect(try fixture.enter(fixture.code(), to: wrong)["status"] == "succeeded")
   }
 
   @Test("a create of unknown outcome ends the flow and is never repeated; another flow gets a code")
   func createInTrouble() throws {
-    try scene.spoil("create", ["reset": true, "processed": true], times: 1)
-    let end = try scene.app.finished(scene.start())
+    try fixture.spoil("create", ["reset": true, "processed": true], times: 1)
+    let end = try fixture.app.finished(fixture.start())
     #expect(end.failure == ["provider_unreachable", "9", nil], "\(end.text)")
     #expect(end["failure"]?["retryable"] == false)
-    #expect(try scene.requests("create") == 1)
-    #expect(try scene.messages().count == 1)
-    let flow = try scene.verify()
-    #expect(try scene.enter(scene.code(), to: flow)["status"] == "succeeded")
+    #expect(try fixture.requests("create") == 1)
+    #expect(try fixture.messages().count == 1)
+    let flow = try fixture.verify()
+    #expect(try fixture.enter(fixture.code(), to: flow)["status"] == "succeeded")
   }
 
   @Test("a code that may have been seen is not sent twice: it is asked for again")
   func verifyInTrouble() throws {
-    let flow = try scene.verify()
-    try scene.spoil("verify", ["reset": true, "processed": true], times: 1)
-    let asked = try scene.enter(scene.code(), to: flow)
+    let flow = try fixture.verify()
+    try fixture.spoil("verify", ["reset": true, "processed": true], times: 1)
+    let asked = try fixture.enter(fixture.code(), to: flow)
     #expect(asked["state"] == "otpInitiated")
     #expect(asked.problem == ["provider_unreachable", "9"], "\(asked.text)")
-    #expect(try scene.requests("verify") == 1)
+    #expect(try fixture.requests("verify") == 1)
     // Also where the server had accepted it already.
-    #expect(try scene.enter(scene.code(), to: asked)["status"] == "succeeded")
+    #expect(try fixture.enter(fixture.code(), to: asked)["status"] == "succeeded")
   }
 
   @Test("the app key is deleted before the code is entered: it is said, and the flow waits for it")
   func keyDeleted() throws {
-    let flow = try scene.verify()
-    #expect(try scene.daemon.usherctl(["credential", "delete", "truecaller-app-key"]).status == 0)
-    let sent = try scene.enter(scene.code(), to: flow, waitMs: 0)
-    let told = try scene.moved(sent, "is in trouble") { $0.problem[0] != nil }
+    let flow = try fixture.verify()
+    #expect(
+      try fixture.daemon.usherctl(["credential", "delete", "truecaller-app-key"]).status == 0)
+    let sent = try fixture.enter(fixture.code(), to: flow, waitMs: 0)
+    let told = try fixture.moved(sent, "is in trouble") { $0.problem[0] != nil }
     #expect(told["state"] == "otpReceived" && told.problem == ["provider_unreachable", "9"])
     #expect(told["problem"]?["message"]?.stringValue?.contains("credential set") == true)
-    #expect(try scene.requests("verify") == 0)
-    try scene.daemon.setCredential("truecaller-app-key", TruecallerScene.appKey)
+    #expect(try fixture.requests("verify") == 0)
+    try fixture.daemon.setCredential("truecaller-app-key", TruecallerFixture.appKey)
     try clock.advance(by: 5)
-    #expect(try scene.app.finished(told)["status"] == "succeeded")
+    #expect(try fixture.app.finished(told)["status"] == "succeeded")
   }
 }

@@ -6,18 +6,18 @@ import UsherTestKit
 /// A verification with `usherctl`, in a pipe.
 @Suite("Truecaller with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCommandTests {
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
   private let place: TemporaryDirectory
 
   init() throws {
-    scene = try TruecallerScene()
+    fixture = try TruecallerFixture()
     place = try TemporaryDirectory()
   }
 
   /// `usherctl flow run truecaller verifyPhone`, with a pipe for its input.
   private func run(_ more: String...) throws -> (program: PipedProgram, () -> String) {
     let program = try PipedProgram(
-      BuiltProduct.path("usherctl"), scene.command(more), in: place)
+      BuiltProduct.path("usherctl"), fixture.command(more), in: place)
     return (program, { program.log })
   }
 
@@ -27,34 +27,34 @@ struct TruecallerCommandTests {
     try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
     #expect(log().contains("+91 ••• 210"))
     #expect(log().firstMatch(of: /(1 min|[0-9]+ s) left/) != nil, "\(log())")
-    try program.type(try scene.wrongCode(), "Asha", "Rao")
+    try program.type(try fixture.wrongCode(), "Asha", "Rao")
     try eventually("it is told: \(log())") { log().contains("wrong code") }
-    try program.type(try scene.code(), "Asha", "")
+    try program.type(try fixture.code(), "Asha", "")
     #expect(try program.exitStatus() == 0, "\(log())")
     #expect(program.output.contains("succeeded"))
     #expect(program.output.contains("919876543210"))
-    #expect(try scene.profile()["firstName"] == "Asha")
-    #expect(try scene.profile()["lastName"] == "")
-    let token = try scene.daemon.usherctl(["token", "get", "truecaller"])
+    #expect(try fixture.profile()["firstName"] == "Asha")
+    #expect(try fixture.profile()["lastName"] == "")
+    let token = try fixture.daemon.usherctl(["token", "get", "truecaller"])
     #expect(token.status == 0, "\(token.errors)")
   }
 
   @Test("a number that was verified before asks for nothing")
   func verifiedBefore() throws {
-    try scene.verified()
+    try fixture.verified()
     let (program, log) = try run("--json")
     #expect(try program.exitStatus() == 0, "\(log())")
     #expect(!log().contains("6 digits"))
     #expect(try program.reply()["state"] == "verifiedBefore")
-    #expect(try scene.messages().count == 1)
+    #expect(try fixture.messages().count == 1)
   }
 
   @Test(
     "a number that cannot be, and a country that is none, end it with the TCError and status 3",
-    arguments: [("987654321", "IN"), (TruecallerScene.number, "XX")])
+    arguments: [("987654321", "IN"), (TruecallerFixture.number, "XX")])
   func impossible(number: String, country: String) throws {
     for more in [[], ["--json"]] {
-      let end = try scene.daemon.usherctl(scene.command(more, number, country, socket: false))
+      let end = try fixture.daemon.usherctl(fixture.command(more, number, country, socket: false))
       #expect(end.status == 3, "\(end.errors)")
       if more.isEmpty {
         #expect(end.errors.contains("truecaller said: 14"), "\(end.errors)")
@@ -64,23 +64,23 @@ struct TruecallerCommandTests {
         #expect(flow.failure == ["invalid_request", "14", nil])
       }
     }
-    #expect(try scene.requests("create") == 0)
+    #expect(try fixture.requests("create") == 0)
   }
 }
 
 /// A verification with `usherctl`, at a terminal.
 @Suite("Truecaller with usherctl at a terminal", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerTerminalTests {
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
   private let clock = MovableClock()
 
-  init() throws { scene = try TruecallerScene(clock: clock) }
+  init() throws { fixture = try TruecallerFixture(clock: clock) }
 
   /// `usherctl`, which reads the same clock as daemon and provider.
   private func run() throws -> ProgramAtTerminal {
     let environment = try clock.environment.map { "\($0.key)=\($0.value)" }
     return try ProgramAtTerminal(
-      "/usr/bin/env", environment + [BuiltProduct.path("usherctl")] + scene.command([]))
+      "/usr/bin/env", environment + [BuiltProduct.path("usherctl")] + fixture.command([]))
   }
 
   /// The seconds that were told to be left, in their order.
@@ -91,7 +91,7 @@ struct TruecallerTerminalTests {
   @Test("the time is counted down to its end on one line; r then has a new code sent")
   func countdown() throws {
     // The clock jumps: usherctl looks at it within a second.
-    try scene.set(["tokenTtl": 50])
+    try fixture.set(["tokenTtl": 50])
     let program = try run()
     try program.shows("code: ", within: 60)
     try clock.set(ahead: 20)
@@ -111,8 +111,8 @@ struct TruecallerTerminalTests {
     try eventually("its time is told: \(program.text)") {
       seconds(program.text).count > told.count
     }
-    #expect(try scene.messages().count == 2)
-    try program.type("\(try scene.code())\rAsha\rRao\r")
+    #expect(try fixture.messages().count == 2)
+    try program.type("\(try fixture.code())\rAsha\rRao\r")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(program.text.contains("succeeded"))
   }
@@ -121,7 +121,7 @@ struct TruecallerTerminalTests {
   func typing() throws {
     let program = try run()
     try program.shows("code: ")
-    let code = try scene.code()
+    let code = try fixture.code()
     try program.type("\(code.prefix(3))")
     let before = program.text.occurrences(of: ProgramAtTerminal.lineAbove)
     try eventually("the time goes on: \(program.text)") {
@@ -136,14 +136,14 @@ struct TruecallerTerminalTests {
     let program = try run()
     try program.shows("code: ")
     try program.type("999")
-    let flow = try scene.app.call("flow.list", [:])["flows"]?[0] ?? .null
-    _ = try scene.enter(scene.wrongCode(), to: flow)
+    let flow = try fixture.app.call("flow.list", [:])["flows"]?[0] ?? .null
+    _ = try fixture.enter(fixture.wrongCode(), to: flow)
     try eventually("it is told, and asked again: \(program.text)") {
       program.text.contains("wrong code\r\n") && program.text.occurrences(of: "code: ") == 2
     }
-    try program.type("\(try scene.code())\rAsha\rRao\r")
+    try program.type("\(try fixture.code())\rAsha\rRao\r")
     #expect(try program.exitStatus() == 0, "\(program.text)")
-    #expect(try scene.requests("verify") == 2)
+    #expect(try fixture.requests("verify") == 2)
     #expect(!program.text.contains("digits, please"))
   }
 
@@ -156,13 +156,13 @@ struct TruecallerTerminalTests {
     try program.type(ProgramAtTerminal.controlC)
     #expect(try program.exitStatus() == 3, "\(program.text)")
     #expect(program.text.hasSuffix("\r\nusherctl: the flow was cancelled\r\n"))
-    let flow = try scene.app.call("flow.list", [:])["flows"]?[0]
+    let flow = try fixture.app.call("flow.list", [:])["flows"]?[0]
     #expect(flow?["status"] == "cancelled")
-    #expect(try scene.requests("verify") == 0)
+    #expect(try fixture.requests("verify") == 0)
   }
 }
 
-extension TruecallerScene {
+extension TruecallerFixture {
   /// `usherctl`'s arguments.
   fileprivate func command(
     _ more: [String], _ number: String = number, _ country: String = "IN", socket: Bool = true

@@ -10,17 +10,17 @@ struct TruecallerFlowsTableTests {
   private static let complete = "verificationComplete"
 
   private let clock = MovableClock()
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
 
-  init() throws { scene = try TruecallerScene(clock: clock) }
+  init() throws { fixture = try TruecallerFixture(clock: clock) }
 
   @Test("requestVerification: POST create; otpInitiated, enterCode with TTL and names asked for")
   func requestVerification() throws {
     let before = clock.date
-    let flow = try scene.verify()
+    let flow = try fixture.verify()
     #expect(flow["state"] == "otpInitiated", "\(flow.text)")
-    #expect(try scene.requests("create") == 1)
-    #expect(try scene.messages().map { $0["to"] } == ["+919876543210"])
+    #expect(try fixture.requests("create") == 1)
+    #expect(try fixture.messages().map { $0["to"] } == ["+919876543210"])
     var step = try #require(flow["step"])
     let end = try step.time("expiresAt")
     #expect((before + 59...clock.date + 61).contains(end))
@@ -40,14 +40,14 @@ struct TruecallerFlowsTableTests {
 
   @Test("otpReceived when the code is handed in, and back to otpInitiated on a wrong one")
   func wrongCode() throws {
-    let listener = try Listener(scene.daemon)
-    let flow = try scene.verify()
-    let wrong = try scene.enter(scene.wrongCode(), to: flow)
+    let listener = try Listener(fixture.daemon)
+    let flow = try fixture.verify()
+    let wrong = try fixture.enter(fixture.wrongCode(), to: flow)
     #expect(wrong["state"] == "otpInitiated")
     #expect(wrong["step"] == flow["step"])
     #expect(wrong.problem == ["wrong_code", "10"])
     #expect(wrong["problem"]?["provider"]?["error"] == "4220")
-    let end = try scene.enter(scene.code(), to: wrong)
+    let end = try fixture.enter(fixture.code(), to: wrong)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(
       try listener.states() == [
@@ -58,48 +58,48 @@ struct TruecallerFlowsTableTests {
 
   @Test("verifySecurityCode: the names are written, the last one may be empty")
   func names() throws {
-    let flow = try scene.verify()
-    let end = try scene.enter(scene.code(), "Asha", "", to: flow)
+    let flow = try fixture.verify()
+    let end = try fixture.enter(fixture.code(), "Asha", "", to: flow)
     #expect(end["result"]?["profile"]?["firstName"] == "Asha", "\(end.text)")
-    #expect(try scene.profile()["firstName"] == "Asha")
-    #expect(try scene.profile()["lastName"] == "")
-    #expect(try scene.requests("update") == 1)
+    #expect(try fixture.profile()["firstName"] == "Asha")
+    #expect(try fixture.profile()["lastName"] == "")
+    #expect(try fixture.requests("update") == 1)
   }
 
   @Test("a bad name: TCError 18, no network call, the step unchanged")
   func badName() throws {
-    let flow = try scene.verify()
-    let bad = try scene.enter(scene.code(), "12345", to: flow)
+    let flow = try fixture.verify()
+    let bad = try fixture.enter(fixture.code(), "12345", to: flow)
     #expect(bad.problem == ["invalid_name", "18"])
     #expect(bad["state"] == "otpInitiated")
     #expect(bad["step"] == flow["step"])
-    #expect(try scene.requests("verify") == 0)
-    #expect(try scene.enter(scene.code(), to: bad)["status"] == "succeeded")
+    #expect(try fixture.requests("verify") == 0)
+    #expect(try fixture.enter(fixture.code(), to: bad)["status"] == "succeeded")
   }
 
   @Test("tokenTtl: resend before it is over is rate_limited without a call, after it a new code")
   func resend() throws {
-    try scene.set(["tokenTtl": 300])
-    let listener = try Listener(scene.daemon)
-    let flow = try scene.verify()
-    let early = try scene.resend(flow)
+    try fixture.set(["tokenTtl": 300])
+    let listener = try Listener(fixture.daemon)
+    let flow = try fixture.verify()
+    let early = try fixture.resend(flow)
     #expect(early.problem == ["rate_limited", "10"])
     #expect(early["state"] == "otpInitiated")
     #expect(early["step"] == flow["step"])
     let wait = try #require(early["problem"]?["retryAfterMs"]?.integerValue)
     #expect((1...300_000).contains(wait))
-    #expect(try scene.requests("create") == 1)
+    #expect(try fixture.requests("create") == 1)
     try clock.advance(by: 301)
-    try scene.set(["tokenTtl": 200])
+    try fixture.set(["tokenTtl": 200])
     let asked = clock.date
-    let again = try scene.resend(early)
+    let again = try fixture.resend(early)
     #expect(again["state"] == "otpInitiated", "\(again.text)")
     #expect(again["problem"] == .null)
     let end = try again.codeEnd()
     #expect((asked + 199...clock.date + 201).contains(end))
-    #expect(try scene.requests("create") == 2)
-    #expect(try scene.messages().count == 2)
-    #expect(try scene.enter(scene.code(), to: again)["status"] == "succeeded")
+    #expect(try fixture.requests("create") == 2)
+    #expect(try fixture.messages().count == 2)
+    #expect(try fixture.enter(fixture.code(), to: again)["status"] == "succeeded")
     #expect(
       try listener.states() == [
         "creating", "otpInitiated", "otpInitiated", "creating", "otpInitiated", "otpReceived",
@@ -109,13 +109,13 @@ struct TruecallerFlowsTableTests {
 
   @Test("another number is a new flow, which is not in the first one's way")
   func anotherNumber() throws {
-    let one = try scene.verify()
-    let oneCode = try scene.code()
-    let two = try scene.verify("9876543211")
-    let twoCode = try scene.code()
+    let one = try fixture.verify()
+    let oneCode = try fixture.code()
+    let two = try fixture.verify("9876543211")
+    let twoCode = try fixture.code()
     #expect(one["id"] != two["id"])
     for (flow, code, number) in [(two, twoCode, "919876543211"), (one, oneCode, "919876543210")] {
-      let end = try scene.enter(code, to: flow)
+      let end = try fixture.enter(code, to: flow)
       #expect(end["result"]?["profile"]?["phoneNumber"] == .string(number), "\(end.text)")
     }
   }
@@ -128,9 +128,9 @@ struct TruecallerFlowsTableTests {
       "url": "https://asha.example", "avatarUrl": "https://asha.example/a.png",
       "jobTitle": "Baker", "companyName": "Bakery", "isTrueName": true, "isAmbassador": true,
     ]
-    try scene.sandbox.control(
-      "POST", "truecaller/profile", TruecallerScene.params() + ["profile": told])
-    var whole = try #require(try scene.verified()["result"]?["profile"])
+    try fixture.sandbox.control(
+      "POST", "truecaller/profile", TruecallerFixture.params() + ["profile": told])
+    var whole = try #require(try fixture.verified()["result"]?["profile"])
     #expect((whole["requestTime"]?.numberValue ?? 0) > 1_600_000_000)
     whole["requestTime"] = nil
     var expected =
@@ -144,40 +144,40 @@ struct TruecallerFlowsTableTests {
 
   @Test("accessTokenForOTPVerification: result.account; token.get, with expiresAt null")
   func accessToken() throws {
-    let end = try scene.verified()
-    let token = try scene.app.call(
+    let end = try fixture.verified()
+    let token = try fixture.app.call(
       "token.get", ["account": end["result"]?["account"] ?? .null])
     #expect(token["expiresAt"] == .null, "\(token.objectValue?.keys.sorted() ?? [])")
     #expect(token["tokenType"] == "Bearer")
     let bearer = try #require(token["accessToken"]?.stringValue)
     let reply = try Web.send(
-      "GET", "\(scene.sandbox.base)/truecaller/noneu/v1/profile",
+      "GET", "\(fixture.sandbox.base)/truecaller/noneu/v1/profile",
       headers: [
-        "Authorization": "Bearer \(bearer)", "appKey": TruecallerScene.appKey,
-        "appLink": TruecallerScene.appLink, "sdkVersion": "0.2.3", "sdkVariant": "native",
+        "Authorization": "Bearer \(bearer)", "appKey": TruecallerFixture.appKey,
+        "appLink": TruecallerFixture.appLink, "sdkVersion": "0.2.3", "sdkVariant": "native",
       ])
     #expect(reply.status == 200, "\(reply.text)")
   }
 
   @Test("verifiedBefore: no SMS, no code, no name asked for; the profile follows the state")
   func verifiedBefore() throws {
-    try scene.verified()
-    let listener = try Listener(scene.daemon)
-    let end = try scene.verify()
+    try fixture.verified()
+    let listener = try Listener(fixture.daemon)
+    let end = try fixture.verify()
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(end["state"] == "verifiedBefore")
     #expect(end["result"]?["profile"]?["firstName"] == "Asha")
     #expect(
       try listener.states() == ["creating", "verifiedBefore", "verifiedBefore succeeded"])
-    #expect(try scene.messages().count == 1)
-    #expect(try scene.requests("verify") == 1)
-    #expect(try scene.requests("update") == 1)
-    #expect(try scene.account(of: end)["attributes"]?["verifiedBefore"] == true)
+    #expect(try fixture.messages().count == 1)
+    #expect(try fixture.requests("verify") == 1)
+    #expect(try fixture.requests("update") == 1)
+    #expect(try fixture.account(of: end)["attributes"]?["verifiedBefore"] == true)
   }
 
   @Test("the account: subject E.164, the person's name as label, the country as attribute")
   func account() throws {
-    let account = try scene.account(of: scene.verified())
+    let account = try fixture.account(of: fixture.verified())
     #expect(account["subject"] == "+919876543210", "\(account.text)")
     #expect(account["label"] == "Asha Rao")
     #expect(account["attributes"] == ["countryCode": "IN", "verifiedBefore": false])

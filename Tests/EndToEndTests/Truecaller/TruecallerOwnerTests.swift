@@ -8,23 +8,23 @@ import UsherTestKit
   "Truecaller: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct TruecallerOwnerTests {
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
   private let asha: OtherUser
   private let bala: OtherUser
 
   init() throws {
-    scene = try TruecallerScene(
+    fixture = try TruecallerFixture(
       more: """
         [access]
         group = "4242"
         """)
-    asha = try OtherUser(4001, groups: "4242", at: scene.daemon)
-    bala = try OtherUser(4002, groups: "4242", at: scene.daemon)
+    asha = try OtherUser(4001, groups: "4242", at: fixture.daemon)
+    bala = try OtherUser(4002, groups: "4242", at: fixture.daemon)
   }
 
   @Test("a number that one user verified is not verifiedBefore for another: he needs the code")
   func notForOthers() throws {
-    let (ashas, balas) = (scene.at(try asha.client()), scene.at(try bala.client()))
+    let (ashas, balas) = (fixture.at(try asha.client()), fixture.at(try bala.client()))
     let mine = try ashas.verified()
     // For her it is.
     #expect(try ashas.verify()["state"] == "verifiedBefore")
@@ -32,7 +32,7 @@ struct TruecallerOwnerTests {
     #expect(flow["state"] == "otpInitiated", "\(flow.text)")
     #expect(flow.stepType == "enterCode")
     #expect(flow["result"] == .null)
-    #expect(try scene.messages().count == 2)
+    #expect(try fixture.messages().count == 2)
     #expect(try balas.app.call("account.list")["accounts"] == [])
     #expect(
       try balas.app.reason(of: "token.get", ["provider": "truecaller"]) == "interaction_required")
@@ -43,13 +43,13 @@ struct TruecallerOwnerTests {
 
   @Test("each user is an installation of his own, the same one each time and after a restart")
   func installations() throws {
-    let (ashas, balas) = (scene.at(try asha.client()), scene.at(try bala.client()))
+    let (ashas, balas) = (fixture.at(try asha.client()), fixture.at(try bala.client()))
     _ = try ashas.verify()
     _ = try balas.verify()
     _ = try ashas.verify("9876543211")
-    try scene.daemon.restart()
-    _ = try scene.at(try asha.client()).verify()
-    let all = try scene.installations()
+    try fixture.daemon.restart()
+    _ = try fixture.at(try asha.client()).verify()
+    let all = try fixture.installations()
     #expect(all.map { $0["requests"]?.integerValue }.sorted { ($0 ?? 0) < ($1 ?? 0) } == [1, 3])
     let ids = all.compactMap { $0["deviceId"]?.stringValue }
     #expect(Set(ids).count == 2)
@@ -65,11 +65,11 @@ struct TruecallerOwnerTests {
 
   @Test("the same user of another machine is another installation too")
   func otherMachine() throws {
-    let other = try DaemonUnderTest(config: scene.sandbox.truecaller())
-    try other.setCredential("truecaller-app-key", TruecallerScene.appKey)
-    try scene.verified()
-    let there = TruecallerScene(scene.sandbox, other, try other.client())
+    let other = try DaemonUnderTest(config: fixture.sandbox.truecaller())
+    try other.setCredential("truecaller-app-key", TruecallerFixture.appKey)
+    try fixture.verified()
+    let there = TruecallerFixture(fixture.sandbox, other, try other.client())
     #expect(try there.verify()["state"] == "otpInitiated")
-    #expect(try scene.installations().count == 2)
+    #expect(try fixture.installations().count == 2)
   }
 }

@@ -15,19 +15,19 @@ import UsherTestKit
 struct TruecallerSeedEndToEndTests {
   private typealias News = TruecallerSeedExample.News
 
-  private let scene: TruecallerScene
+  private let fixture: TruecallerFixture
   private let manager = TCTrueSDK.sharedManager()
   /// Held here: the SDK does not keep its delegates alive.
   private let example = TruecallerSeedExample()
 
   init() throws {
-    scene = try TruecallerScene()
-    manager.configure(socketPath: scene.daemon.socketPath)
-    manager.setup(withAppKey: TruecallerScene.appKey, appLink: TruecallerScene.appLink)
+    fixture = try TruecallerFixture()
+    manager.configure(socketPath: fixture.daemon.socketPath)
+    manager.setup(withAppKey: TruecallerFixture.appKey, appLink: TruecallerFixture.appLink)
     example.showNumberEntry()
   }
 
-  private func requestVerification(_ number: String = TruecallerScene.number) {
+  private func requestVerification(_ number: String = TruecallerFixture.number) {
     example.requestVerification(number, "IN")
   }
 
@@ -67,38 +67,38 @@ struct TruecallerSeedEndToEndTests {
     #expect((1...60).contains(try secondsLeft(await news.next())))
     #expect((1...60).contains(manager.tokenTtl() ?? 0))
     #expect(manager.accessTokenForOTPVerification() == nil)
-    example.verify(try scene.code(), "Asha", "Rao")
+    example.verify(try fixture.code(), "Asha", "Rao")
     #expect(await news.next() == .codeHandedIn)
     let token = try accessToken(await news.next(), .verificationComplete)
     let profile = try profile(await news.next())
     #expect(profile.firstName == "Asha" && profile.lastName == "Rao")
     #expect(profile.phoneNumber == "919876543210" && profile.countryCode == "IN")
     #expect(manager.tokenTtl() == nil && manager.accessTokenForOTPVerification() == token)
-    #expect(try scene.profile()["firstName"] == "Asha")
-    let kept = try scene.app.call("token.get", ["provider": "truecaller"])
+    #expect(try fixture.profile()["firstName"] == "Asha")
+    let kept = try fixture.app.call("token.get", ["provider": "truecaller"])
     #expect(kept["accessToken"] == .string(token))
     // The partner's server validates the access token.
     let place = "truecaller/validation/v1/otp/installation/phoneNumberDetail"
     let reply = try Web.send(
-      "GET", "\(scene.sandbox.base)/\(place)/\(token)",
-      headers: ["appKey": TruecallerScene.appKey])
+      "GET", "\(fixture.sandbox.base)/\(place)/\(token)",
+      headers: ["appKey": TruecallerFixture.appKey])
     #expect(try JSONValue(parsing: Array(reply.text.utf8))["phoneNumber"] == 919_876_543_210)
     requestVerification()
     _ = try accessToken(await news.next(), .verifiedBefore)
     #expect(try self.profile(await news.next()).firstName == "Asha")
-    #expect(try scene.messages().count == 1)
+    #expect(try fixture.messages().count == 1)
   }
 
   @Test("an app that is set up otherwise than the daemon: error 1, error 2")
   func otherApp() async throws {
     var news = example.news.makeAsyncIterator()
-    manager.setup(withAppKey: "another", appLink: TruecallerScene.appLink)
+    manager.setup(withAppKey: "another", appLink: TruecallerFixture.appLink)
     requestVerification()
     #expect(try failure(await news.next()) == .appKeyMissing)
-    manager.setup(withAppKey: TruecallerScene.appKey, appLink: "https://another.example")
+    manager.setup(withAppKey: TruecallerFixture.appKey, appLink: "https://another.example")
     requestVerification()
     #expect(try failure(await news.next()) == .appLinkMissing)
-    #expect(try scene.requests("create") == 0)
+    #expect(try fixture.requests("create") == 0)
   }
 
   @Test("a daemon that is killed while the code is typed is waited for")
@@ -106,9 +106,9 @@ struct TruecallerSeedEndToEndTests {
     var news = example.news.makeAsyncIterator()
     requestVerification()
     _ = try secondsLeft(await news.next())
-    try scene.daemon.restart()
+    try fixture.daemon.restart()
     #expect((1...60).contains(manager.tokenTtl() ?? 0))
-    example.verify(try scene.code(), "Asha", "Rao")
+    example.verify(try fixture.code(), "Asha", "Rao")
     #expect(await news.next() == .codeHandedIn)
     _ = try accessToken(await news.next(), .verificationComplete)
     #expect(try profile(await news.next()).firstName == "Asha")
@@ -122,7 +122,7 @@ struct TruecallerSeedEndToEndTests {
   private func signUp(
     _ entries: [(isRight: Bool, first: String, last: String)]
   ) async throws -> (profile: TCTrueProfile, seconds: [Int]) {
-    let scene = scene
+    let fixture = fixture
     let asked = Mutex<[Int]>([])
     let program = PhoneSignUp { seconds in
       let count = asked.withLock { asked in
@@ -130,10 +130,10 @@ struct TruecallerSeedEndToEndTests {
         return asked.count
       }
       let entry = entries[min(count, entries.count) - 1]
-      let code = try? entry.isRight ? scene.code() : scene.wrongCode()
+      let code = try? entry.isRight ? fixture.code() : fixture.wrongCode()
       return (code ?? "", entry.first, entry.last)
     }
-    let profile = try await program.verify(phone: TruecallerScene.number, countryCode: "IN")
+    let profile = try await program.verify(phone: TruecallerFixture.number, countryCode: "IN")
     return (profile, asked.withLock { $0 })
   }
 
@@ -144,7 +144,7 @@ struct TruecallerSeedEndToEndTests {
     ])
     #expect(profile.firstName == "Asha" && profile.lastName == "")
     #expect(seconds.count == 3 && seconds.allSatisfy((1...60).contains))
-    #expect(try scene.requests("verify") == 2)
+    #expect(try fixture.requests("verify") == 2)
     // The delegate hears the same.
     var news = example.news.makeAsyncIterator()
     _ = try secondsLeft(await news.next())

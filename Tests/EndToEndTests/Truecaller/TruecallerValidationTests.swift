@@ -17,11 +17,11 @@ struct TruecallerValidationTests {
       ),
     ])
   func generation(validation: String, path: String, method: String) throws {
-    let scene = try TruecallerScene(validation: validation)
-    let listener = try Listener(scene.daemon)
-    let end = try scene.verified()
-    #expect(try scene.paths("validate") == [path])
-    let log = try scene.sandbox.control("GET", "requests")["requests"]?.arrayValue ?? []
+    let fixture = try TruecallerFixture(validation: validation)
+    let listener = try Listener(fixture.daemon)
+    let end = try fixture.verified()
+    #expect(try fixture.paths("validate") == [path])
+    let log = try fixture.sandbox.control("GET", "requests")["requests"]?.arrayValue ?? []
     #expect(
       log.compactMap { $0["endpoint"]?.stringValue } == [
         "truecaller.create", "truecaller.verify", "truecaller.validate", "truecaller.update",
@@ -34,29 +34,29 @@ struct TruecallerValidationTests {
         "verificationComplete succeeded",
       ])
     let token = try #require(
-      try scene.app.call("token.get", ["account": end["result"]?["account"] ?? .null])[
+      try fixture.app.call("token.get", ["account": end["result"]?["account"] ?? .null])[
         "accessToken"]?.stringValue)
-    #expect(!scene.daemon.log.contains(token))
+    #expect(!fixture.daemon.log.contains(token))
   }
 
   @Test("a developer's client id that Truecaller does not know is TCError 12, nothing kept")
   func stranger() throws {
-    let scene = try TruecallerScene(validation: "oauth", clientID: "somebody-else")
-    let flow = try scene.verify()
-    let end = try scene.enter(scene.code(), to: flow)
+    let fixture = try TruecallerFixture(validation: "oauth", clientID: "somebody-else")
+    let flow = try fixture.verify()
+    let end = try fixture.enter(fixture.code(), to: flow)
     #expect(end.failure == ["provider_rejected", "12", "404"], "\(end.text)")
-    #expect(try scene.requests("update") == 0 && scene.requests("profile") == 0)
-    #expect(try scene.app.call("account.list")["accounts"] == [])
+    #expect(try fixture.requests("update") == 0 && fixture.requests("profile") == 0)
+    #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
   @Test("a token of another number than the one asked about is TCError 15, nothing kept")
   func mismatch() throws {
-    let scene = try TruecallerScene(validation: "v2_8")
-    try scene.set(["validateOtherNumber": true])
-    let flow = try scene.verify()
-    let end = try scene.enter(scene.code(), to: flow)
+    let fixture = try TruecallerFixture(validation: "v2_8")
+    try fixture.set(["validateOtherNumber": true])
+    let flow = try fixture.verify()
+    let end = try fixture.enter(fixture.code(), to: flow)
     #expect(end.failure == ["provider_rejected", "15", nil], "\(end.text)")
-    #expect(try scene.requests("update") == 0)
-    #expect(try scene.app.call("account.list")["accounts"] == [])
+    #expect(try fixture.requests("update") == 0)
+    #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 }

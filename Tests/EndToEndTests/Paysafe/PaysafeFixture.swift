@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// A wallet provider, a daemon that knows it as `paysafe`, and an app at the daemon's socket; a
 /// test's own.
-struct PaysafeScene: ProviderScene {
+struct PaysafeFixture: ProviderFixture {
   static let backend = "paysafe"
 
   static let clientSecret = "s3cret:+/%"
@@ -44,7 +44,7 @@ struct PaysafeScene: ProviderScene {
     self.app = app
   }
 
-  func at(_ app: RawClient) -> PaysafeScene { PaysafeScene(sandbox, daemon, app) }
+  func at(_ app: RawClient) -> PaysafeFixture { PaysafeFixture(sandbox, daemon, app) }
 
   // MARK: The provider
 

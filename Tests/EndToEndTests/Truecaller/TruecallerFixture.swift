@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// A Truecaller, a daemon that knows it as `truecaller`, and an app at the daemon's socket; a test's
 /// own.
-struct TruecallerScene: ProviderScene {
+struct TruecallerFixture: ProviderFixture {
   static let backend = "truecaller"
 
   static let appKey = "s3cret:app/key+="
@@ -47,12 +47,12 @@ struct TruecallerScene: ProviderScene {
   }
 
   /// The same at another connection: another user's, or a new one after a restart of the daemon.
-  func at(_ app: RawClient) -> TruecallerScene { TruecallerScene(sandbox, daemon, app) }
+  func at(_ app: RawClient) -> TruecallerFixture { TruecallerFixture(sandbox, daemon, app) }
 }
 
 // MARK: - The provider
 
-extension TruecallerScene {
+extension TruecallerFixture {
   /// The paths of those requests, in their order.
   func paths(_ endpoint: String) throws -> [String] {
     let log = try sandbox.control("GET", "requests?endpoint=truecaller.\(endpoint)")
@@ -95,7 +95,7 @@ extension TruecallerScene {
 
 // MARK: - The daemon
 
-extension TruecallerScene {
+extension TruecallerFixture {
   static func params(_ number: String = number, _ country: String = "IN") -> JSONValue {
     ["phoneNumber": .string(number), "countryCode": .string(country)]
   }
@@ -205,7 +205,7 @@ extension SandboxUnderTest {
       name = "truecaller"
       type = "truecaller"
       app_key_credential = "truecaller-app-key"
-      app_link = "\(TruecallerScene.appLink)"
+      app_link = "\(TruecallerFixture.appLink)"
       client_id = "\(clientID)"
       validation = "\(validation)"
       otp_base_url = "\(base)/truecaller"

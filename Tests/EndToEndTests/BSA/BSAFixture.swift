@@ -6,7 +6,7 @@ import UsherTestKit
 ///
 /// The person at the machine proves to be there by the passcode: there is a fingerprint reader only
 /// where a test brings one.
-struct BSAScene: ProviderScene {
+struct BSAFixture: ProviderFixture {
   static let backend = "bsa"
 
   static let clientKey = "s3cret:bsa/client-key"
@@ -66,15 +66,15 @@ struct BSAScene: ProviderScene {
     "poll_seconds": "1",
   ]
 
-  private init(_ scene: BSAScene, _ app: RawClient) {
-    sandbox = scene.sandbox
-    daemon = scene.daemon
+  private init(_ fixture: BSAFixture, _ app: RawClient) {
+    sandbox = fixture.sandbox
+    daemon = fixture.daemon
     self.app = app
   }
 
   /// The same at another connection: another client's or user's, or a new one after a restart of
   /// the daemon.
-  func at(_ app: RawClient) -> BSAScene { BSAScene(self, app) }
+  func at(_ app: RawClient) -> BSAFixture { BSAFixture(self, app) }
 
   /// Sets the passcode of whoever is at this scene's connection, who has none.
   func setPasscode(_ passcode: String = passcode) throws {
@@ -89,7 +89,7 @@ extension SandboxUnderTest {
 
 // MARK: - The provider
 
-extension BSAScene {
+extension BSAFixture {
   /// What the next call of a kind is answered.
   ///
   /// - Parameters:
@@ -150,7 +150,7 @@ extension BSAScene {
 
 // MARK: - The daemon
 
-extension BSAScene {
+extension BSAFixture {
   /// Starts a flow; returns it at its first step for the person, or at its end.
   func start(_ kind: String, _ params: JSONValue) throws -> JSONValue {
     try app.startFlow("bsa", kind, params: params)

@@ -7,7 +7,7 @@ import UsherTestKit
 /// ben.
 ///
 /// Tests are root, at the sockets as in the browser.
-final class ServiceScene: @unchecked Sendable {
+final class ServiceFixture: @unchecked Sendable {
   let system: BootedSystem
 
   /// - Parameters:
@@ -91,7 +91,7 @@ final class ServiceScene: @unchecked Sendable {
 
 // MARK: - The service
 
-extension ServiceScene {
+extension ServiceFixture {
   func install(_ release: DebianPackages.Release) throws {
     // In memory nothing has to be waited for.
     let install = ["dpkg", "--force-unsafe-io", "--install"]

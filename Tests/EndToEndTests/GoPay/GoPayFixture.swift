@@ -3,7 +3,7 @@ import JSONRPC
 import UsherTestKit
 
 /// A GoPay, a daemon that knows it as `gopay`, and an app at the daemon's socket; a test's own.
-struct GoPayScene: ProviderScene {
+struct GoPayFixture: ProviderFixture {
   static let backend = "gopay"
 
   /// Who redeems auth codes.
@@ -45,7 +45,7 @@ struct GoPayScene: ProviderScene {
     if isSet { try setCredentials(mode) }
   }
 
-  private init(_ other: GoPayScene, _ app: RawClient) {
+  private init(_ other: GoPayFixture, _ app: RawClient) {
     sandbox = other.sandbox
     daemon = other.daemon
     callbackPort = other.callbackPort
@@ -53,7 +53,7 @@ struct GoPayScene: ProviderScene {
   }
 
   /// The same at another connection: another user's, or a new one after a restart of the daemon.
-  func at(_ app: RawClient) -> GoPayScene { GoPayScene(self, app) }
+  func at(_ app: RawClient) -> GoPayFixture { GoPayFixture(self, app) }
 
   private func setCredentials(_ mode: Mode) throws {
     try setCredential("gopay-callback", Self.callbackCredential)
@@ -73,7 +73,7 @@ struct GoPayScene: ProviderScene {
 
 // MARK: - The provider
 
-extension GoPayScene {
+extension GoPayFixture {
   /// What the partner asks for SNAP's client token with.
   func privateKey() throws -> String {
     try sandbox.control("GET", "gopay/key")["privateKey"]?.stringValue ?? ""
@@ -152,7 +152,7 @@ extension GoPayScene {
 
 // MARK: - The daemon
 
-extension GoPayScene {
+extension GoPayFixture {
   /// Starts a verification; returns it at the first step that is not `wait`, or at its end.
   ///
   /// - Parameters:
@@ -250,7 +250,7 @@ extension GoPayScene {
 
 extension SandboxUnderTest {
   /// A `[[provider]]` of type gopay that leads here.
-  func gopay(_ mode: GoPayScene.Mode, _ more: String = "") -> String {
+  func gopay(_ mode: GoPayFixture.Mode, _ more: String = "") -> String {
     let exchange =
       switch mode {
       case .app: ""

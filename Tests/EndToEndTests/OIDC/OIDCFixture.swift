@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A provider, a daemon that knows it as `demo`, and an app at the daemon's socket; a test's own.
-struct Scene: ProviderScene {
+struct OIDCFixture: ProviderFixture {
   static let backend = ""
 
   let sandbox: SandboxUnderTest
@@ -29,13 +29,13 @@ struct Scene: ProviderScene {
     app = try daemon.client()
   }
 
-  private init(_ scene: Scene, _ app: RawClient) {
-    sandbox = scene.sandbox
-    daemon = scene.daemon
+  private init(_ fixture: OIDCFixture, _ app: RawClient) {
+    sandbox = fixture.sandbox
+    daemon = fixture.daemon
     self.app = app
   }
 
-  func at(_ app: RawClient) -> Scene { Scene(self, app) }
+  func at(_ app: RawClient) -> OIDCFixture { OIDCFixture(self, app) }
 
   // MARK: The provider
 

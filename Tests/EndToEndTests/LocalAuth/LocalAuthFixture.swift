@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A daemon, the person who runs these tests at its socket, and what he has to be known by.
-struct LocalAuthScene {
+struct LocalAuthFixture {
   static let passcode = "canary-passcode-4711"
   /// What the right finger and a stranger's leave at the reader.
   static let (finger, stranger) = ("right", "stranger")
@@ -39,19 +39,19 @@ struct LocalAuthScene {
   }
 
   /// The same at another connection.
-  func at(_ app: RawClient) -> LocalAuthScene { LocalAuthScene(daemon, fprintd, app) }
+  func at(_ app: RawClient) -> LocalAuthFixture { LocalAuthFixture(daemon, fprintd, app) }
 
   /// One whose person has a finger at the reader.
-  static func withFinger() async throws -> LocalAuthScene {
+  static func withFinger() async throws -> LocalAuthFixture {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(user: user, finger: "right-index-finger", print: finger)
-    return try LocalAuthScene(fprintd)
+    return try LocalAuthFixture(fprintd)
   }
 
   static let user = NSUserName()
 
   /// The same daemon, stopped and started again.
-  func restarted() throws -> LocalAuthScene {
+  func restarted() throws -> LocalAuthFixture {
     try daemon.restart()
     return at(try daemon.client())
   }
@@ -59,19 +59,19 @@ struct LocalAuthScene {
   /// `kill -9`, and the same daemon again.
   ///
   /// - Parameter point: Where it shall die next.
-  func killed(dyingAt point: String = "") throws -> LocalAuthScene {
+  func killed(dyingAt point: String = "") throws -> LocalAuthFixture {
     daemon.killAtOnce()
     return try started(dyingAt: point)
   }
 
   /// The daemon again, after its death.
-  func started(dyingAt point: String = "") throws -> LocalAuthScene {
+  func started(dyingAt point: String = "") throws -> LocalAuthFixture {
     try daemon.start(environment: ["USHER_FAILPOINT": point])
     return at(try daemon.client())
   }
 }
 
-extension LocalAuthScene {
+extension LocalAuthFixture {
   /// A flow at its first step, or its end.
   func authenticate(
     _ type: String = "biometric", orPasscode: Bool = false, checksFingers: Bool = false

@@ -4,7 +4,7 @@ package import JSONRPC
 /// A provider of the sandbox, a daemon that knows it, and an app at the daemon's socket; a test's own.
 ///
 /// What is alike for all providers.
-package protocol ProviderScene {
+package protocol ProviderFixture {
   /// What the sandbox calls the provider, as in the endpoint `truecaller.create`; empty for that of
   /// OpenID Connect, whose endpoints have no name before theirs.
   static var backend: String { get }
@@ -20,7 +20,7 @@ package protocol ProviderScene {
 
 // MARK: - The provider
 
-extension ProviderScene {
+extension ProviderFixture {
   private func named(_ name: String, _ separator: String) -> String {
     Self.backend.isEmpty ? name : "\(Self.backend)\(separator)\(name)"
   }
@@ -61,7 +61,7 @@ extension ProviderScene {
 
 // MARK: - The daemon
 
-extension ProviderScene {
+extension ProviderFixture {
   package func again() throws -> Self { at(try daemon.client()) }
 
   /// Ends the daemon, by `kill -9` where it is a process of its own, and starts it again.

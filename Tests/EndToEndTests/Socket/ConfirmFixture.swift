@@ -5,7 +5,7 @@ import UsherTestKit
 /// A daemon with rules that ask for a person, the programs they mean, and an account of the user's.
 ///
 /// `kiosk` and `till` have to be agreed to; `desk` answers for `kiosk`, hears of events, and may do nothing else.
-struct ConfirmScene {
+struct ConfirmFixture {
   static let passcode = "canary-passcode-4711"
 
   let sandbox: SandboxUnderTest
@@ -106,7 +106,7 @@ extension RawClient {
         "flow.submit",
         [
           "flow": start["id"] ?? .null, "revision": start["revision"] ?? .null,
-          "input": ["type": "localAuth", "passcode": .string(ConfirmScene.passcode)],
+          "input": ["type": "localAuth", "passcode": .string(ConfirmFixture.passcode)],
           "waitMs": 15_000,
         ]))
     guard try finished(end)["status"] == "succeeded" else {

@@ -5,7 +5,7 @@ import UsherTestKit
 /// A booted system with usherd as its service, the rules of the page Access, and people.
 ///
 /// One for each kernel, booted when the first test asks for it.
-final class AccessScene: @unchecked Sendable {
+final class AccessFixture: @unchecked Sendable {
   /// How the daemon learns which process calls.
   enum Kernel: String, CaseIterable, Sendable {
     case current
@@ -14,15 +14,15 @@ final class AccessScene: @unchecked Sendable {
 
   typealias Connecting = () throws -> RawClient
 
-  static func on(_ kernel: Kernel) throws -> AccessScene {
+  static func on(_ kernel: Kernel) throws -> AccessFixture {
     switch kernel {
     case .current: try current.get()
     case .older: try old.get()
     }
   }
 
-  private static let current = Result { try AccessScene(.current) }
-  private static let old = Result { try AccessScene(.older) }
+  private static let current = Result { try AccessFixture(.current) }
+  private static let old = Result { try AccessFixture(.older) }
 
   let system: BootedSystem
   private let lock = NSLock()
@@ -122,7 +122,7 @@ final class AccessScene: @unchecked Sendable {
 
 // MARK: - Accounts
 
-extension AccessScene {
+extension AccessFixture {
   /// The account that the page calls the desk's.
   func desksAccount() throws -> String {
     let client = try client("desk.service, run as till")
@@ -169,7 +169,7 @@ extension AccessScene {
 
 // MARK: - Callers
 
-extension AccessScene {
+extension AccessFixture {
   func admin() throws -> RawClient { try RawClient(system.path("/run/usherd/usherd-admin.sock")) }
 
   /// A connection of somebody the page names.

@@ -7,7 +7,7 @@ import UsherTestKit
 ///
 /// The person at the machine proves to be there by the passcode: there is a fingerprint reader only
 /// where a test brings one.
-struct FreedomScene: ProviderScene {
+struct FreedomFixture: ProviderFixture {
   static let backend = "freedomid"
 
   static let apiKey = "s3cret:freedom/api-key"
@@ -62,16 +62,16 @@ struct FreedomScene: ProviderScene {
     api_key_credential = "freedom-api-key"
     """
 
-  private init(_ scene: FreedomScene, _ app: RawClient) {
-    sandbox = scene.sandbox
-    daemon = scene.daemon
-    clock = scene.clock
+  private init(_ fixture: FreedomFixture, _ app: RawClient) {
+    sandbox = fixture.sandbox
+    daemon = fixture.daemon
+    clock = fixture.clock
     self.app = app
   }
 
   /// The same at another connection: another client's or user's, or a new one after a restart of
   /// the daemon.
-  func at(_ app: RawClient) -> FreedomScene { FreedomScene(self, app) }
+  func at(_ app: RawClient) -> FreedomFixture { FreedomFixture(self, app) }
 
   /// Restarts the daemon with a wall clock that is ahead by so many seconds.
   func restart(ahead seconds: Int64) throws {
@@ -87,7 +87,7 @@ struct FreedomScene: ProviderScene {
 
 // MARK: - The provider
 
-extension FreedomScene {
+extension FreedomFixture {
   func mend() throws { try sandbox.control("DELETE", "faults") }
 
   func person(_ name: String) throws -> JSONValue {
@@ -125,7 +125,7 @@ extension FreedomScene {
 
 // MARK: - The daemon
 
-extension FreedomScene {
+extension FreedomFixture {
   static func grants(_ grants: [String]) -> JSONValue {
     ["grants": .array(grants.map { .string($0) })]
   }
