@@ -25,7 +25,7 @@ final class FlowWorkers {
     case starts(Int)
   }
 
-  private enum Stage {
+  private enum Phase {
     case starting, submitting, cancelling
     /// It has nothing more to do.
     case idle
@@ -33,7 +33,7 @@ final class FlowWorkers {
 
   private struct Worker {
     let descriptor: CInt
-    var stage = Stage.idle
+    var stage = Phase.idle
     var reply: [UInt8] = []
     var flow = ""
   }
@@ -91,7 +91,7 @@ final class FlowWorkers {
     return (transitions, Double(BlockingClient.now() - begun) / 1_000_000_000)
   }
 
-  private func send(_ line: [UInt8], _ place: Int, as stage: Stage) throws {
+  private func send(_ line: [UInt8], _ place: Int, as stage: Phase) throws {
     workers[place].stage = stage
     workers[place].reply.removeAll(keepingCapacity: true)
     let count = Glibc.send(

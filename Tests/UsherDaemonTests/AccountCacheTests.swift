@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Accounts on disk, and books that have none of them in memory yet.
-final class ColdStage: Sendable {
+final class ColdHarness: Sendable {
   let place: TemporaryDirectory
   let store: Store
   let clock = FakeClock()
@@ -65,10 +65,10 @@ extension AccountRecord {
 struct AccountCacheTests {
   @Test("one that has gone from memory comes back equal to what it was")
   func again() async throws {
-    let stage = try ColdStage()
-    let book = stage.book()
-    let first = try await stage.signIn("usr_0", in: book)
-    for number in 1...40 { try await stage.signIn("usr_\(number)", owner: .bert, in: book) }
+    let harness = try ColdHarness()
+    let book = harness.book()
+    let first = try await harness.signIn("usr_0", in: book)
+    for number in 1...40 { try await harness.signIn("usr_\(number)", owner: .bert, in: book) }
     #expect(!book.holds(first.id) && book.count <= 16)
     let back = try #require(try book.find(first.id))
     #expect(back.isSame(as: first) && book.holds(first.id))
@@ -77,21 +77,21 @@ struct AccountCacheTests {
 
   @Test("a start has none in memory; each is read when it is asked for, and once")
   func once() async throws {
-    let stage = try ColdStage()
-    let record = try await stage.signIn("usr_anna")
-    let book = stage.book()
+    let harness = try ColdHarness()
+    let record = try await harness.signIn("usr_anna")
+    let book = harness.book()
     #expect(book.count == 0)
     #expect(try book.find(record.id)?.isSame(as: record) == true && book.count == 1)
     // What is asked for now can only be in memory.
-    try stage.store.close()
+    try harness.store.close()
     #expect(try book.find(record.id)?.isSame(as: record) == true)
   }
 
   @Test("many who ask for one at a time get the same, and it is there once")
   func together() async throws {
-    let stage = try ColdStage()
-    let record = try await stage.signIn("usr_anna")
-    let book = stage.book()
+    let harness = try ColdHarness()
+    let record = try await harness.signIn("usr_anna")
+    let book = harness.book()
     let found = try await withThrowingTaskGroup(of: AccountRecord?.self) { group in
       for _ in 0..<50 { group.addTask { try book.find(record.id, of: [.anna]) } }
       return try await group.reduce(into: [AccountRecord?]()) { $0.append($1) }
@@ -102,9 +102,9 @@ struct AccountCacheTests {
 
   @Test("another's is not found, in memory or not, and does not come into it by asking")
   func others() async throws {
-    let stage = try ColdStage()
-    let record = try await stage.signIn("usr_anna")
-    let book = stage.book()
+    let harness = try ColdHarness()
+    let record = try await harness.signIn("usr_anna")
+    let book = harness.book()
     #expect(try book.find(record.id, of: [.bert]) == nil && book.count == 0)
     #expect(try book.find(record.id) != nil)
     #expect(try book.find(record.id, of: [.bert]) == nil)
@@ -114,12 +114,12 @@ struct AccountCacheTests {
 
   @Test("an owner's at a provider are known whole once they were read, also that there are none")
   func lists() async throws {
-    let stage = try ColdStage(room: 64)
-    let one = try await stage.signIn("usr_1")
-    let two = try await stage.signIn("usr_2")
-    try await stage.signIn("usr_3", provider: ProviderName("home"))
-    try await stage.signIn("usr_4", owner: .bert)
-    let book = stage.book()
+    let harness = try ColdHarness(room: 64)
+    let one = try await harness.signIn("usr_1")
+    let two = try await harness.signIn("usr_2")
+    try await harness.signIn("usr_3", provider: ProviderName("home"))
+    try await harness.signIn("usr_4", owner: .bert)
+    let book = harness.book()
     #expect(!book.holds(.provider(.work), for: [.anna]))
     try book.read(.provider(.work), for: [.anna])
     #expect(book.holds(.provider(.work), for: [.anna]))
@@ -127,19 +127,19 @@ struct AccountCacheTests {
     let none = ProviderName("none")
     #expect(try book.accounts(of: .anna, at: none).isEmpty)
     #expect(book.holds(.provider(none), for: [.anna]))
-    let three = try await stage.signIn("usr_5", in: book)
+    let three = try await harness.signIn("usr_5", in: book)
     book.remove(one)
-    try stage.store.close()
+    try harness.store.close()
     #expect(try book.accounts(of: .anna, at: .work).map(\.id) == [two.id, three.id])
   }
 
   @Test("of many all are listed, oldest first, and no more than there is room for stay")
   func long() async throws {
-    let stage = try ColdStage()
+    let harness = try ColdHarness()
     var ids: [AccountID] = []
-    let maker = stage.book()
-    for number in 0..<90 { ids.append(try await stage.signIn("usr_\(number)", in: maker).id) }
-    let book = stage.book()
+    let maker = harness.book()
+    for number in 0..<90 { ids.append(try await harness.signIn("usr_\(number)", in: maker).id) }
+    let book = harness.book()
     #expect(try book.accounts(of: .anna).map(\.id) == ids)
     #expect(try book.accounts(of: .anna, at: .work).map(\.id) == ids && book.count <= 16)
     let picked = try book.accounts(of: .anna) { $0.subject.hasSuffix("7") }
@@ -151,12 +151,12 @@ struct AccountCacheTests {
 
   @Test("whoever has more accounts than can be counted out is asked to name one all the same")
   func ambiguous() async throws {
-    let stage = try ColdStage()
-    let maker = stage.book()
+    let harness = try ColdHarness()
+    let maker = harness.book()
     for number in 0...AccountRepository.mostToChoose {
-      try await stage.signIn("usr_\(number)", in: maker)
+      try await harness.signIn("usr_\(number)", in: maker)
     }
-    let book = stage.book()
+    let book = harness.book()
     let caller = try Caller.program()
     let records = try book.accounts(
       for: caller, "token.get", at: .work, most: AccountRepository.mostToChoose)
@@ -169,22 +169,22 @@ struct AccountCacheTests {
 
   @Test("a new log-in of a person whose account is on disk is that account")
   func signedInAgain() async throws {
-    let stage = try ColdStage()
-    let first = try await stage.signIn("usr_anna")
-    let second = try await stage.signIn("usr_anna")
+    let harness = try ColdHarness()
+    let first = try await harness.signIn("usr_anna")
+    let second = try await harness.signIn("usr_anna")
     #expect(second.id == first.id && second.details.createdAt == first.details.createdAt)
-    #expect(try stage.store.loadAccounts().count == 1)
+    #expect(try harness.store.loadAccounts().count == 1)
   }
 
   @Test("what was forgotten does not come back from the disk, nor does a change get lost")
   func changed() async throws {
-    let stage = try ColdStage()
-    let record = try await stage.signIn("usr_anna")
-    let book = stage.book()
+    let harness = try ColdHarness()
+    let record = try await harness.signIn("usr_anna")
+    let book = harness.book()
     try await book.write(book.update(record.id, attributes: ["mode": "other"]))
     #expect(try book.find(record.id)?.details.attributes == ["mode": "other"])
-    #expect(try stage.book().find(record.id)?.details.attributes == ["mode": "other"])
-    try await stage.store.commit([.deleteAccount(record.id)])
+    #expect(try harness.book().find(record.id)?.details.attributes == ["mode": "other"])
+    try await harness.store.commit([.deleteAccount(record.id)])
     book.remove(record)
     #expect(try book.find(record.id) == nil)
     #expect(try book.accounts(of: .anna).isEmpty)
@@ -192,9 +192,9 @@ struct AccountCacheTests {
 
   @Test("reading and forgetting change nothing that anybody remembers; changes do")
   func generation() async throws {
-    let stage = try ColdStage()
-    let record = try await stage.signIn("usr_anna")
-    let book = stage.book()
+    let harness = try ColdHarness()
+    let record = try await harness.signIn("usr_anna")
+    let book = harness.book()
     let before = book.generation
     _ = try book.find(record.id)
     _ = try book.accounts(of: .anna)
@@ -205,15 +205,15 @@ struct AccountCacheTests {
 
   @Test("a row that does not open is named to who asks for it, and spoils no other")
   func damaged() async throws {
-    let stage = try ColdStage()
-    let good = try await stage.signIn("usr_good")
-    let bad = try await stage.signIn("usr_bad", owner: .bert)
-    try stage.store.close()
+    let harness = try ColdHarness()
+    let good = try await harness.signIn("usr_good")
+    let bad = try await harness.signIn("usr_bad", owner: .bert)
+    try harness.store.close()
     try execute(
       "UPDATE accounts SET sealed = zeroblob(64) WHERE id = '\(bad.id)'",
-      at: stage.store.status.path)
-    let store = try stage.place.store(stage.clock)
-    let book = stage.book(store)
+      at: harness.store.status.path)
+    let store = try harness.place.store(harness.clock)
+    let book = harness.book(store)
     #expect(try book.find(good.id)?.isSame(as: good) == true)
     let error = #expect(throws: UsherError.self) { try book.find(bad.id, of: [.bert]) }
     #expect(error?.reason == .storageUnavailable)
@@ -225,30 +225,30 @@ struct AccountCacheTests {
 
 @Suite("When an account wakes")
 struct WakingTests {
-  private let stage: ColdStage
+  private let harness: ColdHarness
   private let end: Timestamp
 
   init() throws {
-    stage = try ColdStage()
-    end = stage.clock.now() + .seconds(10_000)
+    harness = try ColdHarness()
+    end = harness.clock.now() + .seconds(10_000)
   }
 
   private func record(
     keepAlive: Bool, expiresAt: Timestamp?, refreshExpiresAt: Timestamp?,
     refreshToken: String? = "refresh"
   ) throws -> AccountRecord {
-    try stage.book().update(
+    try harness.book().update(
       .sample(
         keepAlive: keepAlive,
         tokens: .sample(
           refreshToken: refreshToken, expiresAt: expiresAt, refreshExpiresAt: refreshExpiresAt)),
-      owner: .anna, provider: .work, at: stage.clock.now()
+      owner: .anna, provider: .work, at: harness.clock.now()
     ).record
   }
 
   @Test("when its grant ends; one that ends at no time, or cannot be renewed, sleeps")
   func grant() throws {
-    let soon = stage.clock.now() + .seconds(900)
+    let soon = harness.clock.now() + .seconds(900)
     #expect(
       try record(keepAlive: false, expiresAt: soon, refreshExpiresAt: end).wakeAt == end)
     #expect(
@@ -261,7 +261,7 @@ struct WakingTests {
 
   @Test("when its token is to be renewed, where that is asked for")
   func renewal() throws {
-    let soon = stage.clock.now() + .seconds(900)
+    let soon = harness.clock.now() + .seconds(900)
     #expect(
       try record(keepAlive: true, expiresAt: soon, refreshExpiresAt: end).wakeAt
         == soon - .seconds(60))
@@ -271,13 +271,13 @@ struct WakingTests {
 
   @Test("a dead grant sleeps")
   func dead() async throws {
-    let record = try await stage.signIn("usr_anna")
+    let record = try await harness.signIn("usr_anna")
     #expect(record.wakeAt != nil)
     let update = try #require(
-      try stage.book().update(
+      try harness.book().update(
         dropping: record, word: ProviderErrorCode(name: .work, code: "revoked")))
     #expect(update.record.wakeAt == nil)
-    try await stage.store.commit(update.changes)
-    #expect(try stage.store.wakingAccounts(until: .latest, atMost: 9).isEmpty)
+    try await harness.store.commit(update.changes)
+    #expect(try harness.store.wakingAccounts(until: .latest, atMost: 9).isEmpty)
   }
 }

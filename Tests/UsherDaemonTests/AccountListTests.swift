@@ -9,10 +9,10 @@ import UsherTestKit
 
 @Suite("A list of very many accounts")
 struct AccountListTests {
-  private let stage: ColdStage
+  private let harness: ColdHarness
   private let home = ProviderName("home")
 
-  init() throws { stage = try ColdStage(listed: 3) }
+  init() throws { harness = try ColdHarness(listed: 3) }
 
   private func refusal(_ body: () throws -> Void) -> UsherError? {
     #expect(throws: UsherError.self) { try body() }
@@ -22,11 +22,11 @@ struct AccountListTests {
   func accounts() async throws {
     let caller = try Caller.program()
     var ids: [AccountID] = []
-    for number in 1...3 { ids.append(try await stage.signIn("usr_\(number)").id) }
-    let service = AccountService(book: stage.book(), clock: stage.clock)
+    for number in 1...3 { ids.append(try await harness.signIn("usr_\(number)").id) }
+    let service = AccountService(book: harness.book(), clock: harness.clock)
     #expect(try service.list(nil, caller).accounts.map(\.id) == ids)
     #expect(try service.tokens(.init(), caller).tokens.count == 3)
-    ids.append(try await stage.signIn("usr_4", provider: home, in: service.book).id)
+    ids.append(try await harness.signIn("usr_4", provider: home, in: service.book).id)
     for body in [
       { _ = try service.list(nil, caller) }, { _ = try service.tokens(.init(), caller) },
     ] {
@@ -40,7 +40,7 @@ struct AccountListTests {
     #expect(try service.list(home, caller).accounts.map(\.id) == [ids[3]])
     #expect(try service.list(.work, caller).accounts.map(\.id) == Array(ids[..<3]))
     #expect(try service.tokens(.init(account: ids[0]), caller).tokens.count == 1)
-    try await stage.signIn("usr_5", in: service.book)
+    try await harness.signIn("usr_5", in: service.book)
     #expect(
       refusal { _ = try service.list(.work, caller) }?.message.hasSuffix("ask for one by its id")
         == true)
@@ -50,25 +50,25 @@ struct AccountListTests {
   @Test("is also one of consents, and of one-time codes; only accounts that have some count")
   func others() async throws {
     let caller = try Caller.program(isAdmin: true)
-    for number in 1...3 { try await stage.signIn("usr_\(number)") }
-    let book = stage.book()
+    for number in 1...3 { try await harness.signIn("usr_\(number)") }
+    let book = harness.book()
     try await book.keep(.sample("usr_bare"))
-    let service = ConsentService(store: stage.store, book: book, clock: stage.clock)
+    let service = ConsentService(store: harness.store, book: book, clock: harness.clock)
     #expect(try service.list(.init(), caller).consents.count == 3)
     let codes = TOTPService(
-      dependencies: book.dependencies, store: stage.store, book: book,
+      dependencies: book.dependencies, store: harness.store, book: book,
       providers: Providers(book.dependencies.settings))
     _ = try codes.list(.init(), caller)
-    try await stage.signIn("usr_4", in: book)
+    try await harness.signIn("usr_4", in: book)
     #expect(refusal { _ = try service.list(.init(), caller) }?.reason == .messageTooLarge)
     #expect(refusal { _ = try codes.list(.init(), caller) }?.reason == .messageTooLarge)
   }
 
   @Test("is not refused to another who has few")
   func another() async throws {
-    for number in 1...9 { try await stage.signIn("usr_\(number)") }
-    let bert = try await stage.signIn("usr_bert", owner: .bert)
-    let service = AccountService(book: stage.book(), clock: stage.clock)
+    for number in 1...9 { try await harness.signIn("usr_\(number)") }
+    let bert = try await harness.signIn("usr_bert", owner: .bert)
+    let service = AccountService(book: harness.book(), clock: harness.clock)
     #expect(try service.list(nil, .program(of: .bert)).accounts.map(\.id) == [bert.id])
   }
 }

@@ -11,7 +11,7 @@ import UsherTestKit
 
 @Suite("Where an account's tokens are from")
 struct AccountPlaceTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
   private let provider: ProviderConfig
   private let other: ProviderConfig
 
@@ -22,16 +22,16 @@ struct AccountPlaceTests {
       name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
     var config = Config()
     config.providers = [provider]
-    stage = try FlowStage(config: config)
+    harness = try FlowHarness(config: config)
   }
 
   /// The account as a start finds it.
   private func restored(_ place: TokenPlace?) async throws -> AccountRecord {
-    let update = try stage.book.update(
-      .sample(), owner: .anna, provider: .work, place: place, at: stage.clock.now())
-    try await stage.store.commit(update.changes)
+    let update = try harness.book.update(
+      .sample(), owner: .anna, provider: .work, place: place, at: harness.clock.now())
+    try await harness.store.commit(update.changes)
     let book = AccountRepository(
-      dependencies: stage.dependencies, events: stage.events, store: stage.store)
+      dependencies: harness.dependencies, events: harness.events, store: harness.store)
     return try #require(try book.find(update.record.id))
   }
 
@@ -49,7 +49,7 @@ struct AccountPlaceTests {
 
   @Test("a new sign-in brings another; one that brings no tokens does not")
   func anew() async throws {
-    let book = stage.book
+    let book = harness.book
     func signIn(
       _ grant: AccountGrant, at provider: ProviderConfig
     ) async throws -> AccountRecord {
@@ -71,8 +71,8 @@ struct AccountElsewhereTests {
 
   @Test("gives no token from the next call on, and gives it again when its own is back")
   func reloaded() async throws {
-    let stage = try LockControllerStage(holdsAlarms: true)
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness(holdsAlarms: true)
+    let lockController = try await harness.begun()
     let domain = try lockController.domain()
     let record = try await domain.book.keep()
     let caller = try Caller.program()
@@ -86,9 +86,10 @@ struct AccountElsewhereTests {
       }
     }
     func reload(_ providers: [ProviderConfig]) {
-      var config = stage.dependencies.config
+      var config = harness.dependencies.config
       config.providers = providers
-      stage.dependencies.settings.replace(by: config, stage.dependencies.settings.inForce.policy)
+      harness.dependencies.settings.replace(
+        by: config, harness.dependencies.settings.inForce.policy)
     }
     #expect(reason() == nil)
     reload([try Self.other()])

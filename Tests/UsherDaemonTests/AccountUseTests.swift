@@ -11,54 +11,54 @@ import UsherTestKit
 /// What a rule and a consent ask of the use of an account's token holds for these flows too.
 @Suite("Flows that can do without an account and act with one")
 struct AccountUseTests {
-  private typealias Stage = ImplicitAccountStage
+  private typealias Harness = ImplicitAccountHarness
 
-  private let stage: ImplicitAccountStage
+  private let harness: ImplicitAccountHarness
 
-  init() async throws { stage = try await ImplicitAccountStage() }
+  init() async throws { harness = try await ImplicitAccountHarness() }
 
   private func caller(_ allow: String, accounts: [String]? = nil) throws -> Caller {
-    try Stage.caller([
-      Stage.rule("till", allow: allow, accounts: accounts) { $0.requireLocalAuthSeconds = 300 }
+    try Harness.caller([
+      Harness.rule("till", allow: allow, accounts: accounts) { $0.requireLocalAuthSeconds = 300 }
     ])
   }
 
   @Test("a flow that names an account wants the person to be there, and one without does not")
   func named() async throws {
-    let account = try await stage.keep("corr-1", at: Stage.gopay)
+    let account = try await harness.keep("corr-1", at: Harness.gopay)
     let till = try caller("flow.start gopay/verify")
-    let error = await stage.error("flow.start", Stage.verify(account), as: till)
+    let error = await harness.error("flow.start", Harness.verify(account), as: till)
     #expect(
       error?.reason == .interactionRequired
         && error?.detail.next?.provider == ProviderConfig.local.name)
-    #expect(try await stage.outcome("flow.start", Stage.verify(), as: till).isFlow)
+    #expect(try await harness.outcome("flow.start", Harness.verify(), as: till).isFlow)
   }
 
   @Test("a flow that takes an account by itself wants the person to be there")
   func taken() async throws {
-    try await stage.keep("+919876543210", at: Stage.phones) {
+    try await harness.keep("+919876543210", at: Harness.phones) {
       $0.attributes = ["profilePending": true]
     }
-    try await stage.keep("+919876543211", at: Stage.phones)
+    try await harness.keep("+919876543211", at: Harness.phones)
     let till = try caller("flow.start phones/verifyPhone")
-    let error = await stage.error("flow.start", Stage.verifyPhone(), as: till)
+    let error = await harness.error("flow.start", Harness.verifyPhone(), as: till)
     #expect(
       error?.reason == .interactionRequired
         && error?.detail.next?.provider == ProviderConfig.local.name)
     for number in ["9876543211", "9876543212"] {
-      #expect(try await stage.outcome("flow.start", Stage.verifyPhone(number), as: till).isFlow)
+      #expect(try await harness.outcome("flow.start", Harness.verifyPhone(number), as: till).isFlow)
     }
     // An account that the rule excludes is not taken.
     let other = try caller("flow.start phones/verifyPhone", accounts: ["+919876543211"])
-    #expect(try await stage.outcome("flow.start", Stage.verifyPhone(), as: other).isFlow)
+    #expect(try await harness.outcome("flow.start", Harness.verifyPhone(), as: other).isFlow)
   }
 
   @Test("a flow that names an account is refused to a client that was not granted the token")
   func consent() async throws {
-    let account = try await stage.keep("corr-1", at: Stage.gopay) { $0.isByConsent = true }
-    let till = try Stage.caller([Stage.rule("till", allow: "flow.start gopay/verify")])
+    let account = try await harness.keep("corr-1", at: Harness.gopay) { $0.isByConsent = true }
+    let till = try Harness.caller([Harness.rule("till", allow: "flow.start gopay/verify")])
     #expect(
-      try await stage.outcome("flow.start", Stage.verify(account), as: till)
+      try await harness.outcome("flow.start", Harness.verify(account), as: till)
         == .refused(.consentRequired))
   }
 }

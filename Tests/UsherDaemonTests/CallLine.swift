@@ -18,13 +18,13 @@ enum CallLine {
     return call("rpc.hello", head + name + tail, id: id)
   }
 
-  /// A reply from which ``StagedConnection/line()`` has cut the correlation id.
+  /// A reply from which ``HarnessConnection/line()`` has cut the correlation id.
   static func parse(_ reply: String) throws -> JSONValue {
     try JSONValue(parsing: reply.replacing("{,", with: "{"))
   }
 }
 
-extension ConnectionStage {
+extension ConnectionHarness {
   /// The error that a line is answered with, on a connection of its own.
   func error(of line: [UInt8]) async throws -> JSONValue? {
     let connection = try await connect()

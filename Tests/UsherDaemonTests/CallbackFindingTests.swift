@@ -10,10 +10,10 @@ import UsherTestKit
 
 @Suite("The accounts that a provider's call may be about", .mayBlock)
 struct CallbackFindingTests {
-  private let calls: VerdictStage
-  private var stage: FlowStage { calls.stage }
+  private let calls: VerdictHarness
+  private var harness: FlowHarness { calls.harness }
 
-  init() async throws { calls = try await VerdictStage() }
+  init() async throws { calls = try await VerdictHarness() }
 
   private struct Found: Equatable {
     var ids: [AccountID] = []
@@ -23,9 +23,9 @@ struct CallbackFindingTests {
   /// As a daemon finds them that has none of them in memory.
   private func found(_ key: String) async throws -> Found {
     let book = AccountRepository(
-      dependencies: stage.dependencies, events: stage.events, store: stage.store)
+      dependencies: harness.dependencies, events: harness.events, store: harness.store)
     var found = Found()
-    try await book.forEach(calledBy: key, at: VerdictStage.provider) {
+    try await book.forEach(calledBy: key, at: VerdictHarness.provider) {
       found.ids.append($0.id)
     } skipped: { _ in
       found.skipped += 1
@@ -35,9 +35,9 @@ struct CallbackFindingTests {
 
   /// Whether the provider is in force where accounts are written.
   private func configure(_ providers: [ProviderConfig]) {
-    var config = stage.dependencies.config
+    var config = harness.dependencies.config
     config.providers = providers
-    stage.dependencies.settings.replace(by: config, stage.dependencies.settings.inForce.policy)
+    harness.dependencies.settings.replace(by: config, harness.dependencies.settings.inForce.policy)
   }
 
   @Test("are found by what the call is known by; no other is opened, however damaged it is")
@@ -47,7 +47,7 @@ struct CallbackFindingTests {
     #expect(try await found("req-2") == Found(ids: [second.id]))
     try execute(
       "UPDATE accounts SET sealed = zeroblob(64) WHERE id = '\(first.id)'",
-      at: stage.store.status.path)
+      at: harness.store.status.path)
     #expect(try await found("req-2") == Found(ids: [second.id]))
     #expect(try await found("req-1") == Found(skipped: 1))
     #expect(try await found("req-3") == Found())
@@ -59,10 +59,10 @@ struct CallbackFindingTests {
   func pages() async throws {
     // More than the fake chance has names for.
     let dependencies = Dependencies(
-      settings: stage.dependencies.settings, clock: stage.clock, entropy: SystemEntropy(),
-      scheduler: stage.scheduler)
+      settings: harness.dependencies.settings, clock: harness.clock, entropy: SystemEntropy(),
+      scheduler: harness.scheduler)
     let book = AccountRepository(
-      dependencies: dependencies, events: stage.events, store: stage.store)
+      dependencies: dependencies, events: harness.events, store: harness.store)
     var ids: Set<AccountID> = []
     for number in 0..<70 {
       let owner = Owner(realm: "host", uid: 2000 + UInt32(number))
@@ -99,7 +99,7 @@ struct CallbackFindingTests {
 
   @Test("are none that nothing can be told of")
   func nothing() async throws {
-    let record = try await stage.book.keep(at: VerdictStage.provider)
+    let record = try await harness.book.keep(at: VerdictHarness.provider)
     #expect(record.callTag == nil)
     #expect(try await found("") == Found())
   }

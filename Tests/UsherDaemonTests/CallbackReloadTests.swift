@@ -8,9 +8,9 @@ import UsherTestKit
 
 @Suite("The addresses at which providers call, over a reload", .mayBlock)
 struct CallbackReloadTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
 
-  init() throws { stage = try LockControllerStage() }
+  init() throws { harness = try LockControllerHarness() }
 
   private func gopay(
     at port: UInt16, _ name: String = "gopay", client: String = "acme"
@@ -21,8 +21,8 @@ struct CallbackReloadTests {
   }
 
   private func begun(_ providers: [ProviderConfig]) async throws -> LockController {
-    try stage.files.change { $0.providers = providers }
-    let lockController = try await stage.begun()
+    try harness.files.change { $0.providers = providers }
+    let lockController = try await harness.begun()
     #expect(try await Reload(lockController: lockController).run().isEmpty)
     return lockController
   }
@@ -30,7 +30,7 @@ struct CallbackReloadTests {
   private func reload(_ lockController: LockController, _ providers: [ProviderConfig]) async throws
     -> [ConfigProblem]
   {
-    try stage.files.change { $0.providers = providers }
+    try harness.files.change { $0.providers = providers }
     return try await Reload(lockController: lockController).run()
   }
 

@@ -6,29 +6,29 @@ import UsherCore
 
 @Suite("The parameters of rpc.cancel", .timeLimit(.minutes(2)))
 struct CancelParamsTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   @Test("rpc.cancel takes a string or a number of up to 256 bytes, and looks at nothing larger")
   func cancel() async throws {
     let deep = String(repeating: "[", count: 20) + String(repeating: "]", count: 20)
     for id in [#""\#(String(repeating: "x", count: 255))""#, deep, "{}", "true", #"[""]"#] {
-      let error = try await stage.error(of: CallLine.call("rpc.cancel", #"{"id":\#(id)}"#))
+      let error = try await harness.error(of: CallLine.call("rpc.cancel", #"{"id":\#(id)}"#))
       #expect(error?["data"]?["reason"] == "invalid_params", "\(id)")
       #expect(error?["data"]?["field"] == "id", "\(id)")
     }
     for id in [#""\#(String(repeating: "x", count: 254))""#, "1", "-0", "1e400", "null"] {
       #expect(
-        try await stage.error(of: CallLine.call("rpc.cancel", #"{"id":\#(id)}"#)) == nil, "\(id)")
+        try await harness.error(of: CallLine.call("rpc.cancel", #"{"id":\#(id)}"#)) == nil, "\(id)")
     }
     for (params, field) in [
       ("{}", "id"), (#"{"id":1,"x":2}"#, "x"), (#"{"ID":1}"#, "ID"), ("[1]", "params"),
     ] {
-      let error = try await stage.error(of: CallLine.call("rpc.cancel", params))
+      let error = try await harness.error(of: CallLine.call("rpc.cancel", params))
       #expect(error?["data"]?["reason"] == "invalid_params", "\(params)")
       #expect(error?["data"]?["field"]?.stringValue == field, "\(params)")
     }
-    await stage.end()
+    await harness.end()
   }
 }

@@ -11,10 +11,12 @@ import UsherTestKit
 /// A caller of Paysafe's `authorize` may choose the `state` of the redirect.
 @Suite("A state that the caller chooses", .timeLimit(.minutes(1)))
 struct ChosenStateTests {
-  private func begin(_ stage: ConsentStage, state: String, for owner: Owner) async throws -> Flow {
-    try await stage.flows.start(
+  private func begin(_ harness: ConsentHarness, state: String, for owner: Owner) async throws
+    -> Flow
+  {
+    try await harness.flows.start(
       FlowStart(
-        provider: ConsentStage.provider, kind: "authorize",
+        provider: ConsentHarness.provider, kind: "authorize",
         params: [
           "brandIdentity": "acme", "state": .string(state),
           "codeChallenge": .string(String(repeating: "A", count: 43)),
@@ -25,22 +27,22 @@ struct ChosenStateTests {
   @Test("is refused while another user's flow waits for it at the fixed redirect")
   func taken() async throws {
     let redirect = try Redirect(setting: "http://127.0.0.1:\(LoopbackPort.unused())/cb")
-    let stage = try ConsentStage { $0.redirect = redirect }
-    let first = try await begin(stage, state: "chosen-state", for: .anna)
+    let harness = try ConsentHarness { $0.redirect = redirect }
+    let first = try await begin(harness, state: "chosen-state", for: .anna)
     #expect(first.state == "authorizing")
     let error = await #expect(throws: UsherError.self) {
-      try await begin(stage, state: "chosen-state", for: .bert)
+      try await begin(harness, state: "chosen-state", for: .bert)
     }
     #expect(error?.reason == .invalidParams)
     #expect(error?.detail.field == "params.state")
-    #expect(try await begin(stage, state: "other-state", for: .bert).state == "authorizing")
-    let flows = [Owner.anna, .bert].flatMap { stage.engine.flows(of: $0) { _ in true } }
+    #expect(try await begin(harness, state: "other-state", for: .bert).state == "authorizing")
+    let flows = [Owner.anna, .bert].flatMap { harness.engine.flows(of: $0) { _ in true } }
     #expect(flows.count == 2)
-    for session in flows { #expect(await stage.stage.cancel(session) == nil) }
-    #expect(try await begin(stage, state: "chosen-state", for: .bert).state == "authorizing")
-    for session in stage.engine.flows(of: .bert, where: { !$0.isFinished }) {
-      #expect(await stage.stage.cancel(session) == nil)
+    for session in flows { #expect(await harness.harness.cancel(session) == nil) }
+    #expect(try await begin(harness, state: "chosen-state", for: .bert).state == "authorizing")
+    for session in harness.engine.flows(of: .bert, where: { !$0.isFinished }) {
+      #expect(await harness.harness.cancel(session) == nil)
     }
-    await stage.close()
+    await harness.close()
   }
 }

@@ -12,14 +12,14 @@ import UsherTestKit
 /// A daemon that has begun with accounts of before, of which none is in memory.
 @Suite("A call about an account that is not in memory")
 struct ColdCallTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
   private let lockController: LockController
   private let service: RPCService
   private let account: AccountID
 
   init() async throws {
-    stage = try LockControllerStage(holdsAlarms: true)
-    lockController = try await stage.begun()
+    harness = try LockControllerHarness(holdsAlarms: true)
+    lockController = try await harness.begun()
     service = RPCService(lockController)
     let domain = try lockController.domain()
     account = try await domain.book.keep().id

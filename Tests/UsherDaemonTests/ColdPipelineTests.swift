@@ -9,12 +9,12 @@ import UsherTestKit
 /// What is answered on a connection while accounts are on the disk.
 @Suite("Many calls in one go about what is not in memory", .timeLimit(.minutes(2)))
 struct ColdPipelineTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   private func answers(to lines: [String]) async throws -> [String] {
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     let bytes = lines.flatMap { Array("\($0)\n".utf8) }
     defer { Task { try await connection.close() } }
     return try await connection.answers(lines.count, to: [bytes])
@@ -28,22 +28,22 @@ struct ColdPipelineTests {
     "a pipeline of calls for one account is answered whole, in order, under ids of any kind",
     arguments: ["account", "provider"])
   func pipeline(named: String) async throws {
-    let record = try await stage.signIn()
-    try await stage.chill()
+    let record = try await harness.signIn()
+    try await harness.chill()
     let name = named == "account" ? record.id.rawValue : "work"
     let ids = (0..<1000).map { $0 % 7 }
     let replies = try await answers(
       to: ids.map { CallLine.line("token.get", #"{"\#(named)":"\#(name)"}"#, id: $0) })
     #expect(try replies.map { try id($0) } == ids)
     #expect(replies.allSatisfy { $0.contains("access-1") })
-    #expect(try await stage.audited() == 1000)
-    await stage.end()
+    #expect(try await harness.audited() == 1000)
+    await harness.end()
   }
 
   @Test("a batch is answered whole, also where its calls have one id")
   func batch() async throws {
-    let record = try await stage.signIn()
-    try await stage.chill()
+    let record = try await harness.signIn()
+    try await harness.chill()
     let one = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     let batch = "[\(Array(repeating: one, count: 64).joined(separator: ","))]"
     let replies = try await answers(to: [batch, one])
@@ -51,13 +51,13 @@ struct ColdPipelineTests {
     #expect(elements.count == 64)
     #expect(elements.allSatisfy { $0["result"]?["accessToken"]?.stringValue == "access-1" })
     #expect(replies[1].contains("access-1"))
-    #expect(try await stage.audited() == 65)
-    await stage.end()
+    #expect(try await harness.audited() == 65)
+    await harness.end()
   }
 
   @Test("what comes behind a call that reads is answered behind it, as if nothing had to be read")
   func order() async throws {
-    let record = try await stage.signIn()
+    let record = try await harness.signIn()
     let account = #"{"account":"\#(record.id.rawValue)"}"#
     let lines = [
       CallLine.line("account.list"), CallLine.line("rpc.hello"), CallLine.line("token.list"),
@@ -71,18 +71,18 @@ struct ColdPipelineTests {
     _ = try await answers(to: lines)
     let warm = try await answers(to: lines)
     for _ in 0..<2 {
-      try await stage.chill()
+      try await harness.chill()
       #expect(try await answers(to: lines) == warm)
     }
     // Two in each of four rounds.
-    #expect(try await stage.audited("account.get") == 8)
-    await stage.end()
+    #expect(try await harness.audited("account.get") == 8)
+    await harness.end()
   }
 
   @Test("what is known whole is listed at once; a long list off the event loop, and in its turn")
   func lists() async throws {
-    for number in 0..<40 { try await stage.signIn(.sample("usr_\(number)")) }
-    let domain = try stage.lockController.domain()
+    for number in 0..<40 { try await harness.signIn(.sample("usr_\(number)")) }
+    let domain = try harness.lockController.domain()
     _ = try domain.book.accounts(of: .anna)
     let none = ProviderName("none")
     _ = try domain.book.accounts(of: .anna, at: none)
@@ -93,13 +93,13 @@ struct ColdPipelineTests {
     #expect(try replies.map { try id($0) } == [1, 2])
     let listed = try JSONValue(parsing: replies[0])["result"]?["accounts"]?.arrayValue
     #expect(listed?.count == 40)
-    await stage.end()
+    await harness.end()
   }
 
   @Test("whose token is over is refreshed as one of the calls in flight: it holds up nothing")
   func refreshing() async throws {
-    let record = try await stage.signIn()
-    try await stage.chill()
+    let record = try await harness.signIn()
+    try await harness.chill()
     let params = #"{"account":"\#(record.id.rawValue)","forceRefresh":true}"#
     let replies = try await answers(
       to: [
@@ -109,17 +109,17 @@ struct ColdPipelineTests {
     #expect(replies[0].contains("is still in use"))
     #expect(replies[1].contains(#""id":6"#) && replies[1].contains("result"))
     #expect(replies[2].contains(#""id":5"#))
-    await stage.end()
+    await harness.end()
   }
 
   @Test("a lock answers what waits and what is behind it")
   func locked() async throws {
-    let record = try await stage.signIn()
-    try await stage.chill()
-    let connection = try await stage.connect()
+    let record = try await harness.signIn()
+    try await harness.chill()
+    let connection = try await harness.connect()
     let line = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     try await connection.send(Array("\(line)\n\(line)\n".utf8))
-    try await stage.lockController.lock()
+    try await harness.lockController.lock()
     try await connection.send(Array("\(line)\n".utf8))
     var replies: [String] = []
     for _ in 1...3 { replies.append(try await connection.line()) }
@@ -127,18 +127,18 @@ struct ColdPipelineTests {
     let given = replies.prefix { $0.contains("access-1") }
     #expect(given.count < 3 && replies[given.count...].allSatisfy { $0.contains("locked") })
     try await connection.close()
-    await stage.end()
+    await harness.end()
   }
 
   @Test("whoever goes away while an account is read is given nothing")
   func gone() async throws {
-    let record = try await stage.signIn()
-    try await stage.chill()
-    let connection = try await stage.connect()
+    let record = try await harness.signIn()
+    try await harness.chill()
+    let connection = try await harness.connect()
     let line = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     try await connection.sendAndClose(Array(String(repeating: "\(line)\n", count: 100).utf8))
     #expect(try await answers(to: [line]).first?.contains("access-1") == true)
-    #expect(try await stage.audited() <= 2)
-    await stage.end()
+    #expect(try await harness.audited() <= 2)
+    await harness.end()
   }
 }

@@ -10,11 +10,11 @@ import UsherTestKit
 
 @Suite("Who answers a question")
 struct ConfirmAnswerTests {
-  private let stage: ConfirmStage
-  private var kiosk: Caller { stage.kiosk }
-  private var admin: Caller { stage.admin }
+  private let harness: ConfirmHarness
+  private var kiosk: Caller { harness.kiosk }
+  private var admin: Caller { harness.admin }
 
-  init() throws { stage = try ConfirmStage() }
+  init() throws { harness = try ConfirmHarness() }
 
   @Test("the admin socket answers all, and a client whose rule says so those of that client")
   func freely() async throws {
@@ -23,47 +23,47 @@ struct ConfirmAnswerTests {
       (try .client("desk", of: .bert, confirms: ["kiosk"]), kiosk),
       (try .client("desk", confirms: ["kiosk"]), try .client("kiosk", of: .bert)),
     ] {
-      #expect(await stage.objection(try stage.question(asker), by: caller) == nil)
-      #expect(stage.refusal(asker) == nil)
+      #expect(await harness.objection(try harness.question(asker), by: caller) == nil)
+      #expect(harness.refusal(asker) == nil)
     }
   }
 
   @Test("to others there is no such question, not even to root at the socket for all")
   func others() async throws {
-    let id = try stage.question(kiosk)
+    let id = try harness.question(kiosk)
     for caller in [
       try Caller.program(of: .bert), try .client("kiosk", of: .bert),
       try .client("desk", of: .bert, confirms: ["till"]),
       try .program(of: Owner(realm: "host", uid: 0)),
     ] {
-      #expect(await stage.objection(id, by: caller) == .notFound)
-      #expect(await stage.service.list(caller).questions == [])
+      #expect(await harness.objection(id, by: caller) == .notFound)
+      #expect(await harness.service.list(caller).questions == [])
     }
-    #expect(try stage.question(kiosk) == id)
+    #expect(try harness.question(kiosk) == id)
   }
 
   @Test("any client of the user who asked answers with a proof of its own, also the one that asked")
   func proof() async throws {
     for client in [kiosk, try .client("desk"), try .client("kiosk", confirms: ["kiosk"])] {
-      let id = try stage.question(kiosk)
-      #expect(await stage.service.list(client).questions.map(\.id) == [id])
-      #expect(await stage.objection(id, by: client) == .interactionRequired)
-      try await stage.prove(to: "another")
-      try await stage.prove(.bert, to: client.client)
+      let id = try harness.question(kiosk)
+      #expect(await harness.service.list(client).questions.map(\.id) == [id])
+      #expect(await harness.objection(id, by: client) == .interactionRequired)
+      try await harness.prove(to: "another")
+      try await harness.prove(.bert, to: client.client)
       let error = await #expect(throws: UsherError.self) {
-        try await stage.answer(id, by: client)
+        try await harness.answer(id, by: client)
       }
       #expect(error?.reason == .interactionRequired)
       #expect(error?.detail.next?.kind == LocalAuthenticate.kind)
       #expect(error?.detail.confirmation == nil)
-      try await stage.prove(to: client.client)
-      stage.clock.advance(by: .milliseconds(60_001))
-      #expect(await stage.objection(id, by: client) == .interactionRequired)
-      try await stage.prove(to: client.client)
-      stage.clock.advance(by: .seconds(60))
-      #expect(await stage.objection(id, by: client) == nil)
-      #expect(stage.refusal(kiosk) == nil)
-      stage.clock.advance(by: .seconds(1))
+      try await harness.prove(to: client.client)
+      harness.clock.advance(by: .milliseconds(60_001))
+      #expect(await harness.objection(id, by: client) == .interactionRequired)
+      try await harness.prove(to: client.client)
+      harness.clock.advance(by: .seconds(60))
+      #expect(await harness.objection(id, by: client) == nil)
+      #expect(harness.refusal(kiosk) == nil)
+      harness.clock.advance(by: .seconds(1))
     }
   }
 
@@ -80,77 +80,77 @@ struct ConfirmAnswerTests {
 
   @Test("an answer is given once; who may not see it is not told of it either")
   func twice() async throws {
-    let id = try stage.question(kiosk)
-    try await stage.answer(id, by: admin)
-    #expect(await stage.objection(id, by: admin) == .conflict)
-    #expect(await stage.objection(id, by: kiosk) == .conflict)
-    #expect(await stage.objection(id, by: try .program(of: .bert)) == .notFound)
-    #expect(stage.refusal(kiosk) == nil)
-    #expect(await stage.objection(id, by: admin) == .conflict)
-    #expect(stage.told == ["asked \(id)", "answered \(id)"])
-    #expect(await stage.objection(ConfirmationID("cnf_none"), by: admin) == .notFound)
+    let id = try harness.question(kiosk)
+    try await harness.answer(id, by: admin)
+    #expect(await harness.objection(id, by: admin) == .conflict)
+    #expect(await harness.objection(id, by: kiosk) == .conflict)
+    #expect(await harness.objection(id, by: try .program(of: .bert)) == .notFound)
+    #expect(harness.refusal(kiosk) == nil)
+    #expect(await harness.objection(id, by: admin) == .conflict)
+    #expect(harness.told == ["asked \(id)", "answered \(id)"])
+    #expect(await harness.objection(ConfirmationID("cnf_none"), by: admin) == .notFound)
   }
 
   @Test("of two answers at once the first counts")
   func atOnce() async throws {
     for _ in 1...20 {
-      let id = try stage.question(kiosk)
-      async let first = stage.objection(id, by: admin, .seconds(60))
-      async let second = stage.objection(id, by: admin, .seconds(60))
+      let id = try harness.question(kiosk)
+      async let first = harness.objection(id, by: admin, .seconds(60))
+      async let second = harness.objection(id, by: admin, .seconds(60))
       let both = await [first, second]
       #expect(both.filter { $0 == nil }.count == 1)
       #expect(both.filter { $0 == .conflict }.count == 1)
-      try await stage.forget(id, by: admin)
+      try await harness.forget(id, by: admin)
     }
   }
 
   @Test("while the disk refuses, an answer that is to last is not taken, and the question stays")
   func failingDisk() async throws {
-    let id = try stage.question(kiosk)
-    try stage.stage.store.close()
-    #expect(await stage.objection(id, by: admin, .seconds(60)) == .storageUnavailable)
-    #expect(try stage.question(kiosk) == id)
-    #expect(await stage.objection(id, by: admin, .session) == nil)
-    #expect(stage.refusal(kiosk) == nil)
+    let id = try harness.question(kiosk)
+    try harness.harness.store.close()
+    #expect(await harness.objection(id, by: admin, .seconds(60)) == .storageUnavailable)
+    #expect(try harness.question(kiosk) == id)
+    #expect(await harness.objection(id, by: admin, .session) == nil)
+    #expect(harness.refusal(kiosk) == nil)
   }
 
   @Test("so many answers are remembered for one user; to renew one takes no more room")
   func limit() async throws {
     var limits = Limits()
     limits.rememberedConfirmationsPerUser = 1
-    let stage = try ConfirmStage(limits)
-    try await stage.answer(stage.question(kiosk), true, .seconds(60), by: admin)
+    let harness = try ConfirmHarness(limits)
+    try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
     let other = PolicyRequest(method: "token.get", provider: "home")
-    let id = try stage.question(other, kiosk)
+    let id = try harness.question(other, kiosk)
     let error = await #expect(throws: UsherError.self) {
-      try await stage.answer(id, by: admin)
+      try await harness.answer(id, by: admin)
     }
     #expect(error?.reason == .rateLimited)
     #expect(error?.detail.limit == "remembered_confirmations_per_user")
     let bert = try Caller.client("kiosk", of: .bert)
-    try await stage.answer(stage.question(bert), by: admin)
-    stage.clock.advance(by: .seconds(60))
-    try await stage.answer(id, by: admin)
+    try await harness.answer(harness.question(bert), by: admin)
+    harness.clock.advance(by: .seconds(60))
+    try await harness.answer(id, by: admin)
   }
 }
 
 @Suite("Questions and answers, as they are listed and forgotten")
 struct ConfirmListTests {
-  private let stage: ConfirmStage
-  private var kiosk: Caller { stage.kiosk }
-  private var admin: Caller { stage.admin }
+  private let harness: ConfirmHarness
+  private var kiosk: Caller { harness.kiosk }
+  private var admin: Caller { harness.admin }
 
-  init() throws { stage = try ConfirmStage() }
+  init() throws { harness = try ConfirmHarness() }
 
   @Test("a question says who asks for what, until when; an answer besides who gave it")
   func list() async throws {
-    let now = stage.clock.now()
-    let update = try stage.stage.book.update(.sample(), owner: .anna, provider: .work, at: now)
-    stage.stage.book.install(update)
+    let now = harness.clock.now()
+    let update = try harness.harness.book.update(.sample(), owner: .anna, provider: .work, at: now)
+    harness.harness.book.install(update)
     var request = PolicyRequest(method: "flow.start", provider: "work", kind: "sca")
     request.account = .init(id: update.record.id.rawValue, subject: "usr_anna")
     request.scopes = ["openid"]
-    let id = try stage.question(request, kiosk)
+    let id = try harness.question(request, kiosk)
     let asker = Confirmation.Asker(
       client: "kiosk", uid: 1000, user: "anna", unit: "kiosk.service",
       executable: "/usr/bin/kiosk")
@@ -158,26 +158,26 @@ struct ConfirmListTests {
       method: "flow.start", provider: .work, kind: "sca", account: update.record.id,
       label: "anna@example.com", scope: "openid")
     #expect(
-      await stage.service.list(admin)
+      await harness.service.list(admin)
         == .init(
           questions: [
             .init(
               id: id, asker: asker, about: about, askedAt: now, expiresAt: now + .seconds(300))
           ], answers: []))
     let service = try Caller.client("desk", of: .bert, confirms: ["kiosk"])
-    stage.clock.advance(by: .seconds(1))
-    try await stage.answer(id, true, .seconds(60), by: service)
+    harness.clock.advance(by: .seconds(1))
+    try await harness.answer(id, true, .seconds(60), by: service)
     let expected = Confirmation.Answer(
       id: id, asker: asker, about: about, allow: true, remember: .seconds(60),
       answeredAt: now + .seconds(1), answeredBy: .init(client: "desk", uid: 1001),
       expiresAt: now + .seconds(61))
     for caller in [admin, service, kiosk] {
-      #expect(await stage.service.list(caller) == .init(questions: [], answers: [expected]))
+      #expect(await harness.service.list(caller) == .init(questions: [], answers: [expected]))
     }
-    #expect(await stage.service.list(try .client("kiosk", of: .bert)).answers == [])
-    #expect(await (try stage.restarted()).list(admin).answers == [expected])
-    stage.clock.advance(by: .seconds(60))
-    #expect(await stage.service.list(admin).answers == [])
+    #expect(await harness.service.list(try .client("kiosk", of: .bert)).answers == [])
+    #expect(await (try harness.restarted()).list(admin).answers == [expected])
+    harness.clock.advance(by: .seconds(60))
+    #expect(await harness.service.list(admin).answers == [])
   }
 
   @Test("what is listed is in the order it was asked and answered; the admin socket's is (admin)'s")
@@ -185,15 +185,15 @@ struct ConfirmListTests {
     var ids: [ConfirmationID] = []
     for provider in ["c", "a", "b"] {
       ids.append(
-        try stage.question(PolicyRequest(method: "token.get", provider: provider), kiosk))
-      stage.clock.advance(by: .milliseconds(1))
+        try harness.question(PolicyRequest(method: "token.get", provider: provider), kiosk))
+      harness.clock.advance(by: .milliseconds(1))
     }
-    #expect(await stage.service.list(admin).questions.map(\.id) == ids)
+    #expect(await harness.service.list(admin).questions.map(\.id) == ids)
     for id in ids.reversed() {
-      try await stage.answer(id, true, .session, by: admin)
-      stage.clock.advance(by: .milliseconds(1))
+      try await harness.answer(id, true, .session, by: admin)
+      harness.clock.advance(by: .milliseconds(1))
     }
-    let answers = await stage.service.list(admin).answers
+    let answers = await harness.service.list(admin).answers
     #expect(answers.map(\.id) == ids.reversed())
     #expect(answers.allSatisfy { $0.answeredBy == .init(client: "(admin)", uid: 0) })
     #expect(answers.allSatisfy { $0.expiresAt == nil })
@@ -203,70 +203,70 @@ struct ConfirmListTests {
     "an answer that is forgotten is a question again, also after a restart",
     arguments: [Remember.once, .session, .seconds(3600)])
   func forget(remember: Remember) async throws {
-    let id = try stage.question(kiosk)
-    try await stage.answer(id, true, remember, by: admin)
-    try await stage.forget(id, by: admin)
-    #expect(stage.told == ["asked \(id)", "answered \(id)", "forgotten \(id)"])
-    #expect(try stage.stage.store.loadConfirmations().isEmpty)
-    #expect(try stage.question(kiosk) != id)
-    #expect(try stage.question(kiosk, at: stage.restarted()) != id)
-    let error = await #expect(throws: UsherError.self) { try await stage.forget(id, by: admin) }
+    let id = try harness.question(kiosk)
+    try await harness.answer(id, true, remember, by: admin)
+    try await harness.forget(id, by: admin)
+    #expect(harness.told == ["asked \(id)", "answered \(id)", "forgotten \(id)"])
+    #expect(try harness.harness.store.loadConfirmations().isEmpty)
+    #expect(try harness.question(kiosk) != id)
+    #expect(try harness.question(kiosk, at: harness.restarted()) != id)
+    let error = await #expect(throws: UsherError.self) { try await harness.forget(id, by: admin) }
     #expect(error?.reason == .notFound && error?.detail.field == "answer")
   }
 
   @Test("only who might have given it forgets it")
   func forgetting() async throws {
-    let id = try stage.question(kiosk)
-    try await stage.answer(id, true, .session, by: admin)
+    let id = try harness.question(kiosk)
+    try await harness.answer(id, true, .session, by: admin)
     for (caller, reason) in [
       (kiosk, UsherError.Reason.interactionRequired), (try .program(of: .bert), .notFound),
       (try .client("desk", of: .bert, confirms: ["till"]), .notFound),
     ] {
       let error = await #expect(throws: UsherError.self) {
-        try await stage.forget(id, by: caller)
+        try await harness.forget(id, by: caller)
       }
       #expect(error?.reason == reason)
     }
-    #expect(stage.refusal(kiosk) == nil)
-    try await stage.prove(to: "kiosk")
-    try await stage.forget(id, by: kiosk)
-    #expect(stage.refusal(kiosk) == .interactionRequired)
+    #expect(harness.refusal(kiosk) == nil)
+    try await harness.prove(to: "kiosk")
+    try await harness.forget(id, by: kiosk)
+    #expect(harness.refusal(kiosk) == .interactionRequired)
   }
 
   @Test("a later answer takes the place of one on disk whose time is over, there too")
   func renewed() async throws {
-    try await stage.answer(stage.question(kiosk), true, .seconds(60), by: admin)
-    stage.clock.advance(by: .seconds(60))
-    try await stage.answer(stage.question(kiosk), false, .seconds(60), by: admin)
-    #expect(try stage.stage.store.loadConfirmations().count == 1)
-    #expect(stage.refusal(kiosk, at: try stage.restarted()) == .permissionDenied)
+    try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
+    harness.clock.advance(by: .seconds(60))
+    try await harness.answer(harness.question(kiosk), false, .seconds(60), by: admin)
+    #expect(try harness.harness.store.loadConfirmations().count == 1)
+    #expect(harness.refusal(kiosk, at: try harness.restarted()) == .permissionDenied)
   }
 
   @Test("an answer on disk whose time is over goes with the minute's sweep, whoever looked before")
   func swept() async throws {
-    try await stage.answer(stage.question(kiosk), true, .seconds(60), by: admin)
-    stage.clock.advance(by: .seconds(60))
-    #expect(await stage.service.list(admin).answers == [])
-    try await stage.answer(stage.question(kiosk), true, .session, by: admin)
-    #expect(try stage.stage.store.loadConfirmations().count == 1)
-    try await stage.service.sweep()
-    #expect(try stage.stage.store.loadConfirmations().isEmpty)
+    try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
+    harness.clock.advance(by: .seconds(60))
+    #expect(await harness.service.list(admin).answers == [])
+    try await harness.answer(harness.question(kiosk), true, .session, by: admin)
+    #expect(try harness.harness.store.loadConfirmations().count == 1)
+    try await harness.service.sweep()
+    #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
   @Test("a renewed answer for the session leaves none on disk that a clock set on had hidden")
   func overwritten() async throws {
-    try await stage.answer(stage.question(kiosk), true, .seconds(3600), by: admin)
-    stage.clock.advance(by: .seconds(-1))
-    try await stage.answer(stage.question(kiosk), false, .session, by: admin)
-    stage.clock.advance(by: .seconds(2))
-    #expect(stage.refusal(kiosk) == .permissionDenied)
-    #expect(try stage.stage.store.loadConfirmations().isEmpty)
+    try await harness.answer(harness.question(kiosk), true, .seconds(3600), by: admin)
+    harness.clock.advance(by: .seconds(-1))
+    try await harness.answer(harness.question(kiosk), false, .session, by: admin)
+    harness.clock.advance(by: .seconds(2))
+    #expect(harness.refusal(kiosk) == .permissionDenied)
+    #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
   @Test("events of a question are for who may answer it")
   func events() throws {
-    _ = try stage.question(kiosk)
-    let entry = try #require(stage.entries.first)
+    _ = try harness.question(kiosk)
+    let entry = try #require(harness.entries.first)
     #expect(entry.owner == nil)
     for caller in [
       admin, kiosk, try .client("till"), try .client("desk", of: .bert, confirms: ["kiosk"]),

@@ -20,8 +20,9 @@ struct ConnectionAdmissionTests {
     isAdmin: Bool, limit: (Int) -> Int
   ) async throws -> (lines: String, told: String?, count: Int) {
     let (near, far) = try FarEnd.pair()
-    let stage = try LockControllerStage(descriptors: DescriptorBudget(limit: limit(Int(near.raw))))
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness(
+      descriptors: DescriptorBudget(limit: limit(Int(near.raw))))
+    let lockController = try await harness.begun()
     let loop = try SocketLoop()
     let count = lockController.life.count
     let door = ConnectionAcceptor(lockController)
@@ -59,8 +60,8 @@ struct ConnectionAdmissionTests {
 
   @Test("a user's subordinate ids count as that user's connections")
   func subordinateUsers() async throws {
-    let stage = try LockControllerStage()
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness()
+    let lockController = try await harness.begun()
     let loop = try SocketLoop()
     let count = lockController.life.count
     let door = ConnectionAcceptor(lockController)
@@ -129,8 +130,8 @@ struct ConnectionAdmissionTests {
 
   @Test("a flow is refused as overloaded before it begins, and takes nothing of the user's rate")
   func flow() async throws {
-    let stage = try LockControllerStage(descriptors: DescriptorBudget(limit: 0))
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness(descriptors: DescriptorBudget(limit: 0))
+    let lockController = try await harness.begun()
     let engine = try lockController.domain().flows.engine
     for _ in 0..<40 {
       let error = #expect(throws: UsherError.self) { _ = try engine.admit(.anna) }
@@ -144,9 +145,9 @@ struct ConnectionAdmissionTests {
     "a connection by a subordinate id does not escape a rule about its user, or about one of them",
     arguments: [[4000], [4000, 4001], [4001, 4000]])
   func subordinateRule(owners: [UInt32]) async throws {
-    let stage = try LockControllerStage()
-    let lockController = try await stage.begun()
-    var config = stage.dependencies.settings.inForce.config
+    let harness = try LockControllerHarness()
+    let lockController = try await harness.begun()
+    var config = harness.dependencies.settings.inForce.config
     config.clients = [
       ClientRule(
         name: "kiosk", match: ClientMatch(user: .id(4000)),
@@ -154,7 +155,7 @@ struct ConnectionAdmissionTests {
     ]
     // This process is a member of access.group, or root.
     let names = PrincipalResolver(user: { _ in nil }, group: { _ in getegid() })
-    stage.dependencies.settings.replace(
+    harness.dependencies.settings.replace(
       by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
     let door = ConnectionAcceptor(lockController)

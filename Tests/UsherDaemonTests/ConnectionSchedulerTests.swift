@@ -5,13 +5,13 @@ import Testing
 
 @Suite("AsyncKeyedLock of the event loop", .timeLimit(.minutes(2)))
 struct ConnectionSchedulerTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   @Test("a user does not pay for the time in which the loop waits for a processor")
   func waiting() async throws {
-    let (working, other) = (try await stage.connect(), try await stage.connect(as: 2000))
+    let (working, other) = (try await harness.connect(), try await harness.connect(as: 2000))
     // The first time is without a pause: all that is called has been called then.
     for pause in [0, 20_000] as [UInt32] {
       let isHeardAtOnce = try await working.handler.loop.submit {
@@ -27,6 +27,6 @@ struct ConnectionSchedulerTests {
       }
       #expect(isHeardAtOnce, "\(pause)")
     }
-    await stage.end()
+    await harness.end()
   }
 }

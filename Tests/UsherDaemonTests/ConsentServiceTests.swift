@@ -10,27 +10,27 @@ import UsherTestKit
 
 @Suite("Consents listed and taken back")
 struct ConsentServiceTests {
-  private let stage: ConsentStage
+  private let harness: ConsentHarness
   private let end: Timestamp
 
   init() throws {
-    stage = try ConsentStage()
-    end = stage.clock.now() + .seconds(3600)
+    harness = try ConsentHarness()
+    end = harness.clock.now() + .seconds(3600)
   }
 
   /// Till may know first name and e-mail, desk the e-mail.
   private func account() async throws -> AccountRecord {
-    try await stage.keep(
+    try await harness.keep(
       .consented(["firstname": "Ada", "email": "a@x.example"], until: end), for: "till")
-    return try await stage.keep(.consented(["email": "a@x.example"], until: end), for: "desk")
+    return try await harness.keep(.consented(["email": "a@x.example"], until: end), for: "desk")
   }
 
   private func listed(_ caller: Caller, _ call: ConsentList = .init()) throws -> [String] {
-    try stage.consents.list(call, caller).consents.map { "\($0.client) \($0.grant)" }
+    try harness.consents.list(call, caller).consents.map { "\($0.client) \($0.grant)" }
   }
 
   private func revoke(_ call: ConsentRevoke, _ caller: Caller) async throws -> Int {
-    try await stage.consents.revoke(call, caller).revoked
+    try await harness.consents.revoke(call, caller).revoked
   }
 
   @Test("a client that a rule names sees its own; a person's own programs and root's see all")
@@ -44,21 +44,21 @@ struct ConsentServiceTests {
     #expect(try listed(.program(of: .bert)) == [])
     #expect(try listed(.program(of: .bert, isAdmin: true)) == [])
     let entry = try #require(
-      try stage.consents.list(.init(account: record.id), .program()).consents.first)
+      try harness.consents.list(.init(account: record.id), .program()).consents.first)
     #expect(
       entry
         == .init(
-          account: record.id, provider: ConsentStage.provider, client: "desk",
-          grant: "read.email", grantedAt: stage.clock.now(), expiresAt: end, grantedBy: 1000))
+          account: record.id, provider: ConsentHarness.provider, client: "desk",
+          grant: "read.email", grantedAt: harness.clock.now(), expiresAt: end, grantedBy: 1000))
   }
 
   @Test("a list is narrowed by account and provider; what has expired is not in it")
   func narrowed() async throws {
     let record = try await account()
-    #expect(try listed(.program(), .init(provider: ConsentStage.provider)).count == 3)
+    #expect(try listed(.program(), .init(provider: ConsentHarness.provider)).count == 3)
     #expect(try listed(.program(), .init(provider: .work)) == [])
     #expect(try listed(.program(), .init(account: record.id, provider: .work)) == [])
-    stage.clock.time = end
+    harness.clock.time = end
     #expect(try listed(.program()) == [])
     let error = #expect(throws: UsherError.self) {
       try listed(.program(of: .bert), .init(account: record.id))
@@ -71,17 +71,17 @@ struct ConsentServiceTests {
     let record = try await account()
     let till = try Caller.program("till")
     #expect(try await revoke(.init(account: record.id, grant: "read.firstname"), till) == 1)
-    for now in [stage.book.record(record.id), try stage.stored(record.id)] {
+    for now in [harness.book.record(record.id), try harness.stored(record.id)] {
       #expect(now?.details.profile == ["email": "a@x.example"])
       #expect(now?.consents.entries.count == 2)
     }
-    #expect(try await revoke(.init(provider: ConsentStage.provider), till) == 1)
-    #expect(try stage.profile(record, to: "till") == nil)
-    #expect(try stage.profile(record, to: "desk") == ["email": "a@x.example"])
+    #expect(try await revoke(.init(provider: ConsentHarness.provider), till) == 1)
+    #expect(try harness.profile(record, to: "till") == nil)
+    #expect(try harness.profile(record, to: "desk") == ["email": "a@x.example"])
     #expect(try await revoke(.init(account: record.id), .program("desk")) == 1)
-    #expect(try stage.stored(record.id)?.details.profile == nil)
-    #expect(try stage.stage.store.loadConsents().isEmpty)
-    #expect(try stage.stage.store.loadAccounts().count == 1)
+    #expect(try harness.stored(record.id)?.details.profile == nil)
+    #expect(try harness.harness.store.loadConsents().isEmpty)
+    #expect(try harness.harness.store.loadAccounts().count == 1)
   }
 
   @Test("another client's consents are not found by one that a rule names")
@@ -110,56 +110,57 @@ struct ConsentServiceTests {
       #expect(error?.reason == reason)
       #expect(error?.detail.field == "account")
     }
-    #expect(try await revoke(.init(provider: ConsentStage.provider), bert) == 0)
+    #expect(try await revoke(.init(provider: ConsentHarness.provider), bert) == 0)
     #expect(try listed(.program()).count == 3)
   }
 
   @Test("what has expired goes with the minute's sweep, durably, and with it what it opened")
   func sweep() async throws {
     let record = try await account()
-    try await stage.keep(.consented(["email": "a@x.example"], until: .latest), for: "desk")
-    try await stage.consents.sweep()
-    #expect(try stage.stored(record.id)?.details.profile?.count == 2)
-    stage.clock.time = end
-    try await stage.consents.sweep()
-    for now in [stage.book.record(record.id), try stage.stored(record.id)] {
+    try await harness.keep(.consented(["email": "a@x.example"], until: .latest), for: "desk")
+    try await harness.consents.sweep()
+    #expect(try harness.stored(record.id)?.details.profile?.count == 2)
+    harness.clock.time = end
+    try await harness.consents.sweep()
+    for now in [harness.book.record(record.id), try harness.stored(record.id)] {
       #expect(now?.details.profile == ["email": "a@x.example"])
       #expect(now?.consents.entries.keys.map(\.client) == ["desk"])
     }
-    #expect(try stage.stage.store.loadConsents().count == 1)
+    #expect(try harness.harness.store.loadConsents().count == 1)
   }
 
   @Test("while the disk refuses, nothing is taken back and nothing is wiped")
   func failingDisk() async throws {
     let record = try await account()
     // What is looked at afterwards is in memory.
-    _ = try stage.profile(record, to: "till")
-    try stage.stage.store.close()
+    _ = try harness.profile(record, to: "till")
+    try harness.harness.store.close()
     let error = await #expect(throws: UsherError.self) {
       try await revoke(.init(account: record.id), .program())
     }
     #expect(error?.reason == .storageUnavailable)
-    #expect(try stage.profile(record, to: "till")?.count == 2)
+    #expect(try harness.profile(record, to: "till")?.count == 2)
     #expect(try listed(.program()).count == 3)
   }
 
   @Test("a forgotten account's consents go with it")
   func forgotten() async throws {
     let record = try await account()
-    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .program())
-    #expect(try stage.stage.store.loadConsents().isEmpty)
+    _ = try await harness.tokens.forget(
+      AccountForget(account: record.id, revoke: false), .program())
+    #expect(try harness.harness.store.loadConsents().isEmpty)
     #expect(try listed(.program()) == [])
-    let again = try await stage.keep(.consented(["email": "a@x.example"]), for: "other")
-    #expect(try stage.profile(again, to: "till") == nil)
-    await stage.close()
+    let again = try await harness.keep(.consented(["email": "a@x.example"]), for: "other")
+    #expect(try harness.profile(again, to: "till") == nil)
+    await harness.close()
   }
 
   @Test("what a refresh plans in the meantime brings no revoked consent back")
   func besideRefresh() async throws {
     let tokens = TokenSet.sample(scope: "read.email")
-    let record = try await stage.keep(.consented(["email": "a@x.example"], tokens: tokens))
+    let record = try await harness.keep(.consented(["email": "a@x.example"], tokens: tokens))
     #expect(try await revoke(.init(account: record.id), .program()) == 1)
-    let update = try stage.renewal(of: record, .sample("access-2", scope: "read.email"))
+    let update = try harness.renewal(of: record, .sample("access-2", scope: "read.email"))
     #expect(update.record.consents.entries.isEmpty)
     #expect(update.record.details.profile == nil)
   }

@@ -11,95 +11,95 @@ import UsherTestKit
 
 @Suite("A profile by consent")
 struct ConsentTests {
-  private let stage: ConsentStage
+  private let harness: ConsentHarness
 
-  init() throws { stage = try ConsentStage() }
+  init() throws { harness = try ConsentHarness() }
 
   @Test("a member leaves only to a client that was granted it")
   func eachItsOwn() async throws {
-    try await stage.keep(.consented(["firstname": "Ada"]), for: "till")
-    let record = try await stage.keep(.consented(["email": "ada@x.example"]), for: "desk")
-    #expect(try stage.profile(record, to: "till") == ["firstname": "Ada"])
-    #expect(try stage.profile(record, to: "desk") == ["email": "ada@x.example"])
-    for other in ["other", nil] { #expect(try stage.profile(record, to: other) == nil) }
-    #expect(try stage.profile(record, to: nil, isAdmin: true) == nil)
-    #expect(try stage.book.accounts(of: .anna).count == 1)
+    try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await harness.keep(.consented(["email": "ada@x.example"]), for: "desk")
+    #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
+    #expect(try harness.profile(record, to: "desk") == ["email": "ada@x.example"])
+    for other in ["other", nil] { #expect(try harness.profile(record, to: other) == nil) }
+    #expect(try harness.profile(record, to: nil, isAdmin: true) == nil)
+    #expect(try harness.book.accounts(of: .anna).count == 1)
   }
 
   @Test("a person's own programs are one client among others")
   func ownPrograms() async throws {
-    let record = try await stage.keep(.consented(["firstname": "Ada"]), for: "(user)")
-    #expect(try stage.profile(record, to: nil) == ["firstname": "Ada"])
-    #expect(try stage.profile(record, to: "till") == nil)
+    let record = try await harness.keep(.consented(["firstname": "Ada"]), for: "(user)")
+    #expect(try harness.profile(record, to: nil) == ["firstname": "Ada"])
+    #expect(try harness.profile(record, to: "till") == nil)
   }
 
   @Test("a consent ends at its hour, before anybody has looked for what has expired")
   func expiry() async throws {
-    let end = stage.clock.now() + .seconds(60)
-    let record = try await stage.keep(.consented(["firstname": "Ada"], until: end))
-    stage.clock.time = end - .milliseconds(1)
-    #expect(try stage.profile(record, to: "till") == ["firstname": "Ada"])
-    stage.clock.time = end
-    #expect(try stage.profile(record, to: "till") == nil)
-    #expect(stage.book.record(record.id)?.details.profile == ["firstname": "Ada"])
+    let end = harness.clock.now() + .seconds(60)
+    let record = try await harness.keep(.consented(["firstname": "Ada"], until: end))
+    harness.clock.time = end - .milliseconds(1)
+    #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
+    harness.clock.time = end
+    #expect(try harness.profile(record, to: "till") == nil)
+    #expect(harness.book.record(record.id)?.details.profile == ["firstname": "Ada"])
   }
 
   @Test("what is granted again is renewed, and is one consent")
   func renewal() async throws {
-    let (first, second) = (stage.clock.now() + .seconds(60), stage.clock.now() + .seconds(3600))
-    try await stage.keep(.consented(["firstname": "Ada"], until: first))
-    stage.clock.advance(by: .seconds(30))
-    let record = try await stage.keep(.consented(["firstname": "Ada"], until: second))
-    stage.clock.time = first
-    #expect(try stage.profile(record, to: "till") == ["firstname": "Ada"])
-    let rows = try stage.stage.store.loadConsents()
+    let (first, second) = (harness.clock.now() + .seconds(60), harness.clock.now() + .seconds(3600))
+    try await harness.keep(.consented(["firstname": "Ada"], until: first))
+    harness.clock.advance(by: .seconds(30))
+    let record = try await harness.keep(.consented(["firstname": "Ada"], until: second))
+    harness.clock.time = first
+    #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
+    let rows = try harness.harness.store.loadConsents()
     #expect(rows.map(\.expiresAt) == [second])
     #expect(record.consents.entries.values.map(\.grantedAt) == [first - .seconds(30)])
   }
 
   @Test("what is granted later adds to the profile; what no consent opens is not kept")
   func merging() async throws {
-    try await stage.keep(
+    try await harness.keep(
       .consented(
         ["firstname": "Ada", "email": "old@x.example", "phone": "secret"],
         granted: ["firstname", "email"]))
-    let record = try await stage.keep(.consented(["email": "new@x.example"]))
+    let record = try await harness.keep(.consented(["email": "new@x.example"]))
     let expected: [String: JSONValue] = ["firstname": "Ada", "email": "new@x.example"]
     #expect(record.details.profile == expected)
-    #expect(try stage.stored(record.id)?.details.profile == expected)
-    let unnamed = try await stage.keep(.consented(nil))
+    #expect(try harness.stored(record.id)?.details.profile == expected)
+    let unnamed = try await harness.keep(.consented(nil))
     #expect(unnamed.details.profile == expected)
   }
 
   @Test("an account that was once by consent stays so, whatever a flow brings")
   func forGood() async throws {
-    try await stage.keep(.consented(["firstname": "Ada"]))
+    try await harness.keep(.consented(["firstname": "Ada"]))
     var grant = AccountGrant(
       subject: "usr_anna", label: "anna", profile: ["firstname": "Ada", "ssn": "1"], tokens: nil)
-    let record = try await stage.keep(grant, for: "other")
+    let record = try await harness.keep(grant, for: "other")
     #expect(record.details.isByConsent)
-    #expect(try stage.profile(record, to: "other") == nil)
+    #expect(try harness.profile(record, to: "other") == nil)
     #expect(record.details.profile == ["firstname": "Ada"])
     grant.subject = "usr_bert"
-    let open = try await stage.keep(grant, for: "other")
-    #expect(try stage.profile(open, to: "till") == ["firstname": "Ada", "ssn": "1"])
+    let open = try await harness.keep(grant, for: "other")
+    #expect(try harness.profile(open, to: "till") == ["firstname": "Ada", "ssn": "1"])
   }
 
   @Test("a grant that opens no member is a consent like any other")
   func memberless() async throws {
     var grant = AccountGrant.consented(["firstname": "Ada"])
     grant.consents.append(ConsentGrant(grant: "write", member: nil, expiresAt: .latest))
-    let record = try await stage.keep(grant)
+    let record = try await harness.keep(grant)
     #expect(
-      record.consents.grants(of: "till", at: stage.clock.now()) == ["read.firstname", "write"])
-    #expect(try stage.profile(record, to: "till") == ["firstname": "Ada"])
+      record.consents.grants(of: "till", at: harness.clock.now()) == ["read.firstname", "write"])
+    #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
   }
 
   @Test("consents come back from the store as they were")
   func restored() async throws {
-    try await stage.keep(.consented(["firstname": "Ada"]), for: "till")
-    let record = try await stage.keep(.consented(["email": "a@x.example"]), for: "(user)")
-    let back = try #require(try stage.stored(record.id))
+    try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "(user)")
+    let back = try #require(try harness.stored(record.id))
     #expect(back.consents == record.consents)
     #expect(back.details == record.details)
     #expect(back.consents.entries.count == 2)
@@ -108,20 +108,20 @@ struct ConsentTests {
 
   @Test("the account's first client is remembered as the one that brought it")
   func broughtBy() async throws {
-    try await stage.keep(.consented(["firstname": "Ada"]), for: "till")
-    let record = try await stage.keep(.consented(["email": "a@x.example"]), for: "desk")
+    try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "desk")
     #expect(record.details.broughtBy == "till")
-    #expect(try stage.stored(record.id)?.details.broughtBy == "till")
+    #expect(try harness.stored(record.id)?.details.broughtBy == "till")
   }
 
   @Test("no event has a member of a profile, or a grant")
   func events() async throws {
-    let record = try await stage.keep(.consented(["firstname": "Ada"]))
-    let session = try await stage.stage.open(client: "till")
-    await stage.stage.type("keep", session)
-    _ = try await stage.consents.revoke(ConsentRevoke(account: record.id), .program())
+    let record = try await harness.keep(.consented(["firstname": "Ada"]))
+    let session = try await harness.harness.open(client: "till")
+    await harness.harness.type("keep", session)
+    _ = try await harness.consents.revoke(ConsentRevoke(account: record.id), .program())
     let told = Recorded<Event>()
-    _ = stage.stage.events.listen(since: 0) { told.add($0.event) }
+    _ = harness.harness.events.listen(since: 0) { told.add($0.event) }
     #expect(told.all.map(\.what).contains("added"))
     #expect(told.all.count > 3)
     for event in told.all {

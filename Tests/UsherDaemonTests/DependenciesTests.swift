@@ -18,13 +18,13 @@ import UsherTestKit
 struct DependenciesTests {
   @Test("flows call their provider through the transport, in tasks on the executor")
   func transportAndExecutor() async throws {
-    let (stage, transport, executor) = (
-      try LockControllerStage(), AnsweringTransport(), OwnThreads()
+    let (harness, transport, executor) = (
+      try LockControllerHarness(), AnsweringTransport(), OwnThreads()
     )
-    var setting = stage.setting
+    var setting = harness.setting
     setting.transport = { _ in transport }
     let dependencies = Dependencies.fake(
-      stage.clock, stage.scheduler, config: setting.config, executor: executor)
+      harness.clock, harness.scheduler, config: setting.config, executor: executor)
     let lockController = try await begun(setting, dependencies)
     let reply = try await lockController.domain().flows.start(
       FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
@@ -38,11 +38,11 @@ struct DependenciesTests {
 
   @Test("the store is opened through the disk, and what it throws ends the start")
   func disk() async throws {
-    let stage = try LockControllerStage()
-    var setting = stage.setting
+    let harness = try LockControllerHarness()
+    var setting = harness.setting
     setting.disk = BrokenDisk()
     let error = await #expect(throws: UsherError.self) {
-      try await begun(setting, stage.dependencies)
+      try await begun(setting, harness.dependencies)
     }
     #expect(error?.message == "input/output error")
   }
@@ -63,8 +63,8 @@ struct DependenciesTests {
     let dependencies = Dependencies(
       settings: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
       scheduler: FakeScheduler(FakeClock()), blocking: HangingPool(), users: .fake)
-    let stage = try FlowStage()
-    let service = LocalAuthService.fake(dependencies, stage.store, FakeReader())
+    let harness = try FlowHarness()
+    let service = LocalAuthService.fake(dependencies, harness.store, FakeReader())
     let passcode = Secret("till-4711")
     #expect(
       try await service.setPasscode(passcode, old: nil, isReset: false, of: .anna) == .done)

@@ -11,9 +11,9 @@ import UsherTestKit
 
 @Suite("A sign-in while file descriptors are missing")
 struct DescriptorLackTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage(descriptors: DescriptorBudget(limit: 0)) }
+  init() throws { harness = try FlowHarness(descriptors: DescriptorBudget(limit: 0)) }
 
   /// A sign-in that waits for its listener, or whose person is in the browser.
   private func session(isInBrowser: Bool) async throws -> FlowSession {
@@ -25,14 +25,14 @@ struct DescriptorLackTests {
           "token_endpoint": "https://id.example/token", "jwks_uri": "https://id.example/keys",
         ]
       ], settings: provider.oidc)
-    var moment = stage.dependencies.moment()
+    var moment = harness.dependencies.moment()
     var (flow, _) = try OIDCAuthorize.begin(
       .init(), FlowContext(provider: provider, requestID: "r"), at: &moment)
     _ = flow.receive(.discovered(read), at: &moment)
     if isInBrowser {
       _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:40001/callback"), at: &moment)
     }
-    return try await stage.open(flow, id: "flw_\(isInBrowser)")
+    return try await harness.open(flow, id: "flw_\(isInBrowser)")
   }
 
   @Test(
@@ -40,11 +40,11 @@ struct DescriptorLackTests {
     arguments: [true, false])
   func resumed(isInBrowser: Bool) async throws {
     let session = try await session(isInBrowser: isInBrowser)
-    stage.runner.resume(session)
+    harness.runner.resume(session)
     try await reached("it ends: \(session.flow.state)") {
       // No more time passes than the daemon waits: the flow has a deadline, too.
       let second = Duration.seconds(1)
-      if stage.scheduler.pending.contains(second) { stage.scheduler.advance(by: second) }
+      if harness.scheduler.pending.contains(second) { harness.scheduler.advance(by: second) }
       return session.flow.status.isFinished
     }
     #expect(session.flow.status == .failed)

@@ -12,9 +12,9 @@ import UsherTestKit
 
 @Suite("The fingers that an asker knows")
 struct DomainStateTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   private func begin(
     _ id: String, client: String, provider: ProviderName = ProviderConfig.local.name,
@@ -23,10 +23,10 @@ struct DomainStateTests {
     var params = LocalAuthenticate.Params(localAuthType: .biometric, reason: "open the till")
     params.checkDomainStateChanged = checks
     params.usePasscodeWhenFailed = orPasscode
-    var moment = stage.dependencies.moment()
+    var moment = harness.dependencies.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowContext(provider: .local, requestID: id), at: &moment)
-    return try await stage.open(flow, answer, id: id, at: provider, client: client)
+    return try await harness.open(flow, answer, id: id, at: provider, client: client)
   }
 
   /// The word with which the flow ends; nil where a finger is accepted.
@@ -36,18 +36,18 @@ struct DomainStateTests {
   ) async throws -> String? {
     let session = try await begin(id, client: client, provider: provider, checks: checks)
     try await reached("a scan or the end") {
-      session.standing.isFinished || stage.reader.waiting == 1
+      session.standing.isFinished || harness.reader.waiting == 1
     }
-    if stage.reader.waiting == 1 { try await stage.reader.answer(.success(.match)) }
+    if harness.reader.waiting == 1 { try await harness.reader.answer(.success(.match)) }
     try await reached("the end") { session.standing.isFinished }
     return session.flow.failure?.provider?.code
   }
 
   @Test("a success of another client does not hide that other fingers are enrolled")
   func otherClient() async throws {
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
-    stage.reader.enrol("left-thumb", "right-thumb")
+    harness.reader.enrol("left-thumb", "right-thumb")
     #expect(try await authenticate("flw_2", client: "desk", checks: false) == nil)
     #expect(try await authenticate("flw_3", client: "till") == "DOMAIN_STATE_CHANGED")
     #expect(try await authenticate("flw_4", client: "till", checks: false) == nil)
@@ -56,9 +56,9 @@ struct DomainStateTests {
 
   @Test("a success for another purpose does not hide that other fingers are enrolled")
   func otherPurpose() async throws {
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", provider: .work) == nil)
-    stage.reader.enrol("left-thumb", "right-thumb")
+    harness.reader.enrol("left-thumb", "right-thumb")
     #expect(try await authenticate("flw_2", client: "till", checks: false) == nil)
     #expect(
       try await authenticate("flw_3", client: "till", provider: .work) == "DOMAIN_STATE_CHANGED")
@@ -66,18 +66,18 @@ struct DomainStateTests {
 
   @Test("a finger that is enrolled while the reader waits does not authenticate, and is not saved")
   func enrolledMeanwhile() async throws {
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
     for id in ["flw_2", "flw_3"] {
-      stage.reader.enrol("left-thumb")
+      harness.reader.enrol("left-thumb")
       let session = try await begin(id, client: "till", checks: true)
-      try await reached("a scan") { stage.reader.waiting == 1 }
-      try await stage.reader.answer(.failure(.timedOut))
+      try await reached("a scan") { harness.reader.waiting == 1 }
+      try await harness.reader.answer(.failure(.timedOut))
       try await reached("the question") { session.standing.view.state == "asking" }
-      #expect(await stage.submit(.biometric, session) == nil)
-      try await reached("another scan") { stage.reader.waiting == 1 }
-      stage.reader.enrol("left-thumb", "right-thumb")
-      try await stage.reader.answer(.success(.match))
+      #expect(await harness.submit(.biometric, session) == nil)
+      try await reached("another scan") { harness.reader.waiting == 1 }
+      harness.reader.enrol("left-thumb", "right-thumb")
+      try await harness.reader.answer(.success(.match))
       try await reached("the end") { session.standing.isFinished }
       #expect(session.flow.failure?.provider?.code == "DOMAIN_STATE_CHANGED")
     }
@@ -85,26 +85,26 @@ struct DomainStateTests {
 
   @Test("fingers that cannot be read after the match authenticate nobody who wants them compared")
   func unreadable() async throws {
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
     let session = try await begin("flw_2", client: "till", checks: true)
-    try await reached("a scan") { stage.reader.waiting == 1 }
-    stage.reader.fail(.unavailable("gone"))
-    try await stage.reader.answer(.success(.match))
+    try await reached("a scan") { harness.reader.waiting == 1 }
+    harness.reader.fail(.unavailable("gone"))
+    try await harness.reader.answer(.success(.match))
     try await reached("the end") { session.standing.isFinished }
     #expect(session.flow.failure?.provider?.code == LocalAuthWord.biometricNotAvailable.rawValue)
   }
 
   @Test("a locked reader does not hide that other fingers are enrolled")
   func lockedOut() async throws {
-    stage.reader.enrol("left-thumb")
-    _ = try await stage.localAuth.setPasscode(
+    harness.reader.enrol("left-thumb")
+    _ = try await harness.localAuth.setPasscode(
       Secret("till-4711"), old: nil, isReset: true, of: .anna)
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
-    stage.reader.enrol("left-thumb", "right-thumb")
+    harness.reader.enrol("left-thumb", "right-thumb")
     for _ in 1...5 {
-      async let outcome = stage.localAuth.scan(.anna) { _ in }
-      try await stage.reader.answer(.success(.noMatch))
+      async let outcome = harness.localAuth.scan(.anna) { _ in }
+      try await harness.reader.answer(.success(.noMatch))
       _ = await outcome
     }
     let session = try await begin("flw_2", client: "till", checks: true, orPasscode: true)

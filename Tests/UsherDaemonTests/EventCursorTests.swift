@@ -10,19 +10,19 @@ import UsherTestKit
 
 @Suite("Event cursors")
 struct EventCursorTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   private func publish(_ count: Int = 1, for owner: Owner) {
     for _ in 0..<count {
-      stage.service.events.publish(
-        Event(topic: .token, what: "refreshed", at: stage.clock.now()), owner: owner)
+      harness.service.events.publish(
+        Event(topic: .token, what: "refreshed", at: harness.clock.now()), owner: owner)
     }
   }
 
   private func subscribe(
-    _ connection: StagedConnection, since: Int? = nil
+    _ connection: HarnessConnection, since: Int? = nil
   ) async throws -> Int {
     let since = since.map { #","since":\#($0)"# } ?? ""
     let reply = try JSONValue(
@@ -31,13 +31,13 @@ struct EventCursorTests {
     return Int(try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)"))
   }
 
-  private func next(_ connection: StagedConnection) async throws -> JSONValue {
+  private func next(_ connection: HarnessConnection) async throws -> JSONValue {
     try JSONValue(parsing: try await connection.line())
   }
 
   @Test("another user's events do not move a caller's cursor")
   func others() async throws {
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     let before = try await subscribe(connection)
     publish(3, for: .bert)
     #expect(try await subscribe(connection) == before)
@@ -48,37 +48,37 @@ struct EventCursorTests {
     // The connection has two subscriptions by now.
     #expect(try await next(connection)["params"]?["cursor"]?.integerValue == after)
     #expect(try await subscribe(connection) == after)
-    await stage.end()
+    await harness.end()
   }
 
   @Test("a provider's event that a caller may not hear does not move its cursor")
   func unheardProvider() async throws {
-    try stage.rule { $0.allow = [try AccessPattern(setting: "events.subscribe")] }
-    let connection = try await stage.connect()
+    try harness.rule { $0.allow = [try AccessPattern(setting: "events.subscribe")] }
+    let connection = try await harness.connect()
     publish(for: .anna)
     let before = try await subscribe(connection)
     let unreachable = Event(
-      topic: .provider, what: "unreachable", at: stage.clock.now(), provider: .work)
-    stage.service.events.publish(unreachable, owner: nil)
+      topic: .provider, what: "unreachable", at: harness.clock.now(), provider: .work)
+    harness.service.events.publish(unreachable, owner: nil)
     #expect(try await subscribe(connection) == before)
     #expect(try await subscribe(connection, since: before) == before)
-    try stage.rule { $0.allow.append(try AccessPattern(setting: "provider.get work")) }
-    let other = try await stage.connect()
+    try harness.rule { $0.allow.append(try AccessPattern(setting: "provider.get work")) }
+    let other = try await harness.connect()
     #expect(try await subscribe(other) > before)
-    await stage.end()
+    await harness.end()
   }
 
   @Test("another user's events do not push a caller's own out of what is remembered")
   func pushedOut() async throws {
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     let before = try await subscribe(connection)
     publish(for: .anna)
     #expect(try await next(connection)["method"] == "events.notify")
     publish(3000, for: .bert)
-    let again = try await stage.connect()
+    let again = try await harness.connect()
     _ = try await subscribe(again, since: before)
     let event = try await next(again)
     #expect(event["method"] == "events.notify" && event["params"]?["event"]?["what"] == "refreshed")
-    await stage.end()
+    await harness.end()
   }
 }

@@ -11,35 +11,35 @@ import UsherTestKit
 
 @Suite("Limits of events", .timeLimit(.minutes(2)))
 struct EventLimitTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   private static func subscription(since: Int64? = nil) -> String {
     let since = since.map { #","since":\#($0)"# } ?? ""
     return CallLine.line("events.subscribe", #"{"topics":["token"]\#(since)}"#)
   }
 
-  private func answer(_ line: String, on connection: StagedConnection) async throws -> JSONValue {
+  private func answer(_ line: String, on connection: HarnessConnection) async throws -> JSONValue {
     try CallLine.parse(try await connection.answer(line))
   }
 
   private func publish(_ count: Int) {
     for _ in 0..<count {
-      stage.service.events.publish(
-        Event(topic: .token, what: "refreshed", at: stage.clock.now()), owner: .anna)
+      harness.service.events.publish(
+        Event(topic: .token, what: "refreshed", at: harness.clock.now()), owner: .anna)
     }
   }
 
   private func cursor() async throws -> Int64 {
-    let reply = try await answer(Self.subscription(), on: stage.connect())
+    let reply = try await answer(Self.subscription(), on: harness.connect())
     return try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)")
   }
 
   @Test("a user has 64 subscriptions on all its connections; one that ends makes room")
   func subscriptions() async throws {
-    var connections: [StagedConnection] = []
-    for _ in 0..<5 { connections.append(try await stage.connect()) }
+    var connections: [HarnessConnection] = []
+    for _ in 0..<5 { connections.append(try await harness.connect()) }
     var names: [String] = []
     for connection in connections.prefix(4) {
       for _ in 0..<16 {
@@ -52,7 +52,7 @@ struct EventLimitTests {
     }
     #expect(try await refusal()?["reason"] == "overloaded")
     #expect(try await refusal()?["limit"] == "subscriptions_per_user")
-    let other = try await stage.connect(as: 2000)
+    let other = try await harness.connect(as: 2000)
     #expect(try await answer(Self.subscription(), on: other)["result"] != nil)
     let end = CallLine.line("events.unsubscribe", #"{"subscription":"\#(names[0])"}"#)
     #expect(try await answer(end, on: connections[0])["result"] != nil)
@@ -60,7 +60,7 @@ struct EventLimitTests {
     #expect(try await refusal() != nil)
     try await connections[1].close()
     for _ in 0..<15 { #expect(try await refusal() == nil) }
-    await stage.end()
+    await harness.end()
   }
 
   @Test("what is sent of past events before the event loop does something else is one slice")
@@ -68,8 +68,8 @@ struct EventLimitTests {
     let since = try await cursor()
     publish(200)
     // The event loop is shared: slices are short.
-    let other = try await stage.connect(as: 2000)
-    let connection = try await stage.connect()
+    let other = try await harness.connect(as: 2000)
+    let connection = try await harness.connect()
     let early = Mutex(0)
     let line = Array("\(Self.subscription(since: since))\n".utf8)
     try await withCheckedThrowingContinuation {
@@ -92,14 +92,14 @@ struct EventLimitTests {
     }
     #expect(cursors == cursors.sorted() && Set(cursors).count == 200)
     try await other.close()
-    await stage.end()
+    await harness.end()
   }
 
   @Test("past events beyond event_queue are lost to the subscription, and the next one has them")
   func replay() async throws {
     let since = try await cursor()
     publish(300)
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     _ = try await answer(Self.subscription(since: since), on: connection)
     var last: Int64 = 0
     for _ in 0..<256 {
@@ -114,13 +114,13 @@ struct EventLimitTests {
     for _ in 0..<44 {
       #expect(try JSONValue(parsing: try await connection.line())["method"] == "events.notify")
     }
-    await stage.end()
+    await harness.end()
   }
 
   @Test("events that wait for a caller that does not read count as held bytes, and go out later")
   func held() async throws {
-    try stage.reload { $0.limits.unreadReplyBytes = 8192 }
-    let connection = try await stage.connect()
+    try harness.reload { $0.limits.unreadReplyBytes = 8192 }
+    let connection = try await harness.connect()
     _ = try await answer(Self.subscription(), on: connection)
     let discover = CallLine.line("rpc.discover", "{}") + "\n"
     let count = 20
@@ -143,6 +143,6 @@ struct EventLimitTests {
     // Nothing is left behind.
     publish(1)
     #expect(try await connection.line().contains("events.notify"))
-    await stage.end()
+    await harness.end()
   }
 }

@@ -11,19 +11,19 @@ import UsherTestKit
 
 @Suite("Finished flows, and clocks that jump")
 struct FinishedFlowTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   private func call(
-    _ method: String, _ params: String, _ connection: StagedConnection
+    _ method: String, _ params: String, _ connection: HarnessConnection
   ) async throws -> JSONValue {
     let reply = try await answer(method, params, connection)
     return try #require(reply["result"], "\(reply)")
   }
 
   private func answer(
-    _ method: String, _ params: String, _ connection: StagedConnection
+    _ method: String, _ params: String, _ connection: HarnessConnection
   ) async throws -> JSONValue {
     try CallLine.parse(try await connection.answer(CallLine.line(method, params)))
   }
@@ -34,7 +34,7 @@ struct FinishedFlowTests {
     "params":{"localAuthType":"passcode","reason":"open the till"}}
     """
 
-  private func start(_ connection: StagedConnection) async throws -> String {
+  private func start(_ connection: HarnessConnection) async throws -> String {
     let reply = try await call("flow.start", Self.passcode, connection)
     return try #require(reply["flow"]?["id"]?.stringValue, "\(reply)")
   }
@@ -43,56 +43,56 @@ struct FinishedFlowTests {
   func bounded() async throws {
     let text = "[limits]\nfinished_flows_per_user = 3\nflow_starts_per_minute = 1000\n"
     let limits = try Config.load(files: [("u.toml", text)]).limits
-    try stage.reload { $0.limits = limits }
-    let connection = try await stage.connect()
+    try harness.reload { $0.limits = limits }
+    let connection = try await harness.connect()
     var flows: [String] = []
     for _ in 1...5 {
       flows.append(try await start(connection))
-      stage.clock.advance(by: .seconds(1))
+      harness.clock.advance(by: .seconds(1))
     }
-    try await stage.lockController.sweep()
+    try await harness.lockController.sweep()
     let listed = try await call("flow.list", "{}", connection)["flows"]?.arrayValue ?? []
     let ids = Set(listed.compactMap { $0["id"]?.stringValue })
     #expect(ids == Set(flows.suffix(3)))
-    await stage.end()
+    await harness.end()
   }
 
   @Test("a live flow expires within a minute when the clock jumps past its end")
   func jump() async throws {
-    let domain = try stage.lockController.domain()
-    try await stage.stage.setPasscode(domain.store)
+    let domain = try harness.lockController.domain()
+    try await harness.harness.setPasscode(domain.store)
     try domain.localAuth.service.restore()
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     let flow = try await start(connection)
     let session = try domain.flows.engine.flow(FlowID(flow), of: .anna)
     #expect(!session.standing.isFinished)
-    stage.clock.advance(by: .seconds(86_400))
-    try await stage.lockController.sweep()
+    harness.clock.advance(by: .seconds(86_400))
+    try await harness.lockController.sweep()
     try await reached("the end") { session.standing.isFinished }
     #expect(session.standing.ending.status == .expired)
-    await stage.end()
+    await harness.end()
   }
 
   @Test("a clock that is set ahead gives nobody more flow starts")
   func starts() async throws {
     let text = "[limits]\nflow_starts_per_minute = 2\n"
     let limits = try Config.load(files: [("u.toml", text)]).limits
-    try stage.reload { $0.limits = limits }
-    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
-    let connection = try await stage.connect()
+    try harness.reload { $0.limits = limits }
+    harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    let connection = try await harness.connect()
     for _ in 1...2 { _ = try await start(connection) }
-    stage.clock.advance(by: .seconds(3600))
+    harness.clock.advance(by: .seconds(3600))
     let reply = try await answer("flow.start", Self.passcode, connection)
     #expect(reply["error"]?["data"]?["reason"] == "rate_limited", "\(reply)")
-    await stage.end()
+    await harness.end()
   }
 
   @Test("the uptime is never negative, whatever the clock shows")
   func uptime() async throws {
-    let connection = try await stage.connect()
-    stage.clock.advance(by: .seconds(-86_400))
+    let connection = try await harness.connect()
+    harness.clock.advance(by: .seconds(-86_400))
     let uptime = try await call("system.status", "{}", connection)["uptimeSeconds"]?.integerValue
     #expect(try #require(uptime) >= 0)
-    await stage.end()
+    await harness.end()
   }
 }

@@ -14,35 +14,35 @@ struct FirstLineTests {
       "PROPFIND / HTTP/1.1", "GET / HTTP/1.1", "EHLO localhost", "*1", "", "{",
     ])
   func otherProtocol(line: String) async throws {
-    let stage = try await ConnectionStage()
-    let connection = try await stage.connect()
+    let harness = try await ConnectionHarness()
+    let connection = try await harness.connect()
     try await connection.send(Array("\(line)\r\nHost: localhost\r\n\r\n\(Self.hello)\n".utf8))
     let replies = try await connection.linesUntilClosed()
     #expect(replies.count == 1)
     #expect(replies.first?.contains(#""error""#) == true)
-    await stage.end()
+    await harness.end()
   }
 
   @Test("a first line that is too long gets one error, and the connection is closed")
   func tooLong() async throws {
-    let stage = try await ConnectionStage()
-    try stage.reload { $0.limits.maxLineBytes = 4096 }
-    let connection = try await stage.connect()
+    let harness = try await ConnectionHarness()
+    try harness.reload { $0.limits.maxLineBytes = 4096 }
+    let connection = try await harness.connect()
     let long = [UInt8](repeating: UInt8(ascii: "x"), count: 5000)
     try await connection.send(long + Array("\nHost: localhost\n\(Self.hello)\n".utf8))
     let replies = try await connection.linesUntilClosed()
     #expect(replies.count == 1)
     #expect(replies.first?.contains("message_too_large") == true)
-    await stage.end()
+    await harness.end()
   }
 
   @Test("after a line of JSON a wrong one is answered, and the connection goes on")
   func later() async throws {
-    let stage = try await ConnectionStage()
-    let connection = try await stage.connect()
+    let harness = try await ConnectionHarness()
+    let connection = try await harness.connect()
     #expect(try await connection.answer("1").contains("invalid_request"))
     #expect(try await connection.answer("PROPFIND / HTTP/1.1").contains("parse_error"))
     #expect(try await connection.answer(Self.hello).contains("result"))
-    await stage.end()
+    await harness.end()
   }
 }

@@ -11,19 +11,19 @@ import UsherTestKit
 
 @Suite("A flow that rests")
 struct FlowHibernatorTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   @Test("is shown as it was, goes on as if it had not rested, and may rest again")
   func resting() async throws {
-    let session = try await stage.open()
+    let session = try await harness.open()
     let (flow, machine) = (session.flow, try #require(session.standing.machine))
     session.rest()
     #expect(session.isResting)
     #expect(session.flow == flow)
     #expect(session.standing.machine?.isSame(as: machine) == true)
-    #expect(await stage.type("on", session) == nil)
+    #expect(await harness.type("on", session) == nil)
     #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
     #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
     // The runner answers an input before it is done with it.
@@ -32,7 +32,7 @@ struct FlowHibernatorTests {
       return session.isResting
     }
     #expect(session.flow.state == "on")
-    #expect(await stage.cancel(session) == nil)
+    #expect(await harness.cancel(session) == nil)
     #expect(session.flow.status == .cancelled && !session.isResting)
     #expect(session.standing.machine == nil && !session.holdsPacked)
     session.noteMove()
@@ -42,23 +42,23 @@ struct FlowHibernatorTests {
 
   @Test("who waits for a flow is told of its change though it rested")
   func waiting() async throws {
-    let session = try await stage.open()
+    let session = try await harness.open()
     session.rest()
-    let (scheduler, revision) = (stage.scheduler, session.flow.revision)
+    let (scheduler, revision) = (harness.scheduler, session.flow.revision)
     let waiter = Task { await session.wait(.seconds(30), scheduler) { $0.revision > revision } }
     try await scheduler.isSet(.seconds(30))
     #expect(session.isResting)
-    await stage.type("on", session)
+    await harness.type("on", session)
     #expect(await waiter.value.view.state == "on")
   }
 
   @Test("what is in memory only keeps a flow from resting")
   func memory() async throws {
-    let session = try await stage.open()
+    let session = try await harness.open()
     var standing = session.standing
     standing.machine = FlowMachineBox(
       machine: StubMachine(
-        provider: try .sample(), probe: stage.place.path, secret: Sealed(Secret("unwritten"))))
+        provider: try .sample(), probe: harness.place.path, secret: Sealed(Secret("unwritten"))))
     session.install(standing)
     session.rest()
     #expect(!session.isResting)
@@ -70,7 +70,7 @@ struct FlowHibernatorTests {
     let rest = FlowHibernator(most: 2)
     var sessions: [FlowSession] = []
     for number in 1...4 {
-      let session = try await stage.open(id: "flw_\(number)")
+      let session = try await harness.open(id: "flw_\(number)")
       session.rest()
       // Awake again, and not among those of the runner.
       session.install(session.standing)
@@ -89,9 +89,9 @@ struct FlowHibernatorTests {
 
 @Suite("A flow that was read back from the store")
 struct ResumedFlowTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   /// As after a restart.
   private func again(_ session: FlowSession) throws -> FlowSession {
@@ -100,81 +100,81 @@ struct ResumedFlowTests {
       id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
       requestID: nil, createdAt: session.createdAt, standing: session.standing,
       transitions: session.transitions(since: 0),
-      packed: try machine.packed(by: stage.runner.coder), isToResume: true)
+      packed: try machine.packed(by: harness.runner.coder), isToResume: true)
   }
 
   @Test("is told of the restart once, before mail that comes earlier")
   func mailFirst() async throws {
-    let session = try again(try await stage.open())
+    let session = try again(try await harness.open())
     #expect(session.isResting && session.flow.state == "asking")
-    #expect(await stage.type("on", session, revision: 1) == .conflict, "it has moved by then")
+    #expect(await harness.type("on", session, revision: 1) == .conflict, "it has moved by then")
     #expect(session.flow.state == "resumed" && session.flow.revision == 2)
-    await stage.runner.resumeOnce(session)
-    #expect(await stage.type("on", session) == nil)
-    #expect(stage.probe.seen.map(\.call) == ["again"])
+    await harness.runner.resumeOnce(session)
+    #expect(await harness.type("on", session) == nil)
+    #expect(harness.probe.seen.map(\.call) == ["again"])
   }
 
   @Test("is told of it where no mail comes")
   func noMail() async throws {
-    let session = try again(try await stage.open())
-    await stage.runner.resumeOnce(session)
+    let session = try again(try await harness.open())
+    await harness.runner.resumeOnce(session)
     #expect(session.flow.state == "resumed")
-    #expect(try stage.row(session).state == "resumed")
+    #expect(try harness.row(session).state == "resumed")
   }
 
   @Test("is not told of it by a runner that is stopped")
   func stopped() async throws {
-    let session = try again(try await stage.open())
-    stage.runner.stop()
-    await stage.runner.resumeOnce(session)
-    #expect(session.flow.state == "asking" && stage.runner.isIdle)
+    let session = try again(try await harness.open())
+    harness.runner.stop()
+    await harness.runner.resumeOnce(session)
+    #expect(session.flow.state == "asking" && harness.runner.isIdle)
   }
 }
 
 @Suite("Deadlines of flows")
 struct FlowDeadlinesTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   @Test("many have one alarm, at the next of them; each flow ends at its own")
   func many() async throws {
-    let first = try await stage.open(id: "flw_1")
-    stage.scheduler.advance(by: .seconds(100))
-    let second = try await stage.open(id: "flw_2")
-    stage.scheduler.advance(by: .seconds(100))
-    let third = try await stage.open(id: "flw_3")
-    #expect(stage.scheduler.pending == [.seconds(400)])
-    #expect(await stage.cancel(first) == nil)
-    stage.scheduler.advance(by: .seconds(400))
-    #expect(stage.scheduler.pending == [.seconds(100)], "the cancelled one is passed over")
+    let first = try await harness.open(id: "flw_1")
+    harness.scheduler.advance(by: .seconds(100))
+    let second = try await harness.open(id: "flw_2")
+    harness.scheduler.advance(by: .seconds(100))
+    let third = try await harness.open(id: "flw_3")
+    #expect(harness.scheduler.pending == [.seconds(400)])
+    #expect(await harness.cancel(first) == nil)
+    harness.scheduler.advance(by: .seconds(400))
+    #expect(harness.scheduler.pending == [.seconds(100)], "the cancelled one is passed over")
     #expect(second.flow.status == .active)
-    stage.scheduler.advance(by: .seconds(100))
+    harness.scheduler.advance(by: .seconds(100))
     try await reached("the second ends") { second.flow.status == .expired }
-    #expect(third.flow.status == .active && stage.scheduler.pending == [.seconds(100)])
-    stage.scheduler.advance(by: .seconds(100))
+    #expect(third.flow.status == .active && harness.scheduler.pending == [.seconds(100)])
+    harness.scheduler.advance(by: .seconds(100))
     try await reached("the third ends") { third.flow.status == .expired }
-    #expect(stage.scheduler.pending.isEmpty)
+    #expect(harness.scheduler.pending.isEmpty)
   }
 
   @Test("an earlier one takes the alarm over")
   func earlier() async throws {
-    let later = try await stage.open(id: "flw_1")
-    stage.clock.advance(by: .seconds(-200))
-    let earlier = try await stage.open(id: "flw_2")
-    #expect(stage.scheduler.pending == [FlowStage.deadline])
-    stage.scheduler.advance(by: FlowStage.deadline)
+    let later = try await harness.open(id: "flw_1")
+    harness.clock.advance(by: .seconds(-200))
+    let earlier = try await harness.open(id: "flw_2")
+    #expect(harness.scheduler.pending == [FlowHarness.deadline])
+    harness.scheduler.advance(by: FlowHarness.deadline)
     try await reached("the earlier one ends") { earlier.flow.status == .expired }
-    #expect(later.flow.status == .active && stage.scheduler.pending == [.seconds(200)])
+    #expect(later.flow.status == .active && harness.scheduler.pending == [.seconds(200)])
   }
 
   @Test("a stopped runner has no alarm, and sets none")
   func stopping() async throws {
-    let session = try await stage.open()
-    stage.runner.stop()
-    #expect(stage.scheduler.pending.isEmpty)
-    stage.runner.deadlines.watch(session)
-    #expect(stage.scheduler.pending.isEmpty)
+    let session = try await harness.open()
+    harness.runner.stop()
+    #expect(harness.scheduler.pending.isEmpty)
+    harness.runner.deadlines.watch(session)
+    #expect(harness.scheduler.pending.isEmpty)
   }
 }
 

@@ -10,18 +10,18 @@ import UsherTestKit
 
 @Suite("The flows that a start brings back", .mayBlock)
 struct FlowRestoreTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
   private let lockController: LockController
 
   init() async throws {
-    stage = try LockControllerStage(holdsAlarms: true)
-    lockController = try await stage.begun()
+    harness = try LockControllerHarness(holdsAlarms: true)
+    lockController = try await harness.begun()
   }
 
   /// A flow that has ended, with its two transitions.
   private func flow(_ number: Int, payload: SealedPayload? = nil) throws -> [Change] {
     let id = FlowID("flw_\(number)")
-    let now = stage.clock.now()
+    let now = harness.clock.now()
     let stored = StoredFlow(
       type: .oidc, state: "ended \(number)", ending: FlowEnding(status: .succeeded))
     let row = FlowRow(
@@ -72,11 +72,11 @@ struct FlowRestoreTests {
     let all = Set(engine.index.all.map(\.id.rawValue))
     #expect(all == Set((0..<20).filter { $0 % 7 != 3 }.map { "flw_\($0)" }))
     let runner = FlowRunner(
-      dependencies: stage.dependencies, store: engine.store, accounts: engine.accounts,
+      dependencies: harness.dependencies, store: engine.store, accounts: engine.accounts,
       events: engine.events, effects: engine.runner.effects,
       revocations: engine.runner.revocations, log: engine.runner.log)
     let second = FlowEngine(
-      dependencies: stage.dependencies, store: engine.store, providers: engine.providers,
+      dependencies: harness.dependencies, store: engine.store, providers: engine.providers,
       credentials: engine.credentials, accounts: engine.accounts, events: engine.events,
       runner: runner)
     let unread = try await second.restore()
@@ -89,7 +89,7 @@ struct FlowRestoreTests {
     try await write(try (0..<20).flatMap { try flow($0) })
     try await lockController.lock()
     try execute(
-      "UPDATE flows SET sealed = zeroblob(64) WHERE id = 'flw_13'", at: stage.databasePath)
+      "UPDATE flows SET sealed = zeroblob(64) WHERE id = 'flw_13'", at: harness.databasePath)
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable)
     #expect(error?.message.contains("flows/flw_13") == true)

@@ -11,50 +11,50 @@ import UsherTestKit
 
 @Suite("Moving a flow", .mayBlock)
 struct FlowRunnerTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   @Test("a flow and its first journal line are on disk before its first effect")
   func opening() async throws {
-    _ = try await stage.open([.call(stage.call)])
-    try await reached("the call") { !stage.probe.seen.isEmpty }
+    _ = try await harness.open([.call(harness.call)])
+    try await reached("the call") { !harness.probe.seen.isEmpty }
     #expect(
-      stage.probe.seen == [.init(call: "effect", revision: 1, state: "asking", journal: 1)])
+      harness.probe.seen == [.init(call: "effect", revision: 1, state: "asking", journal: 1)])
   }
 
   @Test("a new flow is announced before its first effects begin, which may move it at once")
   func announcement() async throws {
     let effects = Mutex<[[Duration]]>([])
-    let scheduler = stage.scheduler
-    _ = stage.events.listen(since: nil) { _ in
+    let scheduler = harness.scheduler
+    _ = harness.events.listen(since: nil) { _ in
       effects.withLock { $0.append(scheduler.pending.filter { $0 == .seconds(7) }) }
     }
-    _ = try await stage.open([.wake(after: .seconds(7))])
+    _ = try await harness.open([.wake(after: .seconds(7))])
     #expect(effects.withLock { $0 } == [[]])
     #expect(scheduler.pending.contains(.seconds(7)))
   }
 
   @Test("what an input moves is on disk before its effect, and before the answer")
   func submitting() async throws {
-    let session = try await stage.open()
-    #expect(await stage.type("call", session) == nil)
-    let row = try stage.row(session)
+    let session = try await harness.open()
+    #expect(await harness.type("call", session) == nil)
+    let row = try harness.row(session)
     #expect(row.revision == 2 && row.state == "calling" && row.status == "active")
-    #expect(try stage.journal() == ["asking", "calling"])
-    try await reached("the call") { !stage.probe.seen.isEmpty }
+    #expect(try harness.journal() == ["asking", "calling"])
+    try await reached("the call") { !harness.probe.seen.isEmpty }
     #expect(
-      stage.probe.seen == [.init(call: "effect", revision: 2, state: "calling", journal: 2)])
+      harness.probe.seen == [.init(call: "effect", revision: 2, state: "calling", journal: 2)])
     #expect(session.flow.state == "calling")
   }
 
   @Test("a flow's mail is read one piece at a time, in the order it came")
   func order() async throws {
-    let session = try await stage.open()
+    let session = try await harness.open()
     await withTaskGroup { group in
       for number in 1...20 {
         let (replies, continuation) = AsyncStream<UsherError.Reason?>.makeStream()
-        stage.runner.deliver(
+        harness.runner.deliver(
           .submit(.code(Secret("step \(number)"), fields: [:]), revision: number) { result in
             if case .failure(let error) = result { continuation.yield(error.reason) }
             continuation.finish()
@@ -62,18 +62,18 @@ struct FlowRunnerTests {
         group.addTask { for await reason in replies { #expect(reason == nil) } }
       }
     }
-    #expect(try stage.journal() == ["asking"] + (1...20).map { "step \($0)" })
+    #expect(try harness.journal() == ["asking"] + (1...20).map { "step \($0)" })
     #expect(session.transitions(since: 19).map(\.state) == ["step 19", "step 20"])
     #expect(session.standing.revision == 21)
   }
 
   @Test("an input for another revision is a conflict; both of two at once cannot win")
   func conflict() async throws {
-    let session = try await stage.open()
-    #expect(await stage.type("a", session, revision: 0) == .conflict)
-    #expect(await stage.type("a", session, revision: 2) == .conflict)
-    async let one = stage.type("one", session, revision: 1)
-    async let two = stage.type("two", session, revision: 1)
+    let session = try await harness.open()
+    #expect(await harness.type("a", session, revision: 0) == .conflict)
+    #expect(await harness.type("a", session, revision: 2) == .conflict)
+    async let one = harness.type("one", session, revision: 1)
+    async let two = harness.type("two", session, revision: 1)
     let outcomes = await [one, two]
     #expect(outcomes.count { $0 == nil } == 1)
     #expect(outcomes.count { $0 == .conflict } == 1)
@@ -82,105 +82,105 @@ struct FlowRunnerTests {
 
   @Test("what is refused or not expected leaves the flow exactly as it was")
   func refused() async throws {
-    let session = try await stage.open()
+    let session = try await harness.open()
     let machine = try #require(session.standing.machine)
-    let row = try stage.row(session)
+    let row = try harness.row(session)
     let cases: [(FlowInput, UsherError.Reason)] = [
       (.code(Secret("bad"), fields: [:]), .invalidInput),
       (.code(Secret("odd"), fields: [:]), .unexpectedInput),
       (.resend, .unexpectedInput), (.password(Secret("x")), .unexpectedInput),
       (.redirect(url: Secret("x")), .unexpectedInput), (.back(.choose), .unexpectedInput),
     ]
-    for (input, reason) in cases { #expect(await stage.submit(input, session) == reason) }
+    for (input, reason) in cases { #expect(await harness.submit(input, session) == reason) }
     #expect(session.standing.machine?.isSame(as: machine) == true)
     #expect(session.standing.revision == 1)
-    #expect(try stage.row(session) == row)
-    #expect(try stage.journal() == ["asking"])
+    #expect(try harness.row(session) == row)
+    #expect(try harness.journal() == ["asking"])
   }
 
   @Test("an input after its time ends the flow, and whoever sent it hears that it came too late")
   func late() async throws {
-    let session = try await stage.open()
-    #expect(await stage.type("late", session) == .flowFinished)
+    let session = try await harness.open()
+    #expect(await harness.type("late", session) == .flowFinished)
     #expect(session.flow.failure?.reason == .exchangeTimedOut)
-    #expect(try stage.row(session).status == "failed")
-    #expect(await stage.type("late", session) == .flowFinished)
+    #expect(try harness.row(session).status == "failed")
+    #expect(await harness.type("late", session) == .flowFinished)
   }
 
   @Test("a change nobody sees is kept, without a new revision or a journal line")
   func unseen() async throws {
-    let session = try await stage.open()
-    let before = try stage.row(session)
-    #expect(await stage.type("poll", session) == nil)
-    let after = try stage.row(session)
+    let session = try await harness.open()
+    let before = try harness.row(session)
+    #expect(await harness.type("poll", session) == nil)
+    let after = try harness.row(session)
     #expect(after.payload != before.payload)
     #expect(after.revision == 1)
-    #expect(try stage.journal() == ["asking"])
+    #expect(try harness.journal() == ["asking"])
   }
 
   @Test("an alarm wakes the flow; a new one replaces it")
   func waking() async throws {
-    let session = try await stage.open()
-    await stage.type("nap", session)
-    stage.scheduler.advance(by: .seconds(4))
-    await stage.type("nap", session)
-    stage.scheduler.advance(by: .seconds(4))
-    #expect(stage.scheduler.pending.contains(.seconds(1)))
+    let session = try await harness.open()
+    await harness.type("nap", session)
+    harness.scheduler.advance(by: .seconds(4))
+    await harness.type("nap", session)
+    harness.scheduler.advance(by: .seconds(4))
+    #expect(harness.scheduler.pending.contains(.seconds(1)))
     #expect(session.standing.view.state == "napping")
-    stage.scheduler.advance(by: .seconds(1))
+    harness.scheduler.advance(by: .seconds(1))
     try await reached("it is woken") { session.standing.view.state == "woken" }
     #expect(session.standing.revision == 3)
   }
 
   @Test("a success is durable with its account and tokens, and names the account")
   func finishing() async throws {
-    let session = try await stage.open()
-    #expect(await stage.type("done", session) == nil)
-    let account = try #require(try stage.store.loadAccounts().first)
+    let session = try await harness.open()
+    #expect(await harness.type("done", session) == nil)
+    let account = try #require(try harness.store.loadAccounts().first)
     #expect(account.subject == "usr_anna")
-    #expect(try stage.store.loadTokens().map(\.account) == [account.id])
-    #expect(try stage.row(session).status == "succeeded")
+    #expect(try harness.store.loadTokens().map(\.account) == [account.id])
+    #expect(try harness.row(session).status == "succeeded")
     let flow = session.flow
     #expect(flow.status == .succeeded && flow.step == nil && flow.failure == nil)
     #expect(flow.result == ["word": "well", "account": .string(account.id.rawValue)])
-    #expect(try stage.book.account(account.id, of: .anna).details.label == "anna@example.com")
+    #expect(try harness.book.account(account.id, of: .anna).details.label == "anna@example.com")
     // The same person once more: the same account.
-    let again = try await stage.open(id: "flw_2")
-    await stage.type("done", again)
+    let again = try await harness.open(id: "flw_2")
+    await harness.type("done", again)
     #expect(again.flow.result?["account"] == .string(account.id.rawValue))
-    #expect(try stage.store.loadAccounts().count == 1)
+    #expect(try harness.store.loadAccounts().count == 1)
   }
 
   @Test("two log-ins of one person that end together make one account")
   func finishingTogether() async throws {
-    let flows = [try await stage.open(id: "flw_1"), try await stage.open(id: "flw_2")]
-    async let one = stage.type("done", flows[0])
-    async let two = stage.type("done", flows[1])
+    let flows = [try await harness.open(id: "flw_1"), try await harness.open(id: "flw_2")]
+    async let one = harness.type("done", flows[0])
+    async let two = harness.type("done", flows[1])
     #expect(await [one, two] == [nil, nil])
-    #expect(try stage.store.loadAccounts().count == 1)
+    #expect(try harness.store.loadAccounts().count == 1)
     #expect(flows[0].flow.result == flows[1].flow.result)
-    #expect(try stage.book.accounts(of: .anna).count == 1)
+    #expect(try harness.book.accounts(of: .anna).count == 1)
   }
 
   @Test("after its end a flow keeps no secret, on disk or in memory, and takes no input")
   func wiped() async throws {
     for (number, word) in ["done", "fail"].enumerated() {
-      let session = try await stage.open(id: "flw_\(number)")
+      let session = try await harness.open(id: "flw_\(number)")
       #expect(try holdsCanary(session))
-      await stage.type(word, session)
+      await harness.type(word, session)
       #expect(try !holdsCanary(session))
       #expect(session.standing.machine == nil)
-      #expect(await stage.type("more", session) == .flowFinished)
-      #expect(await stage.cancel(session) == nil)
+      #expect(await harness.type("more", session) == .flowFinished)
+      #expect(await harness.cancel(session) == nil)
       #expect(session.flow.state == (word == "done" ? "done" : "failed"))
     }
     try await reached("what failed is cleared up") {
-      stage.probe.seen.map(\.call) == ["undo"]
+      harness.probe.seen.map(\.call) == ["undo"]
     }
   }
 
   private func holdsCanary(_ session: FlowSession) throws -> Bool {
-    String(decoding: try stage.row(session).payload.bytes, as: UTF8.self)
+    String(decoding: try harness.row(session).payload.bytes, as: UTF8.self)
       .contains(StubMachine.canary)
   }
 
@@ -188,9 +188,9 @@ struct FlowRunnerTests {
     "one that is cancelled while nobody knows what has been done says so, and is not to be retried",
     arguments: [("in the dark", "not known"), ("sending", "an SMS may have been sent")])
   func inTheDark(state: String, words: String) async throws {
-    let session = try await stage.open()
-    #expect(await stage.type(state, session) == nil)
-    #expect(await stage.cancel(session) == nil)
+    let session = try await harness.open()
+    #expect(await harness.type(state, session) == nil)
+    #expect(await harness.cancel(session) == nil)
     #expect(session.flow.failure?.reason == .cancelled)
     #expect(session.flow.failure?.retryable == false)
     #expect(session.flow.failure?.message.contains(words) == true)
@@ -200,37 +200,37 @@ struct FlowRunnerTests {
     "what a person has earned is kept where the flow is cancelled or expires",
     arguments: [true, false])
   func earned(isExpiry: Bool) async throws {
-    let session = try await stage.open()
-    #expect(await stage.type("earned", session) == nil)
+    let session = try await harness.open()
+    #expect(await harness.type("earned", session) == nil)
     if isExpiry {
-      stage.scheduler.advance(by: FlowStage.deadline)
+      harness.scheduler.advance(by: FlowHarness.deadline)
       try await reached("it has expired") { session.flow.status == .expired }
     } else {
-      #expect(await stage.cancel(session) == nil)
+      #expect(await harness.cancel(session) == nil)
       #expect(session.flow.status == .cancelled)
     }
     #expect(session.flow.failure?.message.hasSuffix("; the token is kept") == true)
     #expect(session.flow.failure?.retryable == true)
-    #expect(try stage.book.accounts(of: .anna).count == 1)
-    #expect(try stage.store.loadAccounts().count == 1)
+    #expect(try harness.book.accounts(of: .anna).count == 1)
+    #expect(try harness.store.loadAccounts().count == 1)
   }
 
   @Test("a cancelled flow gives back what it holds, and what still arrives")
   func lateSuccess() async throws {
-    let session = try await stage.open()
-    await stage.type("call", session)
-    try await reached("the call") { stage.probe.seen.count == 1 }
-    #expect(await stage.cancel(session) == nil)
-    #expect(await stage.cancel(session) == nil)
+    let session = try await harness.open()
+    await harness.type("call", session)
+    try await reached("the call") { harness.probe.seen.count == 1 }
+    #expect(await harness.cancel(session) == nil)
+    #expect(await harness.cancel(session) == nil)
     #expect(session.flow.status == .cancelled)
     #expect(session.flow.failure?.reason == .cancelled)
     #expect(session.flow.failure?.retryable == true)
-    #expect(try stage.row(session).status == "cancelled")
+    #expect(try harness.row(session).status == "cancelled")
     #expect(try !holdsCanary(session))
-    try await reached("it is abandoned") { stage.probe.seen.last?.call == "abandon" }
-    stage.answer(session)
+    try await reached("it is abandoned") { harness.probe.seen.last?.call == "abandon" }
+    harness.answer(session)
     try await reached("the late success is revoked") {
-      stage.probe.seen.map(\.call) == ["effect", "abandon", "revoke"]
+      harness.probe.seen.map(\.call) == ["effect", "abandon", "revoke"]
     }
     #expect(session.flow.status == .cancelled)
     #expect(session.standing.revision == 3)
@@ -238,74 +238,74 @@ struct FlowRunnerTests {
 
   @Test("the revocation of a token that nobody will use is on disk with the end of its flow")
   func abandonedToken() async throws {
-    let failed = try await stage.open(id: "flw_1")
-    #expect(await stage.type("fail with a token", failed) == nil)
-    #expect(try stage.tokensToRevoke() == ["token-1"])
-    let cancelled = try await stage.open(id: "flw_2")
-    await stage.type("call", cancelled)
-    #expect(await stage.cancel(cancelled) == nil)
-    var late = stage.call
+    let failed = try await harness.open(id: "flw_1")
+    #expect(await harness.type("fail with a token", failed) == nil)
+    #expect(try harness.tokensToRevoke() == ["token-1"])
+    let cancelled = try await harness.open(id: "flw_2")
+    await harness.type("call", cancelled)
+    #expect(await harness.cancel(cancelled) == nil)
+    var late = harness.call
     late.token = "token-2"
-    stage.runner.deliver(
+    harness.runner.deliver(
       .event(.called(late, .reply(HTTPReply(status: 200)))), to: cancelled)
     try await reached("the late token is to be revoked") {
-      try stage.tokensToRevoke().sorted() == ["token-1", "token-2"]
+      try harness.tokensToRevoke().sorted() == ["token-1", "token-2"]
     }
   }
 
   @Test("at its deadline, and not before, a flow expires and its secrets are gone")
   func expiry() async throws {
-    let session = try await stage.open()
-    stage.scheduler.advance(by: FlowStage.deadline - .seconds(1))
-    await stage.type("still here", session)
+    let session = try await harness.open()
+    harness.scheduler.advance(by: FlowHarness.deadline - .seconds(1))
+    await harness.type("still here", session)
     #expect(session.flow.status == .active)
-    stage.scheduler.advance(by: .seconds(1))
+    harness.scheduler.advance(by: .seconds(1))
     try await reached("it expires") { session.flow.status == .expired }
     #expect(session.flow.failure?.reason == .expired)
-    #expect(try stage.row(session).status == "expired")
+    #expect(try harness.row(session).status == "expired")
     #expect(try !holdsCanary(session))
-    #expect(await stage.type("late", session) == .flowFinished)
-    #expect(stage.scheduler.pending.isEmpty)
+    #expect(await harness.type("late", session) == .flowFinished)
+    #expect(harness.scheduler.pending.isEmpty)
   }
 
   @Test("a clock that was set back does not make a flow expire early, nor never")
   func clockSetBack() async throws {
-    let session = try await stage.open()
-    stage.clock.advance(by: .seconds(-100))
-    stage.scheduler.advance(by: .seconds(700))
+    let session = try await harness.open()
+    harness.clock.advance(by: .seconds(-100))
+    harness.scheduler.advance(by: .seconds(700))
     try await reached("it expires") { session.flow.status == .expired }
-    let other = try await stage.open(id: "flw_2")
-    let due = stage.scheduler.pending
-    #expect(due == [FlowStage.deadline])
+    let other = try await harness.open(id: "flw_2")
+    let due = harness.scheduler.pending
+    #expect(due == [FlowHarness.deadline])
     #expect(other.flow.status == .active)
   }
 
   @Test("a clock that was set back by hours does not make a flow live longer")
   func clockSetFarBack() async throws {
-    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
-    let session = try await stage.open()
-    stage.clock.advance(by: .seconds(-7200))
-    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 600_000))
-    stage.runner.deadlines.review()
+    harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    let session = try await harness.open()
+    harness.clock.advance(by: .seconds(-7200))
+    harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 600_000))
+    harness.runner.deadlines.review()
     try await reached("it expires") { session.flow.status == .expired }
   }
 
   @Test("a resumed flow asks again; a stopped runner moves nothing")
   func resuming() async throws {
-    let session = try await stage.open()
-    stage.runner.resume(session)
-    try await reached("it asks again") { stage.probe.seen.map(\.call) == ["again"] }
-    #expect(stage.probe.seen.first?.state == "resumed")
-    stage.runner.stop()
-    #expect(await stage.type("more", session) == .shuttingDown)
-    #expect(await stage.cancel(session) == .shuttingDown)
-    #expect(try stage.row(session).state == "resumed")
+    let session = try await harness.open()
+    harness.runner.resume(session)
+    try await reached("it asks again") { harness.probe.seen.map(\.call) == ["again"] }
+    #expect(harness.probe.seen.first?.state == "resumed")
+    harness.runner.stop()
+    #expect(await harness.type("more", session) == .shuttingDown)
+    #expect(await harness.cancel(session) == .shuttingDown)
+    #expect(try harness.row(session).state == "resumed")
   }
 
   @Test("a secret for later flows can be found as soon as a caller learns that its flow has ended")
   func secretForLaterFlows() async throws {
-    let session = try await stage.open()
-    let (scheduler, index) = (stage.scheduler, stage.runner.index)
+    let session = try await harness.open()
+    let (scheduler, index) = (harness.scheduler, harness.runner.index)
     index.insert(session)
     let found = Mutex<Int?>(nil)
     let ended = Task {
@@ -316,22 +316,22 @@ struct FlowRunnerTests {
       }
     }
     try await scheduler.isSet(.seconds(30))
-    await stage.type("hand on", session)
+    await harness.type("hand on", session)
     #expect(await ended.value.isFinished)
     #expect(found.withLock { $0 } == 1)
   }
 
   @Test("a waiter is told of the change, of the time-out, or that he gave up")
   func waiting() async throws {
-    let session = try await stage.open()
-    let (clock, scheduler) = (stage.clock, stage.scheduler)
+    let session = try await harness.open()
+    let (clock, scheduler) = (harness.clock, harness.scheduler)
     let wait = { (revision: Int) in
       Task { await session.wait(.seconds(30), scheduler) { $0.revision > revision } }
     }
     #expect(await wait(0).value.revision == 1)
     let moved = wait(1)
     try await scheduler.isSet(.seconds(30))
-    await stage.type("on", session)
+    await harness.type("on", session)
     #expect(await moved.value.revision == 2)
     let timedOut = wait(2)
     try await scheduler.isSet(.seconds(30))

@@ -30,7 +30,7 @@ extension FlowSession {
       requestID: nil, createdAt: now,
       standing: .init(
         machine: box, view: box.view, ending: .active, revision: 1, updatedAt: now,
-        expiresAt: now + FlowStage.deadline),
+        expiresAt: now + FlowHarness.deadline),
       transitions: [Transition(revision: 1, state: box.view.state, at: now)])
   }
 }

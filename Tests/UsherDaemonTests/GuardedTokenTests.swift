@@ -10,14 +10,14 @@ import UsherTestKit
 
 @Suite("Tokens of an account by consent")
 struct GuardedTokenTests {
-  private let stage: ConsentStage
+  private let harness: ConsentHarness
 
-  init() throws { stage = try ConsentStage() }
+  init() throws { harness = try ConsentHarness() }
 
   private func keep(
     _ granted: [String], scope: String, until end: Timestamp = .latest, expiresAt: Timestamp? = nil
   ) async throws -> AccountRecord {
-    try await stage.keep(
+    try await harness.keep(
       .consented(
         nil, granted: granted, until: end, tokens: .sample(expiresAt: expiresAt, scope: scope)))
   }
@@ -28,7 +28,7 @@ struct GuardedTokenTests {
   ) throws -> UsherError? {
     do {
       let call = TokenGet(account: record.id, scope: scope)
-      guard let reply = try stage.tokens.get(call, .program(client, isAdmin: isAdmin)).atOnce
+      guard let reply = try harness.tokens.get(call, .program(client, isAdmin: isAdmin)).atOnce
       else { throw TestError("the provider would be asked") }
       return try JSONValue(parsing: reply)["accessToken"] == "access-1"
         ? nil : UsherError(.internalError, "no token")
@@ -45,7 +45,7 @@ struct GuardedTokenTests {
       let error = try #require(try refusal(record, client))
       #expect(error.reason == .consentRequired)
       #expect(error.detail.next?.account == record.id)
-      #expect(error.detail.next?.provider == ConsentStage.provider)
+      #expect(error.detail.next?.provider == ConsentHarness.provider)
     }
     let admin = try refusal(record, nil, isAdmin: true)
     #expect(admin?.reason == .consentRequired)
@@ -63,46 +63,46 @@ struct GuardedTokenTests {
   func broader() async throws {
     let record = try await keep(["email"], scope: "read.email read.firstname")
     let narrow = TokenKey(audience: "", scope: "read.email")
-    let update = try stage.renewal(
+    let update = try harness.renewal(
       of: record, key: narrow, .sample(scope: "read.email read.firstname"))
-    stage.book.install(update)
+    harness.book.install(update)
     #expect(try refusal(record, "till", scope: "read.email")?.reason == .consentRequired)
-    stage.book.install(
-      try stage.renewal(of: update.record, key: narrow, .sample(scope: "read.email")))
+    harness.book.install(
+      try harness.renewal(of: update.record, key: narrow, .sample(scope: "read.email")))
     #expect(try refusal(record, "till", scope: "read.email") == nil)
   }
 
   @Test("the moment of the call counts: what has expired or was taken back opens nothing")
   func moment() async throws {
-    let end = stage.clock.now() + .seconds(60)
+    let end = harness.clock.now() + .seconds(60)
     let record = try await keep(["email"], scope: "read.email", until: end)
-    stage.clock.time = end - .milliseconds(1)
+    harness.clock.time = end - .milliseconds(1)
     #expect(try refusal(record, "till") == nil)
-    stage.clock.time = end
+    harness.clock.time = end
     #expect(try refusal(record, "till")?.reason == .consentRequired)
-    try await stage.keep(.consented(nil, granted: ["email"]))
+    try await harness.keep(.consented(nil, granted: ["email"]))
     #expect(try refusal(record, "till") == nil)
-    _ = try await stage.consents.revoke(.init(account: record.id), .program())
+    _ = try await harness.consents.revoke(.init(account: record.id), .program())
     #expect(try refusal(record, "till")?.reason == .consentRequired)
   }
 
   @Test("a consent that is taken back while the token is renewed stops it on its way out")
   func meanwhile() async throws {
     let record = try await keep(
-      ["email"], scope: "read.email", expiresAt: stage.clock.now() + .seconds(60))
-    stage.clock.advance(by: .seconds(61))
-    let response = try stage.tokens.get(TokenGet(account: record.id), .program("till"))
+      ["email"], scope: "read.email", expiresAt: harness.clock.now() + .seconds(60))
+    harness.clock.advance(by: .seconds(61))
+    let response = try harness.tokens.get(TokenGet(account: record.id), .program("till"))
     guard case .later(let answer) = response else {
       Issue.record("an expired token was handed out")
       return
     }
-    stage.book.install(
-      try stage.renewal(of: record, .sample("access-2", scope: "read.email")))
+    harness.book.install(
+      try harness.renewal(of: record, .sample("access-2", scope: "read.email")))
     let token = try JSONValue(parsing: try await answer())["accessToken"]
     #expect(token == "access-2")
-    try stage.book.install(
+    try harness.book.install(
       #require(
-        try stage.book.update(record.id, at: stage.clock.now()) { _, _ in true }
+        try harness.book.update(record.id, at: harness.clock.now()) { _, _ in true }
       ).update)
     let error = await #expect(throws: UsherError.self) { try await answer() }
     #expect(error?.reason == .consentRequired)
@@ -113,29 +113,31 @@ struct GuardedTokenTests {
     var grant = AccountGrant.consented(
       ["email": "a@x.example"], tokens: .sample(refreshToken: nil, scope: "read.email"))
     grant.tokensAreInternal = true
-    var record = try await stage.keep(grant)
+    var record = try await harness.keep(grant)
     for (client, isAdmin) in [("till", false), (nil, false), (nil, true)] {
       let error = try #require(try refusal(record, client, isAdmin: isAdmin))
       #expect(error.reason == .permissionDenied)
       #expect(error.message == "the tokens of this account are the daemon's own")
     }
     let till = try Caller.program("till")
-    #expect(try stage.accounts.tokens(TokenList(account: record.id), .program()).tokens.isEmpty)
-    #expect(try stage.accounts.get(record.id, till).account.tokens.isEmpty)
+    #expect(try harness.accounts.tokens(TokenList(account: record.id), .program()).tokens.isEmpty)
+    #expect(try harness.accounts.get(record.id, till).account.tokens.isEmpty)
     #expect(record.mainToken != nil)
     // A grant without tokens says nothing of those there are.
-    record = try await stage.keep(.consented(["email": "a@x.example"]))
+    record = try await harness.keep(.consented(["email": "a@x.example"]))
     #expect(record.details.tokensAreInternal && record.tokens.count == 1)
-    #expect(try stage.stored(record.id)?.details.tokensAreInternal == true)
-    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .program())
-    #expect(stage.book.record(record.id) == nil)
-    await stage.close()
+    #expect(try harness.stored(record.id)?.details.tokensAreInternal == true)
+    _ = try await harness.tokens.forget(
+      AccountForget(account: record.id, revoke: false), .program())
+    #expect(harness.book.record(record.id) == nil)
+    await harness.close()
   }
 
   @Test("the tokens of any other account are any client's, as they are listed")
   func others() async throws {
-    let record = try await stage.keep(.sample())
+    let record = try await harness.keep(.sample())
     for client in ["till", nil] { #expect(try refusal(record, client) == nil) }
-    #expect(try stage.accounts.tokens(TokenList(account: record.id), .program()).tokens.count == 1)
+    #expect(
+      try harness.accounts.tokens(TokenList(account: record.id), .program()).tokens.count == 1)
   }
 }

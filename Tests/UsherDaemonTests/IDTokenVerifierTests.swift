@@ -84,16 +84,16 @@ struct IDTokenVerifierTests {
   ) async throws {
     let server = KeySetServer(keys)
     let stub = try await HTTPStub { _ in await server.answer() }
-    let stage = try FlowStage()
-    let verifier = IDTokenVerifier(http: stage.http, dependencies: stage.dependencies)
+    let harness = try FlowHarness()
+    let verifier = IDTokenVerifier(http: harness.http, dependencies: harness.dependencies)
     let provider = try ProviderConfig.sample()
     var metadata = OIDCMetadata(issuer: "https://id.example")
     metadata.jwksURI = "\(stub.origin)/jwks"
     metadata.idTokenAlgorithms = ["ES256"]
-    try await body(server, stage.clock) { [metadata] token in
+    try await body(server, harness.clock) { [metadata] token in
       await verifier.verify(token, metadata: metadata, provider: provider)
     }
-    await stage.http.shutdown()
+    await harness.http.shutdown()
     try await stub.close()
   }
 

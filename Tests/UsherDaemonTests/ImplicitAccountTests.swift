@@ -12,142 +12,144 @@ import UsherTestKit
 /// A rule's `accounts`, `confirm` and the audit hold whether a call names its account or not.
 @Suite("Calls that name no account")
 struct ImplicitAccountTests {
-  private typealias Stage = ImplicitAccountStage
+  private typealias Harness = ImplicitAccountHarness
 
-  private let stage: ImplicitAccountStage
+  private let harness: ImplicitAccountHarness
 
-  init() async throws { stage = try await ImplicitAccountStage() }
+  init() async throws { harness = try await ImplicitAccountHarness() }
 
   @Test("a flow that names no account does not begin with one that the rule excludes")
   func excluded() async throws {
-    let excluded = try await stage.keep("two")
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
+    let excluded = try await harness.keep("two")
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
     #expect(
-      try await stage.outcome("flow.start", Stage.sca(excluded), as: till) == .refused(.notFound))
+      try await harness.outcome("flow.start", Harness.sca(excluded), as: till)
+        == .refused(.notFound))
     #expect(
-      try await stage.outcome("flow.start", Stage.sca(), as: till)
+      try await harness.outcome("flow.start", Harness.sca(), as: till)
         == .refused(.interactionRequired))
   }
 
   @Test("a flow that names no account is confirmed as one that names it")
   func confirmed() async throws {
-    let account = try await stage.keep("two")
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one"]),
-      Stage.rule("asking", allow: "flow.start wallet/sca") { $0.confirm = true },
+    let account = try await harness.keep("two")
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"]),
+      Harness.rule("asking", allow: "flow.start wallet/sca") { $0.confirm = true },
     ])
-    let named = try await stage.outcome("flow.start", Stage.sca(account), as: till)
+    let named = try await harness.outcome("flow.start", Harness.sca(account), as: till)
     #expect(named.isAsked)
-    #expect(try await stage.outcome("flow.start", Stage.sca(), as: till) == named)
+    #expect(try await harness.outcome("flow.start", Harness.sca(), as: till) == named)
   }
 
   @Test("a flow that names no account begins with the only one that the rule permits")
   func permitted() async throws {
-    let one = try await stage.keep("one")
-    try await stage.keep("two")
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
+    let one = try await harness.keep("one")
+    try await harness.keep("two")
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
-    #expect(try await stage.outcome("flow.start", Stage.sca(), as: till) == .flow(with: one))
-    let rows = try await stage.lockController.domain().audits.list(.init(method: "flow.start")).rows
+    #expect(try await harness.outcome("flow.start", Harness.sca(), as: till) == .flow(with: one))
+    let rows = try await harness.lockController.domain().audits.list(.init(method: "flow.start"))
+      .rows
     #expect(rows.map(\.account) == [one])
   }
 
   @Test("the error that asks to name an account counts only those that the rule permits")
   func counted() async throws {
-    for subject in ["one", "two", "three"] { try await stage.keep(subject) }
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one", "two"])
+    for subject in ["one", "two", "three"] { try await harness.keep(subject) }
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one", "two"])
     ])
-    let error = await stage.error("flow.start", Stage.sca(), as: till)
+    let error = await harness.error("flow.start", Harness.sca(), as: till)
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.account")
     #expect(error?.message == "there are 2 accounts of provider wallet: name one")
   }
 
   @Test("the account of a flow that names none is read from the disk before the rules are asked")
   func cold() async throws {
-    let excluded = try await stage.keep("two")
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
+    let excluded = try await harness.keep("two")
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
-    try await stage.lockController.lock()
-    try await stage.lockController.unlock()
-    #expect(try stage.lockController.domain().book.count == 0)
-    let response = try stage.respond("flow.start", Stage.sca(), as: till)
+    try await harness.lockController.lock()
+    try await harness.lockController.unlock()
+    #expect(try harness.lockController.domain().book.count == 0)
+    let response = try harness.respond("flow.start", Harness.sca(), as: till)
     guard case .cold = response else {
       Issue.record("account \(excluded) is not read before the call is decided")
       return
     }
-    #expect(try await stage.outcome(of: response) == .refused(.interactionRequired))
+    #expect(try await harness.outcome(of: response) == .refused(.interactionRequired))
   }
 
   @Test("a call acts on the account that was decided about, or on none", arguments: [true, false])
   func replaced(isFlow: Bool) async throws {
-    let one = try await stage.keep("one")
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "*", accounts: ["one"]),
-      Stage.rule("asking", allow: "*") { $0.confirm = true },
+    let one = try await harness.keep("one")
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "*", accounts: ["one"]),
+      Harness.rule("asking", allow: "*") { $0.confirm = true },
     ])
     // The accounts are in memory then, so that the call is decided at once.
-    #expect(try await stage.outcome("account.list", ["provider": "wallet"], as: till) == .reply)
-    let response = try stage.respond(
+    #expect(try await harness.outcome("account.list", ["provider": "wallet"], as: till) == .reply)
+    let response = try harness.respond(
       isFlow ? "flow.start" : "account.forget",
-      isFlow ? Stage.sca() : ["provider": "wallet", "revoke": false], as: till)
+      isFlow ? Harness.sca() : ["provider": "wallet", "revoke": false], as: till)
     // Decided, and not carried out yet.
-    try await stage.forget(one)
-    let two = try await stage.keep("two")
-    let outcome = try await stage.outcome(of: response)
+    try await harness.forget(one)
+    let two = try await harness.keep("two")
+    let outcome = try await harness.outcome(of: response)
     #expect(outcome == .refused(.notFound))
-    #expect(try stage.lockController.domain().book.record(two) != nil)
+    #expect(try harness.lockController.domain().book.record(two) != nil)
   }
 
   @Test("a one-time code of the only account that has codes is confirmed as one that is named")
   func codes() async throws {
-    try await stage.keep("one", at: Stage.bsa, hasTokens: false)
-    let two = try await stage.keep(
-      "two", at: Stage.bsa, totp: TOTPStage.secret, hasTokens: false)
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "totp.code", accounts: ["one"]),
-      Stage.rule("asking", allow: "totp.code") { $0.confirm = true },
+    try await harness.keep("one", at: Harness.bsa, hasTokens: false)
+    let two = try await harness.keep(
+      "two", at: Harness.bsa, totp: TOTPHarness.secret, hasTokens: false)
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "totp.code", accounts: ["one"]),
+      Harness.rule("asking", allow: "totp.code") { $0.confirm = true },
     ])
-    let named = try await stage.outcome("totp.code", ["account": .string(two.rawValue)], as: till)
+    let named = try await harness.outcome("totp.code", ["account": .string(two.rawValue)], as: till)
     #expect(named.isAsked)
-    #expect(try await stage.outcome("totp.code", ["provider": "bsa"], as: till) == named)
+    #expect(try await harness.outcome("totp.code", ["provider": "bsa"], as: till) == named)
   }
 
   @Test("client.clear leaves accounts alone that the rule which allows it does not cover")
   func cleared() async throws {
-    let one = try await stage.keep("one", hasTokens: false)
-    let two = try await stage.keep("two", hasTokens: false)
-    let till = try Stage.caller([
-      Stage.rule("till", allow: "client.clear", accounts: ["one"]),
-      Stage.rule("asking", allow: "client.clear") { $0.confirm = true },
+    let one = try await harness.keep("one", hasTokens: false)
+    let two = try await harness.keep("two", hasTokens: false)
+    let till = try Harness.caller([
+      Harness.rule("till", allow: "client.clear", accounts: ["one"]),
+      Harness.rule("asking", allow: "client.clear") { $0.confirm = true },
     ])
-    #expect(try await stage.outcome("client.clear", ["provider": "wallet"], as: till) == .reply)
-    let book = try stage.lockController.domain().book
+    #expect(try await harness.outcome("client.clear", ["provider": "wallet"], as: till) == .reply)
+    let book = try harness.lockController.domain().book
     #expect(book.record(one) == nil)
     #expect(book.record(two) != nil)
   }
 
   @Test("a flow lets a person choose only among accounts that its rule permits")
   func chosen() async throws {
-    for subject in ["one", "two"] { try await stage.keep(subject, at: Stage.freedom) }
+    for subject in ["one", "two"] { try await harness.keep(subject, at: Harness.freedom) }
     for others in [
       [],
-      [try Stage.rule("asking", allow: "flow.start freedom/authorize") { $0.confirm = true }],
+      [try Harness.rule("asking", allow: "flow.start freedom/authorize") { $0.confirm = true }],
     ] {
-      let till = try Stage.caller(
-        [try Stage.rule("till", allow: "flow.start freedom/authorize", accounts: ["one"])]
+      let till = try Harness.caller(
+        [try Harness.rule("till", allow: "flow.start freedom/authorize", accounts: ["one"])]
           + others)
       let call: JSONValue = [
         "provider": "freedom", "kind": "authorize", "params": ["grants": ["read.firstname"]],
       ]
       let reply = try JSONValue(
-        parsing: try await stage.respond("flow.start", call, as: till).reply())
+        parsing: try await harness.respond("flow.start", call, as: till).reply())
       let id = try #require(reply["flow"]?["id"]?.stringValue)
-      let machine = try stage.machine(of: FlowID(id))
+      let machine = try harness.machine(of: FlowID(id))
       #expect(machine.contains("label-one"))
       #expect(!machine.contains("label-two"), "\(others.count) other rules")
     }
@@ -161,7 +163,7 @@ struct ImplicitAccountTests {
     ]
     let lists: [[String]?] = [nil, [], ["one"], ["two"], ["one", "two"], ["three"]]
     return try (0..<Int.random(in: 1...3, using: &random)).map { number in
-      try Stage.rule(
+      try Harness.rule(
         "rule-\(number)", allow: patterns.randomElement(using: &random) ?? "*",
         accounts: lists.randomElement(using: &random) ?? nil
       ) {
@@ -179,14 +181,14 @@ struct ImplicitAccountTests {
     var accounts: [AccountID] = []
     var (begun, asked) = (0, 0)
     for round in 0..<120 {
-      if round == 10 { accounts.append(try await stage.keep("one")) }
-      if round == 60 { accounts.append(try await stage.keep("two")) }
-      let till = try Stage.caller(Self.rules(&random))
-      var named: [Stage.Outcome] = []
+      if round == 10 { accounts.append(try await harness.keep("one")) }
+      if round == 60 { accounts.append(try await harness.keep("two")) }
+      let till = try Harness.caller(Self.rules(&random))
+      var named: [Harness.Outcome] = []
       for account in accounts {
-        named.append(try await stage.outcome("flow.start", Stage.sca(account), as: till))
+        named.append(try await harness.outcome("flow.start", Harness.sca(account), as: till))
       }
-      let unnamed = try await stage.outcome("flow.start", Stage.sca(), as: till)
+      let unnamed = try await harness.outcome("flow.start", Harness.sca(), as: till)
       let seen = named.filter { $0 != .refused(.notFound) }
       if seen.count == 1 {
         #expect(unnamed == seen[0], "round \(round)")

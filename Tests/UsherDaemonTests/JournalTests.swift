@@ -17,10 +17,10 @@ struct JournalTests {
   )
 
   private let log = LoggedLines()
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
   init() throws {
-    stage = try FlowStage(log: Logger(label: "test") { [log] _ in log })
+    harness = try FlowHarness(log: Logger(label: "test") { [log] _ in log })
   }
 
   /// What each line about a flow says.
@@ -28,12 +28,12 @@ struct JournalTests {
 
   @Test("one entry a transition, from its beginning to its end, in order")
   func story() async throws {
-    let session = try await stage.open(client: "till")
-    _ = await stage.type("call", session)
-    _ = await stage.type("poll", session)
-    stage.answer(session)
+    let session = try await harness.open(client: "till")
+    _ = await harness.type("call", session)
+    _ = await harness.type("poll", session)
+    harness.answer(session)
     try await reached("the answer") { session.flow.state == "answered effect" }
-    _ = await stage.type("done", session)
+    _ = await harness.type("done", session)
     #expect(told("messageID") == [Self.begins, Self.moves, Self.moves, Self.ends])
     #expect(told("state") == ["asking", "calling", "answered effect", "done"])
     #expect(told("status") == ["active", "active", "active", "succeeded"])
@@ -45,12 +45,12 @@ struct JournalTests {
 
   @Test("a transition has its call's correlation id, one that nobody called for has none")
   func causes() async throws {
-    let session = try await stage.open()
+    let session = try await harness.open()
     let cause = CorrelationID("cor_1")
     await Cause.$correlation.withValue(cause) {
-      #expect(await stage.type("call", session) == nil)
+      #expect(await harness.type("call", session) == nil)
       // As from the task of an effect, which knows the call that it was begun by.
-      stage.answer(session)
+      harness.answer(session)
     }
     try await reached("the answer") { session.flow.state == "answered effect" }
     #expect(told("correlationId") == [nil, "cor_1", nil])
@@ -58,12 +58,12 @@ struct JournalTests {
 
   @Test("how it failed is told by our words, and by whom it was ended")
   func failing() async throws {
-    let session = try await stage.open()
-    _ = await stage.type("fail", session)
+    let session = try await harness.open()
+    _ = await harness.type("fail", session)
     #expect(told("reason") == [nil, "provider_rejected"])
-    let cancelled = try await stage.open(id: "flw_2")
+    let cancelled = try await harness.open(id: "flw_2")
     _ = await Cause.$correlation.withValue(CorrelationID("cor_2")) {
-      await stage.cancel(cancelled)
+      await harness.cancel(cancelled)
     }
     #expect(told("reason").last == "cancelled")
     #expect(told("correlationId").last == "cor_2")
@@ -72,8 +72,8 @@ struct JournalTests {
 
   @Test("a client that no rule names is told by its user")
   func unnamed() async throws {
-    _ = try await stage.open(id: "flw_1", client: CallerPolicy.ownPrograms)
-    _ = try await stage.open(id: "flw_2", client: nil)
+    _ = try await harness.open(id: "flw_1", client: CallerPolicy.ownPrograms)
+    _ = try await harness.open(id: "flw_2", client: nil)
     #expect(told("client") == ["uid 1000", "uid 1000"])
   }
 }

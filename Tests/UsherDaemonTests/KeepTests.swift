@@ -10,91 +10,91 @@ import UsherTestKit
 
 @Suite("What a flow keeps and asks before its end", .mayBlock)
 struct KeepTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   @Test("an account is on disk with the state that asks for it; then the flow is told, and goes on")
   func keeping() async throws {
-    let session = try await stage.open(client: "till")
-    #expect(await stage.type("keep", session) == nil)
-    let record = try #require(try stage.book.accounts(of: .anna).first)
-    #expect(try stage.store.loadAccounts().map(\.id) == [record.id])
-    #expect(try stage.store.loadConsents().map(\.client) == ["till"])
+    let session = try await harness.open(client: "till")
+    #expect(await harness.type("keep", session) == nil)
+    let record = try #require(try harness.book.accounts(of: .anna).first)
+    #expect(try harness.store.loadAccounts().map(\.id) == [record.id])
+    #expect(try harness.store.loadConsents().map(\.client) == ["till"])
     try await reached("it is told") { session.flow.state == "kept \(record.id)" }
-    #expect(try stage.journal() == ["asking", "keeping", "kept \(record.id)"])
+    #expect(try harness.journal() == ["asking", "keeping", "kept \(record.id)"])
     #expect(session.flow.status == .active && session.flow.result == nil)
     #expect(record.details.broughtBy == "till")
-    #expect(await stage.type("done", session) == nil)
+    #expect(await harness.type("done", session) == nil)
     #expect(session.flow.result?["account"] == .string(record.id.rawValue))
   }
 
   @Test("a flow may keep one with its first answer")
   func atOnce() async throws {
-    let session = try await stage.open(
+    let session = try await harness.open(
       [.keep(.consented(["firstname": "Ada"]))], client: "till")
-    let record = try #require(try stage.book.accounts(of: .anna).first)
+    let record = try #require(try harness.book.accounts(of: .anna).first)
     try await reached("it is told") { session.flow.state == "kept \(record.id)" }
-    #expect(try stage.store.loadConsents().count == 1)
+    #expect(try harness.store.loadConsents().count == 1)
   }
 
   @Test("what is kept is of the moment it is kept, also where nobody sees the flow change")
   func moment() async throws {
-    let session = try await stage.open(client: "till")
-    await stage.type("keeping", session)
-    stage.clock.advance(by: .seconds(90))
-    await stage.type("keep", session)
-    let record = try #require(try stage.book.accounts(of: .anna).first)
-    #expect(record.details.createdAt == stage.clock.now())
-    #expect(record.consents.entries.values.map(\.grantedAt) == [stage.clock.now()])
+    let session = try await harness.open(client: "till")
+    await harness.type("keeping", session)
+    harness.clock.advance(by: .seconds(90))
+    await harness.type("keep", session)
+    let record = try #require(try harness.book.accounts(of: .anna).first)
+    #expect(record.details.createdAt == harness.clock.now())
+    #expect(record.consents.entries.values.map(\.grantedAt) == [harness.clock.now()])
   }
 
   @Test("a flow that builds on a consent ends well while it holds")
   func relying() async throws {
-    let record = try await stage.book.keep(.consented(["firstname": "Ada"]), client: "till")
-    let session = try await stage.open(client: "till")
-    await stage.type("rely \(record.id)", session)
+    let record = try await harness.book.keep(.consented(["firstname": "Ada"]), client: "till")
+    let session = try await harness.open(client: "till")
+    await harness.type("rely \(record.id)", session)
     #expect(session.flow.status == .succeeded)
     #expect(session.flow.result?["profile"] == ["firstname": "Ada"])
   }
 
   @Test("a flow that builds on a consent has failed where another client has it, or it is over")
   func notRelying() async throws {
-    let end = stage.clock.now() + .seconds(60)
-    let record = try await stage.book.keep(
+    let end = harness.clock.now() + .seconds(60)
+    let record = try await harness.book.keep(
       .consented(["firstname": "Ada"], until: end), client: "till")
-    let other = try await stage.open(id: "flw_1", client: "desk")
-    await stage.type("rely \(record.id)", other)
-    let late = try await stage.open(id: "flw_2", client: "till")
-    stage.clock.advance(by: .seconds(60))
-    await stage.type("rely \(record.id)", late)
+    let other = try await harness.open(id: "flw_1", client: "desk")
+    await harness.type("rely \(record.id)", other)
+    let late = try await harness.open(id: "flw_2", client: "till")
+    harness.clock.advance(by: .seconds(60))
+    await harness.type("rely \(record.id)", late)
     for session in [other, late] {
       #expect(session.flow.status == .failed && session.flow.failure?.reason == .denied)
       #expect(session.flow.result == nil)
     }
-    #expect(stage.book.record(record.id)?.details.profile?["lastname"] == nil)
+    #expect(harness.book.record(record.id)?.details.profile?["lastname"] == nil)
   }
 
   @Test("an account that was forgotten meanwhile does not come back")
   func forgotten() async throws {
-    let record = try await stage.book.keep(.consented(["firstname": "Ada"]), client: "till")
-    let session = try await stage.open(client: "till")
-    try await stage.store.commit([.deleteAccount(record.id)])
-    stage.book.remove(record)
-    await stage.type("rely \(record.id)", session)
+    let record = try await harness.book.keep(.consented(["firstname": "Ada"]), client: "till")
+    let session = try await harness.open(client: "till")
+    try await harness.store.commit([.deleteAccount(record.id)])
+    harness.book.remove(record)
+    await harness.type("rely \(record.id)", session)
     #expect(session.flow.failure?.reason == .denied)
-    #expect(try stage.book.accounts(of: .anna).isEmpty)
+    #expect(try harness.book.accounts(of: .anna).isEmpty)
   }
 
   @Test("two flows of one person keep one account, whoever comes first")
   func together() async throws {
-    let one = try await stage.open(id: "flw_1", client: "till")
-    let two = try await stage.open(id: "flw_2", client: "desk")
-    async let first = stage.type("keep", one)
-    async let second = stage.type("keep", two)
+    let one = try await harness.open(id: "flw_1", client: "till")
+    let two = try await harness.open(id: "flw_2", client: "desk")
+    async let first = harness.type("keep", one)
+    async let second = harness.type("keep", two)
     #expect(await [first, second] == [nil, nil])
-    let record = try #require(try stage.book.accounts(of: .anna).first)
-    #expect(try stage.book.accounts(of: .anna).count == 1)
+    let record = try #require(try harness.book.accounts(of: .anna).first)
+    #expect(try harness.book.accounts(of: .anna).count == 1)
     #expect(Set(record.consents.entries.keys.map(\.client)) == ["till", "desk"])
     for session in [one, two] {
       try await reached("it is told") { session.flow.state == "kept \(record.id)" }
@@ -103,33 +103,33 @@ struct KeepTests {
 
   @Test("a flow is told what its own client was granted, and has not expired")
   func asking() async throws {
-    let end = stage.clock.now() + .seconds(60)
-    var record = try await stage.book.keep(
+    let end = harness.clock.now() + .seconds(60)
+    var record = try await harness.book.keep(
       .consented(nil, granted: ["email", "phone"]), client: "till")
-    record = try await stage.book.keep(
+    record = try await harness.book.keep(
       .consented(nil, granted: ["lastname"], until: end), client: "till")
-    record = try await stage.book.keep(.consented(nil, granted: ["firstname"]), client: "desk")
+    record = try await harness.book.keep(.consented(nil, granted: ["firstname"]), client: "desk")
     let word = "ask \(record.id)"
     for (client, now, answer) in [
       ("till", end - .milliseconds(1), "may read.email read.lastname read.phone"),
       ("till", end, "may read.email read.phone"), ("desk", end, "may read.firstname"),
       ("(user)", end, "may "), (nil, end, "may "),
     ] {
-      stage.clock.time = now
-      let session = try await stage.open(
+      harness.clock.time = now
+      let session = try await harness.open(
         id: "flw_\(client ?? "")\(now.milliseconds)", client: client)
-      #expect(await stage.type(word, session) == nil)
+      #expect(await harness.type(word, session) == nil)
       try await reached("\(answer), not \(session.flow.state)") { session.flow.state == answer }
     }
   }
 
   @Test("of another's account, or of none, a flow is told nothing")
   func others() async throws {
-    let record = try await stage.book.keep(
+    let record = try await harness.book.keep(
       .consented(nil, granted: ["email"]), of: .bert, client: "till")
     for id in [record.id, AccountID("acc_none")] {
-      let session = try await stage.open(id: "flw_\(id)", client: "till")
-      await stage.type("ask \(id)", session)
+      let session = try await harness.open(id: "flw_\(id)", client: "till")
+      await harness.type("ask \(id)", session)
       try await reached("the answer") { session.flow.state == "may " }
     }
   }

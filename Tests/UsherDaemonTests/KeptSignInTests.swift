@@ -13,7 +13,7 @@ import UsherTestKit
 struct KeptSignInTests {
   private static let grants = ["read.firstname", "read.email"]
 
-  private let stage: ConsentStage
+  private let harness: ConsentHarness
   private let provider: ProviderConfig
 
   init() async throws {
@@ -23,8 +23,8 @@ struct KeptSignInTests {
     // Port 9 of the loopback: nobody is there.
     settings.baseURL = try ProviderURL(setting: "http://127.0.0.1:9")
     provider = ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings))
-    stage = try ConsentStage(provider)
-    _ = try await stage.credentials.set(
+    harness = try ConsentHarness(provider)
+    _ = try await harness.credentials.set(
       CredentialSet(name: "freedom-secret", value: WireSecret(Secret("shared-value"))))
   }
 
@@ -34,7 +34,7 @@ struct KeptSignInTests {
 
   /// A sign-in of the client `till` that has its tokens, and asks whose they are.
   private func asking() async throws -> FlowSession {
-    var moment = stage.stage.dependencies.moment()
+    var moment = harness.harness.dependencies.moment()
     let origin = FlowContext(provider: provider, requestID: "req-1")
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
       .init(grants: Self.grants), origin, at: &moment)
@@ -46,8 +46,8 @@ struct KeptSignInTests {
     answer = machine.receive(.redirected(RedirectAnswer(code: Secret("code"))), at: &moment)
     try reply(["access_token": "earned", "refresh_token": "renewing"], to: answer, &machine)
     #expect(machine.view.state == "completion")
-    let session = try await stage.stage.open(machine, at: provider.name, client: "till")
-    stage.engine.index.insert(session)
+    let session = try await harness.harness.open(machine, at: provider.name, client: "till")
+    harness.engine.index.insert(session)
     return session
   }
 
@@ -58,21 +58,21 @@ struct KeptSignInTests {
     guard case .proceed(let effects) = answer, case .call(let call)? = effects.last else {
       throw TestError("nothing is asked of the provider")
     }
-    var moment = stage.stage.dependencies.moment()
+    var moment = harness.harness.dependencies.moment()
     let reply = HTTPReply(status: 200, body: members.encoded())
     _ = machine.receive(.called(call, .reply(reply)), at: &moment)
   }
 
   private func end(_ session: FlowSession, by ending: Ending) async throws {
     switch ending {
-    case .cancelled: #expect(await stage.stage.cancel(session) == nil)
-    case .expired: stage.stage.scheduler.advance(by: FlowStage.deadline)
+    case .cancelled: #expect(await harness.harness.cancel(session) == nil)
+    case .expired: harness.harness.scheduler.advance(by: FlowHarness.deadline)
     case .failed:
       let user = FreedomPartnerCall.user(token: Secret("earned"))
       let gone = CallOutcome.unreachable(message: "gone", sent: true)
       for _ in 0..<6 {
-        stage.stage.runner.deliver(.event(.called(user, gone)), to: session)
-        stage.stage.runner.deliver(.event(.woken), to: session)
+        harness.harness.runner.deliver(.event(.called(user, gone)), to: session)
+        harness.harness.runner.deliver(.event(.woken), to: session)
       }
     }
     try await reached("the sign-in has ended") { session.isFinished }
@@ -80,15 +80,15 @@ struct KeptSignInTests {
 
   private func start(_ client: String, grants: [String] = Self.grants) async throws -> FlowSession {
     let params: JSONValue = ["grants": .array(grants.map { .string($0) })]
-    let flow = try await stage.flows.start(
+    let flow = try await harness.flows.start(
       FlowStart(provider: provider.name, kind: "authorize", params: params, waitMs: 0),
       .program(client, of: .anna)
     ).flow
-    return try stage.engine.flow(flow.id, of: .anna)
+    return try harness.engine.flow(flow.id, of: .anna)
   }
 
   private func handoffSecrets() throws -> [String] {
-    try stage.stage.store.loadFlows().filter {
+    try harness.harness.store.loadFlows().filter {
       try StoredFlow.reading($0.payload).flow.ending.handoffSecret != nil
     }.map(\.id.rawValue)
   }
@@ -108,10 +108,10 @@ struct KeptSignInTests {
     #expect(first.standing.ending.handoffSecret == nil)
     #expect(try await start("till").flow.state == "preparing")
 
-    #expect(await stage.stage.cancel(second) == nil)
+    #expect(await harness.harness.cancel(second) == nil)
     #expect(try handoffSecrets() == [second.id.rawValue])
     #expect(try await start("till").flow.state == "completion")
-    await stage.close()
+    await harness.close()
   }
 
   @Test("are not left to another client, nor for other grants")
@@ -120,27 +120,27 @@ struct KeptSignInTests {
     #expect(try await start("shop").flow.state == "preparing")
     #expect(try await start("till", grants: ["read.firstname"]).flow.state == "preparing")
     #expect(try await start("till").flow.state == "completion")
-    await stage.close()
+    await harness.close()
   }
 
   @Test("are left to nobody after client.clear, also where that cancels the sign-in")
   func cleared() async throws {
     let session = try await asking()
     let clear = ClientClear(provider: provider.name)
-    let reply = try await stage.clients.clear(clear, .program("till", of: .anna))
+    let reply = try await harness.clients.clear(clear, .program("till", of: .anna))
     #expect(reply.cancelled == 1 && session.isFinished)
     #expect(try handoffSecrets() == [])
     #expect(try await start("till").flow.state == "preparing")
-    await stage.close()
+    await harness.close()
   }
 
   @Test("outlive a restart of the daemon")
   func restart() async throws {
     try await end(try await asking(), by: .cancelled)
-    let engine = stage.engine
+    let engine = harness.engine
     for session in engine.index.all { engine.index.remove(session) }
     #expect(try await engine.restore().isEmpty)
     #expect(try await start("till").flow.state == "completion")
-    await stage.close()
+    await harness.close()
   }
 }

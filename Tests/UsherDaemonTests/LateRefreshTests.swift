@@ -73,19 +73,20 @@ struct LateRefreshTests {
       provider.answerRevocations(status: 503)
       provider.answerRefreshes(Self.successor)
       try await reached("refresh-2 is to be revoked") {
-        try fixture.stage.tokensToRevoke().contains("refresh-2")
+        try fixture.harness.tokensToRevoke().contains("refresh-2")
       }
       #expect(await refresh.value == (change == .replaced ? "access-9" : "conflict"))
       provider.answerRevocations(status: 200)
       let next = RevocationQueue(
-        dependencies: fixture.stage.dependencies, store: fixture.stage.store,
+        dependencies: fixture.harness.dependencies, store: fixture.harness.store,
         source: fixture.source,
         log: .silent)
       try await next.restore()
       await next.resume()
       try await reached("refresh-2 is revoked, there are \(provider.revoked)") {
-        fixture.stage.scheduler.advance(by: .seconds(1))
-        return try provider.revoked.contains("refresh-2") && fixture.stage.tokensToRevoke().isEmpty
+        fixture.harness.scheduler.advance(by: .seconds(1))
+        return try provider.revoked.contains("refresh-2")
+          && fixture.harness.tokensToRevoke().isEmpty
       }
       #expect(!provider.revoked.contains("refresh-9"))
     }
@@ -98,7 +99,7 @@ struct LateRefreshTests {
       provider.answerRevocations(status: 503)
       provider.answerRefreshes(Self.foreign)
       try await reached("refresh-2 is to be revoked") {
-        try fixture.stage.tokensToRevoke() == ["refresh-2", "access-2"]
+        try fixture.harness.tokensToRevoke() == ["refresh-2", "access-2"]
       }
       #expect(await refresh.value == "reauthentication_required")
     }
@@ -109,7 +110,7 @@ struct LateRefreshTests {
     try await fixture.closing(provider) {
       let record = try await fixture.signIn()
       let refresh = try await beginRefresh(of: record)
-      let disk = try FailingDisk(fixture.stage, table: "accounts")
+      let disk = try FailingDisk(fixture.harness, table: "accounts")
       provider.answerRefreshes(#"{"error": "invalid_grant"}"#, status: 400)
       #expect(await refresh.value == "reauthentication_required")
       let call = TokenGet(account: record.id)
@@ -118,8 +119,8 @@ struct LateRefreshTests {
       // This call writes it.
       #expect(await fixture.outcome(call) == "reauthentication_required")
       let restarted = AccountRepository(
-        dependencies: fixture.stage.dependencies, events: EventBus(remembered: 1),
-        store: fixture.stage.store)
+        dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
+        store: fixture.harness.store)
       #expect(try restarted.find(record.id)?.details.grant.death?.code == "invalid_grant")
       #expect(provider.refreshes == 1)
     }

@@ -7,7 +7,7 @@ import Testing
 struct LineDeadlineTests {
   private let call = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
 
-  private func deadline(_ connection: StagedConnection) async throws -> NIODeadline? {
+  private func deadline(_ connection: HarnessConnection) async throws -> NIODeadline? {
     try await connection.handler.loop.submit { [handler = connection.handler] in
       handler.value.lineTimer?.deadline
     }
@@ -15,8 +15,8 @@ struct LineDeadlineTests {
 
   @Test("a line keeps its deadline while it arrives in pieces, and the next line has another one")
   func lines() async throws {
-    let stage = try await ConnectionStage()
-    let connection = try await stage.connect()
+    let harness = try await ConnectionHarness()
+    let connection = try await harness.connect()
     #expect(try await deadline(connection) == nil)
     try await connection.send(Array(call[..<20]))
     let first = try #require(try await deadline(connection))
@@ -29,6 +29,6 @@ struct LineDeadlineTests {
     #expect(second <= .now() + .seconds(300))
     try await connection.send(Array(call[20...]) + [0x0A])
     #expect(try await deadline(connection) == nil)
-    await stage.end()
+    await harness.end()
   }
 }

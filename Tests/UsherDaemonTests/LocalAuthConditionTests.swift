@@ -13,17 +13,17 @@ private let right = Secret("till-4711")
 
 @Suite("A rule that wants the person to be there, at the daemon")
 struct LocalAuthConditionTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   private var methods: LocalAuthMethods {
-    LocalAuthMethods(service: stage.localAuth, clock: stage.clock)
+    LocalAuthMethods(service: harness.localAuth, clock: harness.clock)
   }
 
   private func prove(to client: String?) async throws {
-    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
-    #expect(await stage.localAuth.check(right, of: .anna, for: client) == .accepted)
+    _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    #expect(await harness.localAuth.check(right, of: .anna, for: client) == .accepted)
   }
 
   private func refusal(_ client: String? = "till", of owner: Owner = .anna) throws -> UsherError? {
@@ -54,12 +54,12 @@ struct LocalAuthConditionTests {
   func goodFor() async throws {
     try await prove(to: "till")
     #expect(try refusal() == nil)
-    stage.clock.advance(by: .seconds(300))
+    harness.clock.advance(by: .seconds(300))
     #expect(try refusal() == nil)
-    stage.clock.advance(by: .milliseconds(1))
+    harness.clock.advance(by: .milliseconds(1))
     #expect(try refusal()?.reason == .interactionRequired)
-    async let outcome = stage.localAuth.scan(.anna, for: "till") { _ in }
-    try await stage.reader.answer(.success(.match))
+    async let outcome = harness.localAuth.scan(.anna, for: "till") { _ in }
+    try await harness.reader.answer(.success(.match))
     #expect(await outcome == .matched)
     #expect(try refusal() == nil)
   }
@@ -76,19 +76,19 @@ struct LocalAuthConditionTests {
   @Test("a clock that is set back to before it makes it worth nothing")
   func setBack() async throws {
     try await prove(to: "till")
-    stage.clock.advance(by: .seconds(-1))
+    harness.clock.advance(by: .seconds(-1))
     #expect(try refusal()?.reason == .interactionRequired)
-    stage.clock.advance(by: .seconds(1))
+    harness.clock.advance(by: .seconds(1))
     #expect(try refusal() == nil)
   }
 
   @Test("a clock that is set back after it does not make it younger")
   func setBackAfter() async throws {
-    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
     try await prove(to: "till")
     // 400 seconds pass, then the clock is set back by 300.
-    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 400_000))
-    stage.clock.advance(by: .seconds(100))
+    harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 400_000))
+    harness.clock.advance(by: .seconds(100))
     #expect(try refusal()?.reason == .interactionRequired)
   }
 

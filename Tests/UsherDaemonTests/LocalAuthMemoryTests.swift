@@ -65,11 +65,11 @@ struct LocalAuthMemoryTests {
 
 @Suite("Local authentications at the desk")
 struct LatestLocalAuthTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
-  private var service: LocalAuthService { stage.localAuth }
+  private var service: LocalAuthService { harness.localAuth }
 
   private func enrol() async throws {
     #expect(try await service.setPasscode(right, old: nil, isReset: true, of: .anna) == .done)
@@ -77,7 +77,7 @@ struct LatestLocalAuthTests {
 
   private func scan(_ verdict: FakeReader.Scan, for client: String?) async throws -> ScanOutcome? {
     async let outcome = service.scan(.anna, for: client) { _ in }
-    try await stage.reader.answer(verdict)
+    try await harness.reader.answer(verdict)
     return await outcome
   }
 
@@ -90,9 +90,9 @@ struct LatestLocalAuthTests {
     #expect(await service.check(right, of: .anna) == .accepted)
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
 
-    let now = stage.clock.now()
+    let now = harness.clock.now()
     #expect(await service.check(right, of: .anna, for: "till") == .accepted)
-    stage.clock.advance(by: .seconds(3))
+    harness.clock.advance(by: .seconds(3))
     #expect(try await scan(.success(.match), for: "till") == .matched)
     #expect(
       service.proofs(of: .anna, to: "till") == [
@@ -105,7 +105,7 @@ struct LatestLocalAuthTests {
   @Test("a finger that nobody was told of any more is not remembered")
   func cancelled() async throws {
     let scan = Task { await service.scan(.anna, for: "till") { _ in } }
-    try await reached("a scan") { stage.reader.waiting == 1 }
+    try await reached("a scan") { harness.reader.waiting == 1 }
     scan.cancel()
     _ = await scan.value
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
@@ -126,9 +126,9 @@ struct LatestLocalAuthTests {
   @Test("a match that cannot be written down is none, and not remembered")
   func unwritten() async throws {
     async let outcome = service.scan(.anna, for: "till") { _ in }
-    try await reached("a scan") { stage.reader.waiting > 0 }
-    try stage.store.close()
-    try await stage.reader.answer(.success(.match))
+    try await reached("a scan") { harness.reader.waiting > 0 }
+    try harness.store.close()
+    try await harness.reader.answer(.success(.match))
     #expect(await outcome != .matched)
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
@@ -164,7 +164,7 @@ struct LatestLocalAuthTests {
   func restarted() async throws {
     try await enrol()
     _ = await service.check(right, of: .anna, for: "till")
-    let another = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
+    let another = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try another.restore()
     #expect(another.proofs(of: .anna, to: "till").isEmpty)
   }
@@ -172,28 +172,28 @@ struct LatestLocalAuthTests {
 
 @Suite("Local authentications, as flows are told of them")
 struct ToldLocalAuthTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   private func latest(
     _ question: LocalAuthQuestion, _ session: FlowSession
   ) async -> [LocalAuthProof] {
-    guard case .standing(let standing) = await stage.ask(question, session) else { return [] }
+    guard case .standing(let standing) = await harness.ask(question, session) else { return [] }
     return standing.latest
   }
 
   @Test("what one flow of a client has seen is told to its others, whichever way they look")
   func told() async throws {
-    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
-    let first = try await stage.open(id: "flw_1", client: "till")
-    let second = try await stage.open(id: "flw_2", client: "till")
-    let other = try await stage.open(id: "flw_3", client: "desk")
-    let ancient = try await stage.open(id: "flw_4")
+    _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let first = try await harness.open(id: "flw_1", client: "till")
+    let second = try await harness.open(id: "flw_2", client: "till")
+    let other = try await harness.open(id: "flw_3", client: "desk")
+    let ancient = try await harness.open(id: "flw_4")
     #expect(await latest(.standing, second).isEmpty)
-    #expect(await stage.ask(.check(passcode: right), first) == .checked(.accepted))
-    #expect(await stage.ask(.check(passcode: right), ancient) == .checked(.accepted))
-    let proof = LocalAuthProof(method: .passcode, at: stage.clock.now())
+    #expect(await harness.ask(.check(passcode: right), first) == .checked(.accepted))
+    #expect(await harness.ask(.check(passcode: right), ancient) == .checked(.accepted))
+    let proof = LocalAuthProof(method: .passcode, at: harness.clock.now())
     for question in [LocalAuthQuestion.standing, .passcodeStanding] {
       #expect(await latest(question, second) == [proof])
       #expect(await latest(question, other).isEmpty)

@@ -11,12 +11,12 @@ import UsherTestKit
 
 @Suite("localAuth.status and localAuth.setPasscode")
 struct LocalAuthMethodsTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   private var methods: LocalAuthMethods {
-    LocalAuthMethods(service: stage.localAuth, clock: stage.clock)
+    LocalAuthMethods(service: harness.localAuth, clock: harness.clock)
   }
 
   private func set(
@@ -36,14 +36,14 @@ struct LocalAuthMethodsTests {
         == .init(
           methods: [], biometric: .init(state: .notEnrolled, fingers: 0),
           passcode: .init(state: .notEnrolled)))
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(try await set("till-4711") == nil)
     #expect(
       await methods.status(try .anna())
         == .init(
           methods: [.biometric, .passcode], biometric: .init(state: .ready, fingers: 1),
           passcode: .init(state: .ready)))
-    stage.reader.fail(.inUse)
+    harness.reader.fail(.inUse)
     let biometric = await methods.status(try .anna()).biometric
     #expect(biometric.state == .unavailable)
     #expect(biometric.message == "the fingerprint reader is in use")
@@ -66,20 +66,20 @@ struct LocalAuthMethodsTests {
       }
       #expect(error?.reason == .permissionDenied)
     }
-    #expect(await stage.localAuth.check(Secret("till-4711"), of: .anna) == .notEnrolled)
+    #expect(await harness.localAuth.check(Secret("till-4711"), of: .anna) == .notEnrolled)
     #expect(try await set("till-4711") == nil, "another program of hers")
   }
 
   @Test("a lock is told with its end, and the way it locks is none")
   func locked() async throws {
     #expect(try await set("till-4711") == nil)
-    for _ in 1...5 { _ = await stage.localAuth.check(Secret("wrong"), of: .anna) }
+    for _ in 1...5 { _ = await harness.localAuth.check(Secret("wrong"), of: .anna) }
     let status = await methods.status(try .anna())
     #expect(status.methods == [])
     #expect(
       status.passcode
-        == .init(state: .lockedOut, lockedUntil: stage.clock.now() + .seconds(30)))
-    stage.clock.advance(by: .seconds(1))
+        == .init(state: .lockedOut, lockedUntil: harness.clock.now() + .seconds(30)))
+    harness.clock.advance(by: .seconds(1))
     let error = try await set("till-4712", old: "till-4711")
     #expect(error?.reason == .rateLimited && error?.detail.retryAfterMs == 29_000)
     #expect(error?.message.hasSuffix("for another 29 s") == true)
@@ -101,7 +101,7 @@ struct LocalAuthMethodsTests {
     arguments: ["1234", "a  b", "äöüß", String(repeating: "é", count: 128)])
   func good(text: String) async throws {
     #expect(try await set(text) == nil)
-    #expect(await stage.localAuth.check(Secret(text), of: .anna) == .accepted)
+    #expect(await harness.localAuth.check(Secret(text), of: .anna) == .accepted)
   }
 
   @Test("the old one is needed where there is one; a wrong one says how many are left")
@@ -123,8 +123,8 @@ struct LocalAuthMethodsTests {
     #expect(try await set("till-4711", uid: 4_000_000, isAdmin: true)?.reason == .notFound)
     #expect(try await set("till-4711", uid: 1001, isAdmin: true) == nil)
     #expect(try await set("till-4712", uid: 1001, isAdmin: true) == nil)
-    #expect(await stage.localAuth.check(Secret("till-4712"), of: .bert) == .accepted)
-    #expect(await stage.localAuth.check(Secret("till-4712"), of: .anna) == .notEnrolled)
+    #expect(await harness.localAuth.check(Secret("till-4712"), of: .bert) == .accepted)
+    #expect(await harness.localAuth.check(Secret("till-4712"), of: .anna) == .notEnrolled)
     let wrong = try await set("till-4713", old: "x", uid: 1001, isAdmin: true)
     #expect(wrong?.reason == .permissionDenied, "one that is said is looked at")
   }
@@ -133,22 +133,22 @@ struct LocalAuthMethodsTests {
   func silentUserDatabase() async throws {
     let users = FakeUsers()
     users.set(1001, .named("bert"))
-    let stage = try FlowStage(users: users.database(nameHolds: .zero))
-    let methods = LocalAuthMethods(service: stage.localAuth, clock: stage.clock)
+    let harness = try FlowHarness(users: users.database(nameHolds: .zero))
+    let methods = LocalAuthMethods(service: harness.localAuth, clock: harness.clock)
     let admin = try Caller.anna(isAdmin: true)
     let call = LocalAuthSetPasscode(new: WireSecret("till-4711"), uid: 1001)
     let letGo = users.hang()
     let refused = Task { await thrown { try await methods.setPasscode(call, admin) } }
-    try await stage.scheduler.isSet(.seconds(2))
-    stage.scheduler.advance(by: .seconds(2))
+    try await harness.scheduler.isSet(.seconds(2))
+    harness.scheduler.advance(by: .seconds(2))
     let error = await refused.value
     #expect(error?.reason == .overloaded && error?.message == UserLookups.noAnswer.message)
     #expect(error?.isRetryable == true && error?.detail.retryAfterMs == 2000)
-    #expect(await stage.localAuth.check(Secret("till-4711"), of: .bert) == .notEnrolled)
+    #expect(await harness.localAuth.check(Secret("till-4711"), of: .bert) == .notEnrolled)
     // The look-up that hangs, and the one of the next call.
     for _ in 1...2 { letGo() }
     #expect(await thrown { try await methods.setPasscode(call, admin) } == nil)
-    #expect(await stage.localAuth.check(Secret("till-4711"), of: .bert) == .accepted)
+    #expect(await harness.localAuth.check(Secret("till-4711"), of: .bert) == .accepted)
   }
 }
 

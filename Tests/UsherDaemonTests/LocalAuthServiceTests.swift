@@ -13,11 +13,11 @@ private let wrong = Secret("till-4712")
 
 @Suite("Passcodes at the desk")
 struct PasscodeServiceTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
-  private var service: LocalAuthService { stage.localAuth }
+  private var service: LocalAuthService { harness.localAuth }
 
   private func enrol(_ person: LocalPerson = .anna) async throws {
     #expect(
@@ -26,7 +26,7 @@ struct PasscodeServiceTests {
 
   /// Another desk on the same disk, as after `kill -9`.
   private func anotherDesk() throws -> LocalAuthService {
-    let service = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
+    let service = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try service.restore()
     return service
   }
@@ -50,7 +50,7 @@ struct PasscodeServiceTests {
   @Test("the fifth wrong one in a row locks, and the right one is not looked at then")
   func locks() async throws {
     try await enrol()
-    let until = stage.clock.now() + .seconds(30)
+    let until = harness.clock.now() + .seconds(30)
     #expect(
       await guess(5) == [
         .wrong(attemptsLeft: 4), .wrong(attemptsLeft: 3), .wrong(attemptsLeft: 2),
@@ -58,7 +58,7 @@ struct PasscodeServiceTests {
       ])
     #expect(await service.check(right, of: .anna) == .lockedOut(until: until))
     #expect(await service.standing(of: .anna).0.passcode == .lockedOut(until: until))
-    stage.clock.advance(by: .seconds(30))
+    harness.clock.advance(by: .seconds(30))
     #expect(await service.check(right, of: .anna) == .accepted)
     #expect(await guess(1) == [.wrong(attemptsLeft: 4)], "a right one begins anew")
   }
@@ -68,9 +68,9 @@ struct PasscodeServiceTests {
     try await enrol()
     _ = await guess(4)
     for pause in AttemptCount.pauses + [.seconds(3600)] {
-      let until = stage.clock.now() + pause
+      let until = harness.clock.now() + pause
       #expect(await guess(2) == [.lockedOut(until: until), .lockedOut(until: until)])
-      stage.clock.advance(by: pause)
+      harness.clock.advance(by: pause)
     }
   }
 
@@ -79,16 +79,16 @@ struct PasscodeServiceTests {
     try await enrol()
     _ = await guess(3)
     #expect(await (try anotherDesk()).check(wrong, of: .anna) == .wrong(attemptsLeft: 1))
-    stage.clock.advance(by: .seconds(1))
+    harness.clock.advance(by: .seconds(1))
     let again = try anotherDesk()
-    let until = stage.clock.now() + .seconds(30)
+    let until = harness.clock.now() + .seconds(30)
     #expect(await again.check(wrong, of: .anna) == .lockedOut(until: until))
 
-    stage.clock.advance(by: .seconds(-86_400))
+    harness.clock.advance(by: .seconds(-86_400))
     let later = try anotherDesk()
-    let reset = stage.clock.now() + .seconds(30)
+    let reset = harness.clock.now() + .seconds(30)
     #expect(await later.check(right, of: .anna) == .lockedOut(until: reset))
-    stage.clock.advance(by: .seconds(30))
+    harness.clock.advance(by: .seconds(30))
     #expect(await later.check(right, of: .anna) == .accepted)
   }
 
@@ -99,7 +99,7 @@ struct PasscodeServiceTests {
       for _ in 1...8 { group.addTask { await service.check(wrong, of: .anna) } }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    let until = stage.clock.now() + .seconds(30)
+    let until = harness.clock.now() + .seconds(30)
     #expect(outcomes.count { $0 == .lockedOut(until: until) } == 4)
     for left in 1...4 { #expect(outcomes.contains(.wrong(attemptsLeft: left))) }
   }
@@ -107,7 +107,7 @@ struct PasscodeServiceTests {
   @Test("a guess that cannot be counted is not looked at")
   func uncounted() async throws {
     try await enrol()
-    try stage.store.close()
+    try harness.store.close()
     guard case .unavailable = await service.check(right, of: .anna) else {
       Issue.record("it was looked at")
       return
@@ -135,7 +135,7 @@ struct PasscodeServiceTests {
   func reset() async throws {
     try await enrol()
     _ = await guess(4)
-    let until = stage.clock.now() + .seconds(30)
+    let until = harness.clock.now() + .seconds(30)
     let refused = PasscodeChange.refused(.lockedOut(until: until))
     #expect(
       try await service.setPasscode(right, old: wrong, isReset: false, of: .anna) == refused)
@@ -150,9 +150,9 @@ struct PasscodeServiceTests {
   func sealed() async throws {
     try await enrol()
     _ = await guess(1)
-    let files = stage.place.everything()
+    let files = harness.place.everything()
     #expect(files.contains { $0.name.hasPrefix("usherd.db") && !$0.bytes.isEmpty })
-    #expect(try stage.store.loadLocalAuth().count == 1)
+    #expect(try harness.store.loadLocalAuth().count == 1)
     for file in files {
       #expect(file.bytes.range(of: Data(right.revealed().utf8)) == nil, "\(file.name)")
       #expect(file.bytes.range(of: Data(wrong.revealed().utf8)) == nil, "\(file.name)")
@@ -162,11 +162,11 @@ struct PasscodeServiceTests {
 
 @Suite("Fingers at the desk")
 struct FingerServiceTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
-  private var service: LocalAuthService { stage.localAuth }
+  private var service: LocalAuthService { harness.localAuth }
 
   private func biometric(_ person: LocalPerson = .anna) async -> LocalAuthStanding.Biometric {
     await service.standing(of: person).0.biometric
@@ -174,20 +174,20 @@ struct FingerServiceTests {
 
   private func scan(_ verdict: FakeReader.Scan) async throws -> ScanOutcome? {
     async let outcome = service.scan(.anna) { _ in }
-    try await stage.reader.answer(verdict)
+    try await harness.reader.answer(verdict)
     return await outcome
   }
 
   @Test("what there is, is told without a scan")
   func standing() async {
     #expect(await biometric() == .notEnrolled)
-    stage.reader.enrol("left-thumb", "right-index-finger")
+    harness.reader.enrol("left-thumb", "right-index-finger")
     #expect(await biometric() == .ready(hasChanged: false))
     #expect(await service.standing(of: .anna).fingers == 2)
-    stage.reader.fail(.noReader)
+    harness.reader.fail(.noReader)
     #expect(await biometric() == .noReader)
     #expect(await service.standing(of: .anna).fingers == nil)
-    #expect(stage.reader.users.isEmpty)
+    #expect(harness.reader.users.isEmpty)
   }
 
   @Test(
@@ -199,7 +199,7 @@ struct FingerServiceTests {
       (.unavailable("no message bus"), "the fingerprint reader does not answer"),
     ])
   func trouble(trouble: FingerprintError, sentence: String) async throws {
-    stage.reader.fail(trouble)
+    harness.reader.fail(trouble)
     #expect(await biometric() == .unavailable(sentence))
     #expect(try await scan(.failure(trouble)) == .unavailable(sentence))
   }
@@ -209,13 +209,13 @@ struct FingerServiceTests {
     let nobody = LocalPerson(realm: "host", uid: 4_000_000)
     #expect(await biometric(nobody) == .unavailable("this user has no name"))
     #expect(await service.scan(nobody) { _ in } == .unavailable("this user has no name"))
-    #expect(stage.reader.users.isEmpty)
+    #expect(harness.reader.users.isEmpty)
   }
 
   @Test("it is the owner's own fingers that are looked at, for half a minute")
   func whose() async throws {
     #expect(try await scan(.success(.match)) == .matched)
-    #expect(stage.reader.users == ["anna"] && stage.reader.limits == [.seconds(30)])
+    #expect(harness.reader.users == ["anna"] && harness.reader.limits == [.seconds(30)])
     #expect(try await scan(.failure(.timedOut)) == .timedOut)
     #expect(try await scan(.failure(.notEnrolled)) == .notEnrolled)
     #expect(try await scan(.failure(.noReader)) == .noReader)
@@ -226,33 +226,33 @@ struct FingerServiceTests {
     for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
     #expect(try await scan(.success(.match)) == .matched)
     for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
-    let until = stage.clock.now() + .seconds(30)
+    let until = harness.clock.now() + .seconds(30)
     #expect(try await scan(.success(.noMatch)) == .lockedOut(until: until))
-    let another = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
+    let another = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try another.restore()
     #expect(await another.scan(.anna) { _ in } == .lockedOut(until: until))
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(await another.standing(of: .anna).0.biometric == .lockedOut(until: until))
-    #expect(stage.reader.users.count == 10, "a locked reader is not asked")
+    #expect(harness.reader.users.count == 10, "a locked reader is not asked")
   }
 
   @Test("a right passcode opens the reader")
   func opened() async throws {
     #expect(try await service.setPasscode(right, old: nil, isReset: false, of: .anna) == .done)
     for _ in 1...5 { _ = try await scan(.success(.noMatch)) }
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(await service.check(right, of: .anna) == .accepted)
     #expect(await biometric() == .ready(hasChanged: false))
   }
 
   @Test("other fingers than at the last success with one are noticed, also after a restart")
   func changes() async throws {
-    stage.reader.enrol("left-thumb")
+    harness.reader.enrol("left-thumb")
     #expect(await biometric() == .ready(hasChanged: false), "nothing to compare with")
     #expect(try await scan(.success(.match)) == .matched)
-    stage.reader.enrol("left-thumb", "right-thumb")
+    harness.reader.enrol("left-thumb", "right-thumb")
     #expect(await biometric() == .ready(hasChanged: true))
-    let another = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
+    let another = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try another.restore()
     #expect(await another.standing(of: .anna).0.biometric == .ready(hasChanged: true))
     #expect(try await scan(.success(.noMatch)) == .missed)
@@ -264,9 +264,9 @@ struct FingerServiceTests {
   @Test("a wrong finger that cannot be counted is none")
   func uncounted() async throws {
     async let outcome = service.scan(.anna) { _ in }
-    try await reached("a scan") { stage.reader.waiting > 0 }
-    try stage.store.close()
-    try await stage.reader.answer(.success(.noMatch))
+    try await reached("a scan") { harness.reader.waiting > 0 }
+    try harness.store.close()
+    try await harness.reader.answer(.success(.noMatch))
     guard case .unavailable = await outcome else {
       Issue.record("it was told")
       return

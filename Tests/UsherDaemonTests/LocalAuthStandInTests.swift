@@ -14,9 +14,9 @@ private let right = Secret("till-4711")
 /// The seed's order: `startSimpleAuth` succeeds, then `requestSignUp`.
 @Suite("A passcode that was taken in place of a finger")
 struct LocalAuthStandInTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
 
-  init() throws { stage = try FlowStage() }
+  init() throws { harness = try FlowHarness() }
 
   /// Authenticates by the passcode, as this request has it; no finger is enrolled.
   private func authenticate(
@@ -24,14 +24,14 @@ struct LocalAuthStandInTests {
   ) async throws -> LocalAuthProof {
     var authentication = LocalAuthentication(request)
     let event = FlowEvent<NoCall>.told(
-      .localAuth(await stage.ask(try #require(authentication.begin().first), session)))
-    guard case .ask = authentication.receive(event, at: stage.clock.now()),
+      .localAuth(await harness.ask(try #require(authentication.begin().first), session)))
+    guard case .ask = authentication.receive(event, at: harness.clock.now()),
       case .ask(let questions) = authentication.receive(
-        FlowEvent<NoCall>.input(.passcode(right)), at: stage.clock.now())
+        FlowEvent<NoCall>.input(.passcode(right)), at: harness.clock.now())
     else { throw TestError("no passcode is asked for") }
     let checked = FlowEvent<NoCall>.told(
-      .localAuth(await stage.ask(try #require(questions.first), session)))
-    guard case .authenticated(let proof) = authentication.receive(checked, at: stage.clock.now())
+      .localAuth(await harness.ask(try #require(questions.first), session)))
+    guard case .authenticated(let proof) = authentication.receive(checked, at: harness.clock.now())
     else { throw TestError("the passcode is not taken") }
     return proof
   }
@@ -41,16 +41,16 @@ struct LocalAuthStandInTests {
     var authentication = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
     let event = FlowEvent<NoCall>.told(
-      .localAuth(await stage.ask(try #require(authentication.begin().first), session)))
-    if case .authenticated = authentication.receive(event, at: stage.clock.now()) { return true }
+      .localAuth(await harness.ask(try #require(authentication.begin().first), session)))
+    if case .authenticated = authentication.receive(event, at: harness.clock.now()) { return true }
     return false
   }
 
   @Test("is proof for a sign-up by a finger that follows")
   func standIn() async throws {
-    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
-    let session = try await stage.open(id: "flw_1", client: "till")
-    let other = try await stage.open(id: "flw_2", client: "desk")
+    _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let session = try await harness.open(id: "flw_1", client: "till")
+    let other = try await harness.open(id: "flw_2", client: "desk")
     let proof = try await authenticate(
       LocalAuthRequest(.biometric, reason: "you", usePasscodeWhenFailed: true), session)
     #expect(proof.method == .passcode)
@@ -60,8 +60,8 @@ struct LocalAuthStandInTests {
 
   @Test("is none where a passcode was wanted from the beginning")
   func passcode() async throws {
-    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
-    let session = try await stage.open(id: "flw_1", client: "till")
+    _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let session = try await harness.open(id: "flw_1", client: "till")
     _ = try await authenticate(LocalAuthRequest(.passcode, reason: "you"), session)
     #expect(try await !isProof(session))
   }

@@ -10,15 +10,15 @@ import UsherTestKit
 
 @Suite("Who locks and unlocks")
 struct LockServiceTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
   private static let wrong = Secret("nothing-like-it")
 
-  init() throws { stage = try LockControllerStage() }
+  init() throws { harness = try LockControllerHarness() }
 
   /// A locked daemon whose anna has a passcode.
   private func locked() async throws -> LockController {
-    let lockController = try await stage.begun()
-    try await stage.setPasscode(lockController.domain().store)
+    let lockController = try await harness.begun()
+    try await harness.setPasscode(lockController.domain().store)
     try await lockController.lock()
     return lockController
   }
@@ -42,7 +42,7 @@ struct LockServiceTests {
     #expect(wrong?.reason == .permissionDenied && wrong?.detail.field == "passcode")
     #expect(wrong?.message == "the passcode is wrong; 4 attempts left")
     #expect(lockController.opened == nil)
-    #expect(await unlock(lockController, LockControllerStage.passcode, till) == nil)
+    #expect(await unlock(lockController, LockControllerHarness.passcode, till) == nil)
     #expect(lockController.opened != nil)
     _ = try await LockService(lockController: lockController).lock(till)
     #expect(lockController.opened == nil)
@@ -52,7 +52,7 @@ struct LockServiceTests {
   func others() async throws {
     let lockController = try await locked()
     let bert = try Caller.program("till", of: .bert)
-    let error = await unlock(lockController, LockControllerStage.passcode, bert)
+    let error = await unlock(lockController, LockControllerHarness.passcode, bert)
     #expect(error?.reason == .permissionDenied && error?.message.contains("no passcode") == true)
     #expect(lockController.opened == nil)
   }
@@ -65,11 +65,11 @@ struct LockServiceTests {
       let error = await unlock(lockController, Self.wrong, till)
       #expect(error?.message.contains("\(left) attempt") == true)
       // As after kill -9: nothing is ended in order.
-      if left == 2 { lockController = try await stage.begun() }
+      if left == 2 { lockController = try await harness.begun() }
     }
     let last = await unlock(lockController, Self.wrong, till)
     #expect(last?.reason == .rateLimited && last?.detail.limit == "passcode_attempts")
-    let right = await unlock(lockController, LockControllerStage.passcode, till)
+    let right = await unlock(lockController, LockControllerHarness.passcode, till)
     #expect(right?.reason == .rateLimited && (right?.detail.retryAfterMs ?? 0) > 0)
     #expect(lockController.opened == nil)
     let admin = try Caller.program(isAdmin: true)
@@ -84,8 +84,8 @@ struct LockServiceTests {
 
   @Test("unlocking what is not locked succeeds and looks at no passcode")
   func open() async throws {
-    let lockController = try await stage.begun()
-    try await stage.setPasscode(lockController.domain().store)
+    let lockController = try await harness.begun()
+    try await harness.setPasscode(lockController.domain().store)
     try lockController.domain().localAuth.service.restore()
     let till = try Caller.program("till")
     #expect(await unlock(lockController, Self.wrong, till) == nil)
@@ -98,7 +98,7 @@ struct LockServiceTests {
 
   @Test("who only belongs to access.group does neither")
   func denied() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     let person = try Caller.program()
     let error = await #expect(throws: UsherError.self) {
       try await LockService(lockController: lockController).lock(person)
@@ -106,7 +106,7 @@ struct LockServiceTests {
     #expect(error?.reason == .permissionDenied && lockController.opened != nil)
     try await lockController.lock()
     #expect(
-      await unlock(lockController, LockControllerStage.passcode, person)?.reason
+      await unlock(lockController, LockControllerHarness.passcode, person)?.reason
         == .permissionDenied)
     #expect(lockController.opened == nil)
   }

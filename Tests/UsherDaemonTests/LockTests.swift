@@ -13,9 +13,9 @@ import UsherTestKit
 
 @Suite("Locking", .mayBlock)
 struct LockTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
 
-  init() throws { stage = try LockControllerStage() }
+  init() throws { harness = try LockControllerHarness() }
 
   /// What must not be there any more.
   private struct Traces {
@@ -41,13 +41,13 @@ struct LockTests {
   }
 
   /// An account whose token is renewed by an alarm, and a flow at a step, with one of its own.
-  private func fill(_ lockController: LockController, _ stage: LockControllerStage) async throws
+  private func fill(_ lockController: LockController, _ harness: LockControllerHarness) async throws
     -> Traces
   {
     let domain = try lockController.domain()
-    let end = stage.clock.now() + .seconds(3600)
+    let end = harness.clock.now() + .seconds(3600)
     try await domain.book.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
-    let flow = try await stage.startFlow(lockController)
+    let flow = try await harness.startFlow(lockController)
     #expect(flow.step?.kind == .localAuth)
     try await reached("the flow is at its mail") { domain.flows.engine.isIdle }
     return Traces(
@@ -61,19 +61,19 @@ struct LockTests {
 
   @Test("nothing of what was open is left, and no alarm")
   func freed() async throws {
-    let stage = try LockControllerStage(holdsAlarms: true)
-    let lockController = try await stage.begun()
-    let traces = try await fill(lockController, stage)
-    #expect(traces.left.count == 9 && !stage.scheduler.pending.isEmpty)
+    let harness = try LockControllerHarness(holdsAlarms: true)
+    let lockController = try await harness.begun()
+    let traces = try await fill(lockController, harness)
+    #expect(traces.left.count == 9 && !harness.scheduler.pending.isEmpty)
     try await lockController.lock()
     try await reached("left: \(traces.left)") { traces.left.isEmpty }
-    #expect(stage.scheduler.pending == [] && lockController.opened == nil)
+    #expect(harness.scheduler.pending == [] && lockController.opened == nil)
   }
 
   @Test("what was there is there again, and goes on, and again after another lock")
   func again() async throws {
-    let lockController = try await stage.begun()
-    _ = try await fill(lockController, stage)
+    let lockController = try await harness.begun()
+    _ = try await fill(lockController, harness)
     for _ in 1...3 {
       try await lockController.lock()
       try await lockController.unlock()
@@ -87,15 +87,16 @@ struct LockTests {
 
   @Test("the write-ahead log is emptied, and the database is free for others")
   func closed() async throws {
-    let lockController = try await stage.begun()
-    _ = try await fill(lockController, stage)
+    let lockController = try await harness.begun()
+    _ = try await fill(lockController, harness)
     try await lockController.lock()
     var status = stat()
-    let isThere = stat(stage.databasePath + "-wal", &status) == 0
+    let isThere = stat(harness.databasePath + "-wal", &status) == 0
     #expect(!isThere || status.st_size == 0)
-    let key = try MasterKeyFile(stage.place)
+    let key = try MasterKeyFile(harness.place)
     let other = try Store.open(
-      path: stage.databasePath, masterKey: key.bytes, keep: LockedBytes.keep, clock: stage.clock,
+      path: harness.databasePath, masterKey: key.bytes, keep: LockedBytes.keep,
+      clock: harness.clock,
       entropy: SystemEntropy())
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable && error?.message.contains("in use") == true)
@@ -108,11 +109,11 @@ struct LockTests {
   @Test("it is remembered, and forgotten when it is unlocked")
   func remembered() async throws {
     for _ in 1...2 {
-      let lockController = try await stage.begun()
+      let lockController = try await harness.begun()
       #expect(lockController.opened != nil)
       try await lockController.lock()
       await lockController.end()
-      let second = try await stage.begun()
+      let second = try await harness.begun()
       #expect(second.opened == nil)
       #expect(second.hasMethod("token.get", isAdmin: false))
       #expect(!second.hasMethod("credential.set", isAdmin: false))
@@ -125,25 +126,25 @@ struct LockTests {
 
   @Test("a locked daemon does not start unlocked when the notes of its lock are deleted")
   func notesDeleted() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     try await lockController.lock()
     await lockController.end()
-    try execute("DELETE FROM notes WHERE name = 'lock'", at: stage.databasePath)
-    let second = try await stage.begun()
+    try execute("DELETE FROM notes WHERE name = 'lock'", at: harness.databasePath)
+    let second = try await harness.begun()
     #expect(second.opened == nil)
     await second.end()
-    try execute("DELETE FROM notes WHERE name <> 'audit.head'", at: stage.databasePath)
-    let error = await #expect(throws: UsherError.self) { try await stage.begun() }
+    try execute("DELETE FROM notes WHERE name <> 'audit.head'", at: harness.databasePath)
+    let error = await #expect(throws: UsherError.self) { try await harness.begun() }
     #expect(error?.message.contains("usherctl recover --accept-changes") == true)
   }
 
   @Test("one that cannot be remembered is refused, and nothing has changed")
   func unremembered() async throws {
-    let lockController = try await stage.begun()
-    try execute("ALTER TABLE notes RENAME TO notes_away", at: stage.databasePath)
+    let lockController = try await harness.begun()
+    try execute("ALTER TABLE notes RENAME TO notes_away", at: harness.databasePath)
     let error = await #expect(throws: UsherError.self) { try await lockController.lock() }
     #expect(error?.reason == .storageUnavailable && lockController.opened != nil)
-    try execute("ALTER TABLE notes_away RENAME TO notes", at: stage.databasePath)
+    try execute("ALTER TABLE notes_away RENAME TO notes", at: harness.databasePath)
     try await lockController.lock()
     #expect(lockController.opened == nil)
   }
@@ -152,9 +153,9 @@ struct LockTests {
     "without key or database it stays locked and says why",
     arguments: [("master.key", "no master key"), ("usherd.db", "is not there any more")])
   func missing(name: String, words: String) async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     try await lockController.lock()
-    let path = name == "usherd.db" ? stage.databasePath : stage.place.file(name)
+    let path = name == "usherd.db" ? harness.databasePath : harness.place.file(name)
     #expect(Glibc.rename(path, path + ".away") == 0)
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable, "\(String(describing: error))")
@@ -167,8 +168,8 @@ struct LockTests {
 
   @Test("locks and unlocks that come together come one after the other")
   func together() async throws {
-    let lockController = try await stage.begun()
-    _ = try await fill(lockController, stage)
+    let lockController = try await harness.begun()
+    _ = try await fill(lockController, harness)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 1...6 {
         group.addTask { try await lockController.lock() }
@@ -184,13 +185,13 @@ struct LockTests {
 
   @Test("who stops for good neither locks nor unlocks, and is not locked by it")
   func over() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     await lockController.end()
     for deed in [{ try await lockController.lock() }, { try await lockController.unlock() }] {
       let error = await #expect(throws: UsherError.self) { try await deed() }
       #expect(error?.reason == .shuttingDown)
     }
-    #expect(try await stage.begun().opened != nil)
+    #expect(try await harness.begun().opened != nil)
   }
 }
 

@@ -10,8 +10,8 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// An account of Freedom ID whose person may log out.
-private final class LogoutStage: Sendable {
-  let calls: VerdictStage
+private final class LogoutHarness: Sendable {
+  let calls: VerdictHarness
   private let told = Recorded<String>()
 
   init() async throws {
@@ -19,15 +19,15 @@ private final class LogoutStage: Sendable {
     settings.clientID = "acme"
     settings.clientCredential = "freedom-secret"
     settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
-    calls = try await VerdictStage(
+    calls = try await VerdictHarness(
       ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings)))
-    _ = calls.stage.events.listen(since: nil) { [told] entry in
+    _ = calls.harness.events.listen(since: nil) { [told] entry in
       if [.token, .kyc].contains(entry.event.topic) { told.add(entry.event.what) }
     }
     calls.watch.start()
   }
 
-  var book: AccountRepository { calls.stage.book }
+  var book: AccountRepository { calls.harness.book }
   /// The events of the topics `token` and `kyc` so far.
   var news: [String] { told.all }
 
@@ -47,7 +47,7 @@ private final class LogoutStage: Sendable {
     let used = try #require(record.details.grant.refreshToken)
     try await book.write(
       book.update(
-        record.id, record.mainKey, granted: tokens, for: used, at: calls.stage.clock.now()))
+        record.id, record.mainKey, granted: tokens, for: used, at: calls.harness.clock.now()))
   }
 
   /// Freedom tells that somebody has logged out.
@@ -61,30 +61,30 @@ private final class LogoutStage: Sendable {
 
   func isSignedIn(_ record: AccountRecord) -> Bool {
     guard let record = book.record(record.id) else { return false }
-    return !record.tokens.isEmpty && record.details.grant.isAlive(at: calls.stage.clock.now())
+    return !record.tokens.isEmpty && record.details.grant.isAlive(at: calls.harness.clock.now())
   }
 }
 
 @Suite("A person who has logged out at Freedom")
 struct LogoutTests {
-  private let stage: LogoutStage
+  private let harness: LogoutHarness
 
-  init() async throws { stage = try await LogoutStage() }
+  init() async throws { harness = try await LogoutHarness() }
 
   @Test("has no token here from then on, nor on disk, and the owner is told before the answer")
   func loggedOut() async throws {
-    let record = try await stage.signIn("token-1")
-    let (outcome, reply) = try await stage.logOut("{\"id\": \"token-1\"}")
+    let record = try await harness.signIn("token-1")
+    let (outcome, reply) = try await harness.logOut("{\"id\": \"token-1\"}")
     #expect(outcome == .taken && reply.status == 200 && reply.body == Array("{}".utf8))
-    #expect(!stage.isSignedIn(record))
-    #expect(stage.book.record(record.id)?.tokens.isEmpty == true)
-    #expect(stage.book.record(record.id)?.details.grant.death?.code == "logged_out")
-    #expect(try stage.calls.stage.store.loadTokens().isEmpty)
-    let row = try #require(try stage.calls.stage.store.loadAccounts().first)
+    #expect(!harness.isSignedIn(record))
+    #expect(harness.book.record(record.id)?.tokens.isEmpty == true)
+    #expect(harness.book.record(record.id)?.details.grant.death?.code == "logged_out")
+    #expect(try harness.calls.harness.store.loadTokens().isEmpty)
+    let row = try #require(try harness.calls.harness.store.loadAccounts().first)
     #expect(try AccountRecord(row, tokens: []).details.grant.refreshToken == nil)
-    #expect(stage.news == ["dead"])
+    #expect(harness.news == ["dead"])
     let error = await #expect(throws: UsherError.self) {
-      _ = try await stage.calls.refresher.token(
+      _ = try await harness.calls.refresher.token(
         record.id, record.mainKey, validFor: 60, isForced: false)
     }
     #expect(error?.reason == .reauthenticationRequired)
@@ -92,71 +92,71 @@ struct LogoutTests {
 
   @Test("is told of once, however often it is said")
   func twice() async throws {
-    _ = try await stage.signIn("token-1")
+    _ = try await harness.signIn("token-1")
     for _ in 0..<3 {
-      #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .taken)
+      #expect(try await harness.logOut("{\"id\": \"token-1\"}").outcome == .taken)
     }
-    #expect(stage.news == ["dead"])
+    #expect(harness.news == ["dead"])
   }
 
   @Test("is known by the tokens' id alone; who says another learns nothing and changes nothing")
   func unknown() async throws {
-    let record = try await stage.signIn("token-1")
-    let known = try await stage.logOut("{\"id\": \"token-2\"}").reply
+    let record = try await harness.signIn("token-1")
+    let known = try await harness.logOut("{\"id\": \"token-2\"}").reply
     for id in ["token-", "token-11", "TOKEN-1", "person-1", "*"] {
-      let (outcome, reply) = try await stage.logOut("{\"id\": \"\(id)\"}")
+      let (outcome, reply) = try await harness.logOut("{\"id\": \"\(id)\"}")
       #expect(outcome == .unauthorized && reply == known)
     }
     #expect(known.status == 200)
     for body in ["", "{", "[\"token-1\"]", "{\"id\": [\"token-1\"]}"] {
-      #expect(try await stage.logOut(body).reply.status == 400)
+      #expect(try await harness.logOut(body).reply.status == 400)
     }
-    #expect(stage.isSignedIn(record) && stage.news.isEmpty)
+    #expect(harness.isSignedIn(record) && harness.news.isEmpty)
   }
 
   @Test("is one of several, and of several users")
   func several() async throws {
-    let anna = try await stage.signIn("token-1")
-    let other = try await stage.signIn("token-2", subject: "person-2")
-    let bert = try await stage.signIn("token-3", owner: .bert)
-    #expect(try await stage.logOut("{\"id\": \"token-3\"}").outcome == .taken)
-    #expect(stage.isSignedIn(anna) && stage.isSignedIn(other) && !stage.isSignedIn(bert))
+    let anna = try await harness.signIn("token-1")
+    let other = try await harness.signIn("token-2", subject: "person-2")
+    let bert = try await harness.signIn("token-3", owner: .bert)
+    #expect(try await harness.logOut("{\"id\": \"token-3\"}").outcome == .taken)
+    #expect(harness.isSignedIn(anna) && harness.isSignedIn(other) && !harness.isSignedIn(bert))
   }
 
   @Test("and signs in anew is not logged out by the id of before")
   func again() async throws {
-    _ = try await stage.signIn("token-1")
-    let record = try await stage.signIn("token-2")
-    #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
-    #expect(stage.isSignedIn(record))
-    #expect(try await stage.logOut("{\"id\": \"token-2\"}").outcome == .taken)
-    #expect(!stage.isSignedIn(record))
-    let anew = try await stage.signIn("token-3")
-    #expect(stage.isSignedIn(anew))
+    _ = try await harness.signIn("token-1")
+    let record = try await harness.signIn("token-2")
+    #expect(try await harness.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
+    #expect(harness.isSignedIn(record))
+    #expect(try await harness.logOut("{\"id\": \"token-2\"}").outcome == .taken)
+    #expect(!harness.isSignedIn(record))
+    let anew = try await harness.signIn("token-3")
+    #expect(harness.isSignedIn(anew))
   }
 
   @Test("is known by the id that the last renewal brought")
   func renewed() async throws {
-    let record = try await stage.signIn("token-1")
-    try await stage.renew(record, tokenID: "token-2")
-    let renewed = try #require(stage.book.record(record.id))
+    let record = try await harness.signIn("token-1")
+    try await harness.renew(record, tokenID: "token-2")
+    let renewed = try #require(harness.book.record(record.id))
     #expect(
       renewed.details.attributes == [
         "mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: "token-2")),
       ])
     #expect(renewed.tokens.values.allSatisfy { $0.set.attributes == nil })
-    #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
-    #expect(stage.isSignedIn(record))
-    #expect(try await stage.logOut("{\"id\": \"token-2\"}").outcome == .taken)
-    #expect(!stage.isSignedIn(record))
+    #expect(try await harness.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
+    #expect(harness.isSignedIn(record))
+    #expect(try await harness.logOut("{\"id\": \"token-2\"}").outcome == .taken)
+    #expect(!harness.isSignedIn(record))
   }
 
   @Test("stays signed in while the store takes nothing, and the provider is told to say it again")
   func failingDisk() async throws {
-    let record = try await stage.signIn("token-1")
-    try stage.calls.stage.store.close()
-    let (outcome, reply) = try await stage.logOut("{\"id\": \"token-1\"}")
+    let record = try await harness.signIn("token-1")
+    try harness.calls.harness.store.close()
+    let (outcome, reply) = try await harness.logOut("{\"id\": \"token-1\"}")
     #expect(outcome == .unavailable && reply.status == 503)
-    #expect(stage.isSignedIn(record) && stage.news.isEmpty)
+    #expect(harness.isSignedIn(record) && harness.news.isEmpty)
   }
 }

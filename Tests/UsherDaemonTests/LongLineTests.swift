@@ -6,13 +6,13 @@ import UsherCore
 
 @Suite("Long lines", .timeLimit(.minutes(2)))
 struct LongLineTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   @Test("a line above 16 KiB is not read on the event loop; a shorter one is")
   func offTheLoop() async throws {
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     for (bytes, isFree) in [(1000, true), (15_000, true), (17_000, false), (60_000, false)] {
       let after = try await connection.handler.loop.submit { [handler = connection.handler] in
         CallLine.hello(bytes).withUnsafeBytes { handler.value.received($0) }
@@ -21,15 +21,15 @@ struct LongLineTests {
       #expect(after == isFree, "\(bytes)")
       #expect(try await connection.line().contains("instanceId"))
     }
-    await stage.end()
+    await harness.end()
   }
 
   @Test(
     "the calls of a batch are made a slice at a time, and answered together and in their order",
     arguments: [100, 20_000])
   func batch(length: Int) async throws {
-    let connection = try await stage.connect()
-    let other = try await stage.connect(as: 2000)
+    let connection = try await harness.connect()
+    let other = try await harness.connect(as: 2000)
     let calls = (0..<64).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"system.status"}"# }
     let batch = "[\(calls.joined(separator: ","))]"
     let space = String(repeating: " ", count: max(0, length - batch.utf8.count))
@@ -42,7 +42,7 @@ struct LongLineTests {
     #expect(try CallLine.parse(try await connection.line())["id"] == 100)
     #expect(try await turns.loop.submit { turns.value.count } > 0)
     try await other.close()
-    await stage.end()
+    await harness.end()
   }
 
   @Test("long and short lines, batches and broken ones among them, are answered in their order")
@@ -59,7 +59,7 @@ struct LongLineTests {
       Array("\(notification)\n".utf8), CallLine.call("rpc.hello", "{}", id: #""a\u0062""#),
       CallLine.call("no.such", #"{"a":"\#(long)"}"#, id: "8"),
     ]
-    let connection = try await stage.connect()
+    let connection = try await harness.connect()
     let replies = try await connection.answers(8, to: [lines.flatMap { $0 }]).map {
       try CallLine.parse($0)
     }
@@ -69,7 +69,7 @@ struct LongLineTests {
     #expect(elements.map { $0["id"] } == [5, .null, 6])
     #expect(elements.map { $0["error"]?["code"] } == [nil, -32600, -32601])
     #expect(replies[7]["error"]?["code"] == -32601)
-    await stage.end()
+    await harness.end()
   }
 }
 
@@ -77,7 +77,7 @@ private final class TurnCount {
   var count = 0
 }
 
-extension StagedConnection {
+extension HarnessConnection {
   /// Counts the turns of the loop from now on at whose end calls of a batch have not been made.
   fileprivate func countTurnsWithBatch() async throws -> OnLoop<TurnCount> {
     try await handler.loop.submit { [handler] in

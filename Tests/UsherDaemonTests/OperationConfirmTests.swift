@@ -11,17 +11,17 @@ import UsherTestKit
 /// What a person agrees to when a flow is to make a call of the provider's API.
 @Suite("A confirmation of an operation")
 struct OperationConfirmTests {
-  private typealias Stage = ImplicitAccountStage
+  private typealias Harness = ImplicitAccountHarness
 
-  private let stage: ImplicitAccountStage
+  private let harness: ImplicitAccountHarness
   private let till: Caller
   private let admin: Caller
 
   init() async throws {
-    stage = try await ImplicitAccountStage()
-    try await stage.keep("one")
-    till = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet/operation") { $0.confirm = true }
+    harness = try await ImplicitAccountHarness()
+    try await harness.keep("one")
+    till = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet/operation") { $0.confirm = true }
     ])
     admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
   }
@@ -38,7 +38,7 @@ struct OperationConfirmTests {
   }
 
   private func question(_ call: JSONValue) async throws -> ConfirmationID {
-    let error = try #require(await stage.error("flow.start", call, as: till))
+    let error = try #require(await harness.error("flow.start", call, as: till))
     #expect(error.reason == .interactionRequired)
     return try #require(error.detail.confirmation)
   }
@@ -48,7 +48,7 @@ struct OperationConfirmTests {
   ) async throws -> UsherError? {
     var call: JSONValue = ["confirmation": .string(id.rawValue), "allow": true]
     if let remember { call["remember"] = remember }
-    return await stage.error("confirm.answer", call, as: admin)
+    return await harness.error("confirm.answer", call, as: admin)
   }
 
   private static let others: [@Sendable (inout JSONValue) -> Void] = [
@@ -76,11 +76,11 @@ struct OperationConfirmTests {
   func covers() async throws {
     #expect(try await answer(try await question(Self.transfer())) == nil)
     for (place, change) in Self.others.enumerated() {
-      let error = await stage.error("flow.start", Self.transfer(change), as: till)
+      let error = await harness.error("flow.start", Self.transfer(change), as: till)
       #expect(error?.detail.confirmation != nil, "change \(place)")
     }
     // The engine is reached: this provider's configuration lists no operation.
-    let error = await stage.error("flow.start", Self.transfer(), as: till)
+    let error = await harness.error("flow.start", Self.transfer(), as: till)
     #expect(error?.detail.confirmation == nil && error?.reason == .permissionDenied)
   }
 
@@ -94,7 +94,7 @@ struct OperationConfirmTests {
     for (place, change) in Self.lookalikes.enumerated() {
       let shown = Self.transfer { change(&$0, true) }
       #expect(try await answer(try await question(shown)) == nil)
-      let error = await stage.error("flow.start", Self.transfer { change(&$0, false) }, as: till)
+      let error = await harness.error("flow.start", Self.transfer { change(&$0, false) }, as: till)
       #expect(error?.detail.confirmation != nil, "lookalike \(place)")
     }
   }
@@ -106,7 +106,7 @@ struct OperationConfirmTests {
       ("params.path", { $0["path"] = .string("/transfers/" + long) }),
       ("params.operation.summary", { $0["operation"]?["summary"] = .string(long) }),
     ] as [(String, (inout JSONValue) -> Void)] {
-      let error = await stage.error("flow.start", Self.transfer(change), as: till)
+      let error = await harness.error("flow.start", Self.transfer(change), as: till)
       #expect(error?.reason == .invalidParams)
       #expect(error?.detail.field == field)
     }
@@ -126,7 +126,7 @@ struct OperationConfirmTests {
   func shown() async throws {
     _ = try await question(Self.transfer())
     let reply = try JSONValue(
-      parsing: try await stage.respond("confirm.list", [:], as: admin).reply())
+      parsing: try await harness.respond("confirm.list", [:], as: admin).reply())
     let about = try #require(reply["questions"]?[0]?["about"])
     #expect(about["operation"] == "POST:/transfers?draft=0")
     #expect(about["summary"] == "Pay")
@@ -142,16 +142,16 @@ struct OperationConfirmTests {
     "a flow that acts on an account asks for the person where the rule asks for it",
     arguments: ["operation", "sca"])
   func localAuth(kind: String) async throws {
-    let strict = try Stage.caller([
-      Stage.rule("till", allow: "flow.start wallet") { $0.requireLocalAuthSeconds = 300 }
+    let strict = try Harness.caller([
+      Harness.rule("till", allow: "flow.start wallet") { $0.requireLocalAuthSeconds = 300 }
     ])
-    let call = kind == "sca" ? Stage.sca() : Self.transfer()
-    let error = await stage.error("flow.start", call, as: strict)
+    let call = kind == "sca" ? Harness.sca() : Self.transfer()
+    let error = await harness.error("flow.start", call, as: strict)
     #expect(error?.reason == .interactionRequired)
     #expect(error?.detail.next?.kind == "authenticate")
     // Signing in acts on no account.
     let signIn: JSONValue = ["provider": "wallet", "kind": "authorize", "params": [:]]
-    let other = await stage.error("flow.start", signIn, as: strict)
+    let other = await harness.error("flow.start", signIn, as: strict)
     #expect(other?.reason != .interactionRequired)
   }
 }

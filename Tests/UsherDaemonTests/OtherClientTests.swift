@@ -11,23 +11,24 @@ import UsherTestKit
 struct OtherClientTests {
   @Test("a flow is cancelled by the client that started it and the person's own programs only")
   func cancelled() async throws {
-    let stage = try ConsentStage()
-    let account = try await stage.keep(.sample(), for: "(user)")
-    let flow = try await stage.start("till", of: account)
+    let harness = try ConsentHarness()
+    let account = try await harness.keep(.sample(), for: "(user)")
+    let flow = try await harness.start("till", of: account)
     let error = await #expect(throws: UsherError.self) {
-      try await stage.flows.cancel(FlowCancel(flow: flow.id), .program("desk"))
+      try await harness.flows.cancel(FlowCancel(flow: flow.id), .program("desk"))
     }
     #expect(error?.reason == .permissionDenied)
     #expect(error?.detail.flow == flow.id)
-    #expect(try stage.flows.get(FlowGet(flow: flow.id), .program("till")).flow.status == .active)
+    #expect(try harness.flows.get(FlowGet(flow: flow.id), .program("till")).flow.status == .active)
     for canceller in ["till", nil] {
-      let flow = try await stage.start("till", of: account)
-      let ended = try await stage.flows.cancel(FlowCancel(flow: flow.id), .program(canceller)).flow
+      let flow = try await harness.start("till", of: account)
+      let ended = try await harness.flows.cancel(FlowCancel(flow: flow.id), .program(canceller))
+        .flow
       #expect(ended.status == .cancelled)
     }
     let admin = try Caller.program("desk", isAdmin: true)
     #expect(
-      try await stage.flows.cancel(FlowCancel(flow: flow.id), admin).flow.status == .cancelled)
+      try await harness.flows.cancel(FlowCancel(flow: flow.id), admin).flow.status == .cancelled)
   }
 
   @Test("an event about a provider is heard by those who may see that provider")

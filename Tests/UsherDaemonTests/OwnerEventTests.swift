@@ -17,36 +17,36 @@ struct OwnerEventTests {
   @Test("a subscription ends when what is stored for its uid is withheld")
   func withheld() async throws {
     users.set(Owner.anna.uid, .named("anna"), isLocal: true)
-    let stage = try await ConnectionStage(users: users.database(nameHolds: .zero))
-    let owners = try stage.lockController.domain().owners
-    try await owners.verify(program(of: stage))
-    try await stage.signIn()
-    let connection = try await stage.connect()
+    let harness = try await ConnectionHarness(users: users.database(nameHolds: .zero))
+    let owners = try harness.lockController.domain().owners
+    try await owners.verify(program(of: harness))
+    try await harness.signIn()
+    let connection = try await harness.connect()
     let reply = try await connection.answer(
       CallLine.line("events.subscribe", #"{"topics":["token"]}"#))
     #expect(reply.contains("subscription"), "\(reply)")
-    publish(on: stage)
+    publish(on: harness)
     #expect(try await connection.line().contains("refreshed"))
     users.set(Owner.anna.uid, .named("ben"), isLocal: true)
-    await #expect(throws: UsherError.self) { try await owners.verify(program(of: stage)) }
-    publish(on: stage)
+    await #expect(throws: UsherError.self) { try await owners.verify(program(of: harness)) }
+    publish(on: harness)
     let last = try JSONValue(parsing: try await connection.line())
     #expect(last["method"] == "events.lost", "\(last)")
-    await stage.end()
+    await harness.end()
   }
 
   /// One that connects now: later than the names that were looked up for others before it.
-  private func program(of stage: ConnectionStage) -> Caller {
-    stage.clock.advance(by: .milliseconds(1))
+  private func program(of harness: ConnectionHarness) -> Caller {
+    harness.clock.advance(by: .milliseconds(1))
     return Caller(
       Newcomer(
-        ConnectionStage.newcomer.identity, isAdmin: false, realm: Owner.anna.realm,
-        connectedAt: stage.clock.monotonicNow()),
-      policy: stage.settings.inForce.policy)
+        ConnectionHarness.newcomer.identity, isAdmin: false, realm: Owner.anna.realm,
+        connectedAt: harness.clock.monotonicNow()),
+      policy: harness.settings.inForce.policy)
   }
 
-  private func publish(on stage: ConnectionStage) {
-    stage.service.events.publish(
-      Event(topic: .token, what: "refreshed", at: stage.clock.now()), owner: .anna)
+  private func publish(on harness: ConnectionHarness) {
+    harness.service.events.publish(
+      Event(topic: .token, what: "refreshed", at: harness.clock.now()), owner: .anna)
   }
 }

@@ -6,9 +6,9 @@ import UsherCore
 
 @Suite("Large parameters", .timeLimit(.minutes(2)))
 struct ParamsLimitTests {
-  private let stage: ConnectionStage
+  private let harness: ConnectionHarness
 
-  init() async throws { stage = try await ConnectionStage() }
+  init() async throws { harness = try await ConnectionHarness() }
 
   @Test("parameters beyond 64 KiB or 4096 values are refused with the limit's name")
   func limits() async throws {
@@ -21,24 +21,24 @@ struct ParamsLimitTests {
         "params_values"
       ),
     ] {
-      let error = try await stage.error(of: line)
+      let error = try await harness.error(of: line)
       #expect(error?["data"]?["reason"] == "message_too_large")
       #expect(error?["data"]?["limit"] == .string(limit))
     }
-    #expect(try await stage.error(of: CallLine.hello(65_536)) == nil)
-    await stage.end()
+    #expect(try await harness.error(of: CallLine.hello(65_536)) == nil)
+    await harness.end()
   }
 
   @Test("the answer to a step may hold three tokens of 64 KiB")
   func submit() async throws {
     let token = String(repeating: "t", count: 65_536)
     let success = #"{"accessToken":"\#(token)","refreshToken":"\#(token)","idToken":"\#(token)"}"#
-    let error = try await stage.error(
+    let error = try await harness.error(
       of: CallLine.call(
         "flow.submit",
         #"{"flow":"flw_1","revision":1,"input":{"type":"exchangeCredential","#
           + #""success":\#(success)}}"#))
     #expect(error?["data"]?["reason"] == "not_found")
-    await stage.end()
+    await harness.end()
   }
 }

@@ -11,7 +11,7 @@ import UsherTestKit
 
 @Suite("What calls are proved by")
 struct ProofsTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
   private let credentials: Credentials
   private let provider: ProviderConfig
 
@@ -19,9 +19,9 @@ struct ProofsTests {
     var config = Config()
     provider = try Self.provider("https://id.example")
     config.providers = [provider]
-    stage = try FlowStage(config: config)
+    harness = try FlowHarness(config: config)
     credentials = try Credentials(
-      store: stage.store, handed: nil, on: LocalDisk(), dependencies: stage.dependencies)
+      store: harness.store, handed: nil, on: LocalDisk(), dependencies: harness.dependencies)
     try await set("first")
   }
 
@@ -37,9 +37,9 @@ struct ProofsTests {
 
   /// Another provider comes under the name, or none.
   private func replace(by other: ProviderConfig?) {
-    var config = stage.dependencies.config
+    var config = harness.dependencies.config
     config.providers = [other].compactMap(\.self)
-    stage.dependencies.settings.replace(by: config, stage.dependencies.settings.inForce.policy)
+    harness.dependencies.settings.replace(by: config, harness.dependencies.settings.inForce.policy)
   }
 
   @Test("of the provider in force: the credential as it is now, whatever a flow began with")
@@ -107,15 +107,15 @@ struct ProofsTests {
 
   @Test("a flow whose call was overtaken ends and says why; it does not hide what may be done")
   func overtaken() async throws {
-    let session = try await stage.open()
-    stage.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: session)
+    let session = try await harness.open()
+    harness.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: session)
     try await reached("it has ended") { session.flow.status == .failed }
     let failure = session.flow.failure
     #expect(failure?.reason == .providerRejected && failure?.retryable == true)
     #expect(failure?.message.hasSuffix("begin again") == true)
-    let dark = try await stage.open(id: "flw_2")
-    #expect(await stage.type("in the dark", dark) == nil)
-    stage.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: dark)
+    let dark = try await harness.open(id: "flw_2")
+    #expect(await harness.type("in the dark", dark) == nil)
+    harness.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: dark)
     try await reached("it has ended") { dark.flow.status == .failed }
     #expect(dark.flow.failure?.retryable == false)
     #expect(dark.flow.failure?.message.contains("is not known") == true)

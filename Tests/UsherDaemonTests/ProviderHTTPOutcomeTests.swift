@@ -12,13 +12,13 @@ import UsherTestKit
 /// A ``ProviderHTTP`` that calls a ``TLSServer`` once.
 struct TLSExchange {
   let server: TLSServer
-  let stage: FlowStage
+  let harness: FlowHarness
 
   init(
     _ answer: TLSServer.Answer, _ change: @Sendable (inout TLSConfiguration) -> Void = { _ in }
   ) async throws {
     server = try await TLSServer(answer, change)
-    stage = try FlowStage()
+    harness = try FlowHarness()
   }
 
   /// - Parameters:
@@ -31,14 +31,14 @@ struct TLSExchange {
     var provider = try ProviderConfig.sample()
     provider.http.requestTimeoutSeconds = 10
     if isTrusted {
-      provider.http.caFile = try stage.place.write(TLSServer.certificate, to: "ca.pem")
+      provider.http.caFile = try harness.place.write(TLSServer.certificate, to: "ca.pem")
     }
     var metadata = OIDCMetadata(issuer: "https://id.example")
     metadata.tokenEndpoint = server.url
     metadata.deviceAuthorizationEndpoint = server.url
     metadata.userinfoEndpoint = server.url
-    let outcome = await stage.http.send(call(metadata), for: provider)
-    await stage.http.shutdown()
+    let outcome = await harness.http.send(call(metadata), for: provider)
+    await harness.http.shutdown()
     try await server.close()
     return outcome
   }

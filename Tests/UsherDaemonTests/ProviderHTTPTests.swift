@@ -32,13 +32,13 @@ struct ProviderHTTPTests {
       }
       .bind(host: "127.0.0.1", port: 0).get()
     let port = try #require(server.localAddress?.port)
-    let stage = try FlowStage()
+    let harness = try FlowHarness()
 
     var provider = try ProviderConfig.sample()
     provider.http.requestTimeoutSeconds = 1
-    let outcome = await stage.http.send(
+    let outcome = await harness.http.send(
       OIDCCall.discovery(url: "http://127.0.0.1:\(port)/"), for: provider)
-    await stage.http.shutdown()
+    await harness.http.shutdown()
     try await server.close()
     return outcome
   }

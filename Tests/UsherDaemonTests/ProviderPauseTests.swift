@@ -13,7 +13,7 @@ struct ProviderPauseTests {
     let exchange = try await TLSExchange(.whole(answer))
     _ = try await exchange.outcome(of: call)
     #expect(exchange.server.requests == 1)
-    return exchange.stage.health.pause(for: .work, at: exchange.stage.clock.now())
+    return exchange.harness.health.pause(for: .work, at: exchange.harness.clock.now())
   }
 
   @Test(

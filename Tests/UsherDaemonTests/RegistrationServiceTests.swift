@@ -13,7 +13,7 @@ import UsherTestKit
 @Suite("registration.checkDuplicate and registration.checkUserKey")
 struct RegistrationServiceTests {
   /// A desk whose provider says one thing to everybody, and what it was asked.
-  private final class Stage: Sendable {
+  private final class Harness: Sendable {
     let clock = FakeClock()
     private let asked = Mutex<[BSACall]>([])
     private let outcome: Mutex<CallOutcome>
@@ -76,8 +76,8 @@ struct RegistrationServiceTests {
     arguments: [(0, false), (2019, true), (2009, true)])
   func answers(code: Int, isTaken: Bool) async throws {
     for status in [200, 409] {
-      let stage = try Stage(.reply("{\"rtCode\":\(code),\"rtMsg\":\"\"}", status: status))
-      let service = stage.service()
+      let harness = try Harness(.reply("{\"rtCode\":\(code),\"rtMsg\":\"\"}", status: status))
+      let service = harness.service()
       #expect(try await isDuplicate(service) == isTaken)
       #expect(try await isDuplicate(service, "07700900123", .phoneNumber) == isTaken)
       #expect(try await isAvailable(service) == !isTaken)
@@ -86,13 +86,13 @@ struct RegistrationServiceTests {
 
   @Test("the provider is asked once for each, a number without what is not of it")
   func asked() async throws {
-    let stage = try Stage()
-    let service = stage.service()
+    let harness = try Harness()
+    let service = harness.service()
     _ = try await isDuplicate(service)
     _ = try await isDuplicate(service, "+44 (7700) 900-123", .phoneNumber)
     _ = try await isAvailable(service)
     #expect(
-      stage.calls == [
+      harness.calls == [
         .duplicateCheck(try BSAContact(.email, "ada@example.com")),
         .duplicateCheck(try BSAContact(.sms, "+447700900123")), .idCheck(userKey: "ada.1815"),
       ])
@@ -100,15 +100,15 @@ struct RegistrationServiceTests {
 
   @Test("another rtCode is a refusal with the provider's word, known or not")
   func rejected() async throws {
-    let stage = try Stage(.reply("{\"rtCode\":2012,\"rtMsg\":\"ada@example.com\"}"))
-    let known = await thrown { try await isDuplicate(stage.service()) }
+    let harness = try Harness(.reply("{\"rtCode\":2012,\"rtMsg\":\"ada@example.com\"}"))
+    let known = await thrown { try await isDuplicate(harness.service()) }
     #expect(known?.reason == .providerRejected)
     #expect(
       known?.detail.provider
         == ProviderErrorCode(name: ProviderName("bsa"), code: "2012", title: "MAINTENANCE"))
     #expect(known?.message == "the server is being maintained")
-    stage.say(.reply("{\"rtCode\":4711}"))
-    let unknown = await thrown { try await isAvailable(stage.service()) }
+    harness.say(.reply("{\"rtCode\":4711}"))
+    let unknown = await thrown { try await isAvailable(harness.service()) }
     #expect(unknown?.reason == .providerRejected)
     #expect(unknown?.detail.provider == ProviderErrorCode(name: ProviderName("bsa"), code: "4711"))
   }
@@ -125,8 +125,8 @@ struct RegistrationServiceTests {
       (.unreadable(message: "no"), .providerProtocolError, nil),
     ]
     for (outcome, reason, retryAfterMs) in cases {
-      let stage = try Stage(outcome)
-      let error = await thrown { try await isDuplicate(stage.service()) }
+      let harness = try Harness(outcome)
+      let error = await thrown { try await isDuplicate(harness.service()) }
       #expect(error?.reason == reason, "\(outcome)")
       #expect(error?.detail == UsherError.Detail(retryAfterMs: retryAfterMs), "\(outcome)")
     }
@@ -134,8 +134,8 @@ struct RegistrationServiceTests {
 
   @Test("they are off until the configuration has them on, also on the admin socket")
   func off() async throws {
-    let stage = try Stage(checks: false)
-    let service = stage.service()
+    let harness = try Harness(checks: false)
+    let service = harness.service()
     for error in [
       await thrown { try await isDuplicate(service) },
       await thrown { try await isAvailable(service) },
@@ -146,13 +146,13 @@ struct RegistrationServiceTests {
       #expect(error?.reason == .permissionDenied)
       #expect(error?.message.contains("registration_checks") == true)
     }
-    #expect(stage.calls.isEmpty)
+    #expect(harness.calls.isEmpty)
   }
 
   @Test("a provider that is none, or of another type, is told as the field provider")
   func provider() async throws {
-    let stage = try Stage()
-    let service = stage.service()
+    let harness = try Harness()
+    let service = harness.service()
     for (name, reason) in [
       ("nobody", UsherError.Reason.notFound), ("work", .invalidParams), ("local", .invalidParams),
     ] {
@@ -164,7 +164,7 @@ struct RegistrationServiceTests {
         #expect(error?.detail.field == "provider")
       }
     }
-    #expect(stage.calls.isEmpty)
+    #expect(harness.calls.isEmpty)
   }
 
   @Test(
@@ -174,23 +174,23 @@ struct RegistrationServiceTests {
       ("123456", .phoneNumber), ("ada@example.com", .phoneNumber),
     ])
   func impossible(data: String, type: RegistrationCheckDuplicate.VerifyType) async throws {
-    let stage = try Stage()
-    let error = await thrown { try await isDuplicate(stage.service(), data, type) }
+    let harness = try Harness()
+    let error = await thrown { try await isDuplicate(harness.service(), data, type) }
     #expect(error?.reason == .invalidParams)
     #expect(error?.detail.field == "verifyData")
     #expect(error?.message.hasPrefix("verifyData must be ") == true)
     #expect(data.isEmpty || error?.message.contains(data) == false)
-    let key = await thrown { try await isAvailable(stage.service(), "ada/1815") }
+    let key = await thrown { try await isAvailable(harness.service(), "ada/1815") }
     #expect(key?.reason == .invalidParams && key?.detail.field == "userKey")
     #expect(key?.message.hasPrefix("userKey must be ") == true)
-    #expect(stage.calls.isEmpty)
+    #expect(harness.calls.isEmpty)
   }
 
   @Test("both count together, for each user alone, and what is not asked counts nothing")
   func budget() async throws {
-    let stage = try Stage(perMinute: 2)
-    stage.dependencies.subordinates.apply(SubordinateUsers("1000:300000:10"))
-    let service = stage.service()
+    let harness = try Harness(perMinute: 2)
+    harness.dependencies.subordinates.apply(SubordinateUsers("1000:300000:10"))
+    let service = harness.service()
     for _ in 0..<5 { _ = await thrown { try await isDuplicate(service, "nonsense") } }
     _ = try await isDuplicate(service)
     _ = try await isAvailable(service)
@@ -206,8 +206,8 @@ struct RegistrationServiceTests {
       #expect(error?.detail.retryAfterMs == 30_000)
     }
     #expect(try await !isDuplicate(service, of: .bert))
-    #expect(stage.calls.count == 3)
-    stage.clock.advance(by: .seconds(30))
+    #expect(harness.calls.count == 3)
+    harness.clock.advance(by: .seconds(30))
     #expect(try await isAvailable(service))
     #expect(await thrown { try await isAvailable(service) }?.reason == .rateLimited)
   }

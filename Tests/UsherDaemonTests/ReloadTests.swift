@@ -14,10 +14,10 @@ import UsherTestKit
 
 @Suite("A reload")
 struct ReloadTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
   private let other = ProviderName("other")
 
-  init() throws { stage = try LockControllerStage() }
+  init() throws { harness = try LockControllerHarness() }
 
   private func reload(_ lockController: LockController) async throws -> [ConfigProblem] {
     try await Reload(lockController: lockController).run()
@@ -35,9 +35,9 @@ struct ReloadTests {
 
   @Test("brings providers, limits and rules into force at once")
   func whole() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     let added = try provider(other)
-    try stage.files.change {
+    try harness.files.change {
       $0.providers.append(added)
       $0.limits.connections = 100
       $0.clients = [ClientRule(name: "till", match: ClientMatch(user: .id(1000)), allow: [])]
@@ -54,9 +54,9 @@ struct ReloadTests {
 
   @Test("changes nothing where anything is wrong; systemd and the caller are told")
   func failed() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     let before = lockController.life.dependencies.settings.inForce
-    stage.files.spoil("must be a number")
+    harness.files.spoil("must be a number")
     let caller = try Caller.program(isAdmin: true)
     let reply = try await ReloadService(lockController: lockController).reload(caller)
     #expect(
@@ -64,7 +64,7 @@ struct ReloadTests {
         .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
       ])
     #expect(lockController.life.dependencies.settings.inForce === before)
-    let told = stage.told.all.suffix(2)
+    let told = harness.told.all.suffix(2)
     #expect(told.first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
     #expect(
       told.last
@@ -74,8 +74,8 @@ struct ReloadTests {
 
   @Test("tells of very many problems the first hundred")
   func manyProblems() async throws {
-    let lockController = try await stage.begun()
-    stage.files.spoil("must be a number", times: 102)
+    let lockController = try await harness.begun()
+    harness.files.spoil("must be a number", times: 102)
     let reply = try await ReloadService(lockController: lockController).reload(
       try .program(isAdmin: true))
     #expect(reply.problems.count == 101)
@@ -85,13 +85,13 @@ struct ReloadTests {
 
   @Test("that failed is told of, also by a locked daemon, until one goes well")
   func status() async throws {
-    let lockController = try await stage.begun()
-    let config = try stage.files.read()
-    stage.files.spoil("must be a number")
+    let lockController = try await harness.begun()
+    let config = try harness.files.read()
+    harness.files.spoil("must be a number")
     _ = try await reload(lockController)
     try await lockController.lock()
     #expect(lockController.status == "Locked; the last reload failed: 1 problem, see the journal")
-    stage.files.mend(config)
+    harness.files.mend(config)
     #expect(try await reload(lockController).isEmpty)
     #expect(lockController.status == "Locked")
     await lockController.end()
@@ -99,8 +99,8 @@ struct ReloadTests {
 
   @Test("of another database is refused, and says what to do")
   func database() async throws {
-    let lockController = try await stage.begun()
-    try stage.files.change { $0.store.url = .sqlite(path: "another.db") }
+    let lockController = try await harness.begun()
+    try harness.files.change { $0.store.url = .sqlite(path: "another.db") }
     let problems = try await reload(lockController)
     #expect(problems.map(\.key) == ["store.url"])
     #expect(
@@ -112,8 +112,8 @@ struct ReloadTests {
 
   @Test("names the rule whose user nobody is")
   func unknownUser() async throws {
-    let lockController = try await stage.begun()
-    try stage.files.change {
+    let lockController = try await harness.begun()
+    try harness.files.change {
       $0.clients = [
         ClientRule(name: "till", match: ClientMatch(user: .name("no-such-user-here")), allow: [])
       ]
@@ -125,15 +125,15 @@ struct ReloadTests {
 
   @Test("while the daemon is locked holds for when it is unlocked")
   func locked() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     try await lockController.lock()
     let added = try provider(other)
-    try stage.files.change { $0.providers.append(added) }
+    try harness.files.change { $0.providers.append(added) }
     #expect(try await reload(lockController).isEmpty)
-    #expect(stage.told.all.last == "READY=1\nSTATUS=Locked")
+    #expect(harness.told.all.last == "READY=1\nSTATUS=Locked")
     try await lockController.unlock()
     #expect(try names(lockController) == [.work, other])
-    #expect(stage.told.all.last == "READY=1\nSTATUS=Serving 2 providers")
+    #expect(harness.told.all.last == "READY=1\nSTATUS=Serving 2 providers")
     await lockController.end()
   }
 
@@ -141,12 +141,13 @@ struct ReloadTests {
   func betweenCalls() async throws {
     let loop = try SocketLoop()
     let places = Recorded<Bool>()
-    var setting = stage.setting
+    var setting = harness.setting
     setting.follow = { _ in places.add(loop.isOnLoop) }
     let log = Logger.silent
     let lockController = LockController(
       ProcessContext(
-        setting, stage.dependencies, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log))
+        setting, harness.dependencies, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log
+      ))
     try await lockController.begin()
     #expect(try await reload(lockController).isEmpty)
     try await lockController.lock()
@@ -158,7 +159,7 @@ struct ReloadTests {
 
   @Test("is refused by a daemon that stops")
   func stopping() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     await lockController.end()
     let error = await #expect(throws: UsherError.self) { try await reload(lockController) }
     #expect(error?.reason == .shuttingDown)
@@ -166,11 +167,11 @@ struct ReloadTests {
 
   @Test("in great numbers, with locks and unlocks between, ends as the last one says")
   func many() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<60 {
         group.addTask {
-          try stage.files.change { $0.limits.connections = 100 + number }
+          try harness.files.change { $0.limits.connections = 100 + number }
           _ = try await reload(lockController)
         }
         guard number.isMultiple(of: 20) else { continue }
@@ -181,7 +182,7 @@ struct ReloadTests {
       }
       try await group.waitForAll()
     }
-    try stage.files.change { $0.limits.connections = 99 }
+    try harness.files.change { $0.limits.connections = 99 }
     #expect(try await reload(lockController).isEmpty)
     #expect(lockController.life.dependencies.config.limits.connections == 99)
     #expect(lockController.opened != nil)
@@ -190,8 +191,8 @@ struct ReloadTests {
 
   @Test("that waits for its files keeps nobody from locking, unlocking and stopping")
   func slow() async throws {
-    let lockController = try await stage.begun()
-    let held = stage.files.hold()
+    let lockController = try await harness.begun()
+    let held = harness.files.hold()
     let waiting = Task { try await reload(lockController) }
     try await reached("the reload waits for its files") { held.isAwaited }
     try await lockController.lock()
@@ -204,19 +205,19 @@ struct ReloadTests {
 
   @Test("without a provider keeps its accounts, whose tokens are not found until it is back")
   func providerGone() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     let domain = try lockController.domain()
     let record = try await domain.book.keep()
     let anna = try Caller.program()
     let get = TokenGet(account: record.id)
     _ = try domain.tokens.get(get, anna)
-    let work = try stage.files.read().providers
-    try stage.files.change { $0.providers = [] }
+    let work = try harness.files.read().providers
+    try harness.files.change { $0.providers = [] }
     _ = try await reload(lockController)
     let error = #expect(throws: UsherError.self) { try domain.tokens.get(get, anna) }
     #expect(error?.reason == .notFound && error?.message == "there is no provider work")
     #expect(try domain.accounts.list(nil, anna).accounts.map(\.id) == [record.id])
-    try stage.files.change { $0.providers = work }
+    try harness.files.change { $0.providers = work }
     _ = try await reload(lockController)
     _ = try domain.tokens.get(get, anna)
     await lockController.end()
@@ -225,17 +226,17 @@ struct ReloadTests {
   @Test("forgets how a provider that has changed answered, and nothing of one that has not")
   func changed() async throws {
     let added = try provider(other)
-    try stage.files.change { $0.providers.append(added) }
-    let lockController = try await stage.begun()
+    try harness.files.change { $0.providers.append(added) }
+    let lockController = try await harness.begun()
     _ = try await reload(lockController)
     let health = try lockController.domain().health
     for provider in try lockController.domain().providers.all {
-      health.note(.unreachable(message: "gone", sent: false), of: provider, at: stage.clock.now())
+      health.note(.unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
     }
     _ = try await reload(lockController)
     #expect(health.health(of: other) == .failing && health.health(of: .work) == .failing)
     let next = try provider(other, client: "another")
-    try stage.files.change { $0.providers[1] = next }
+    try harness.files.change { $0.providers[1] = next }
     _ = try await reload(lockController)
     #expect(health.health(of: other) == .unknown && health.health(of: .work) == .failing)
     await lockController.end()
@@ -244,13 +245,13 @@ struct ReloadTests {
 
 @Suite("A reload of what systemd hands over")
 struct CredentialReloadTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
 
   init() throws {
-    stage = try LockControllerStage()
+    harness = try LockControllerHarness()
     let key = String(repeating: "0123456789abcdef", count: 4)
-    try stage.place.write(key, to: "credentials/usherd.master-key")
-    try stage.place.write("one\n", to: "credentials/key")
+    try harness.place.write(key, to: "credentials/usherd.master-key")
+    try harness.place.write("one\n", to: "credentials/key")
   }
 
   private func value(_ lockController: LockController) throws -> String? {
@@ -259,10 +260,10 @@ struct CredentialReloadTests {
 
   @Test("takes the credentials as they are then, and not before")
   func moment() async throws {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     #expect(try value(lockController) == "one")
-    try stage.place.write("two\n", to: "credentials/key")
-    try stage.place.write("new\n", to: "credentials/second")
+    try harness.place.write("two\n", to: "credentials/key")
+    try harness.place.write("new\n", to: "credentials/second")
     #expect(try value(lockController) == "one")
     #expect(try await Reload(lockController: lockController).run().isEmpty)
     #expect(try value(lockController) == "two")
@@ -273,12 +274,12 @@ struct CredentialReloadTests {
 
   @Test("changes nothing where one cannot be read, and names it")
   func unreadable() async throws {
-    let lockController = try await stage.begun()
-    try stage.place.write("two\n", to: "credentials/key")
-    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: stage.place.file("credentials/odd")))
-    try stage.files.change { $0.limits.connections = 99 }
+    let lockController = try await harness.begun()
+    try harness.place.write("two\n", to: "credentials/key")
+    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: harness.place.file("credentials/odd")))
+    try harness.files.change { $0.limits.connections = 99 }
     let problems = try await Reload(lockController: lockController).run()
-    #expect(problems.map(\.file) == [stage.place.file("credentials/odd")])
+    #expect(problems.map(\.file) == [harness.place.file("credentials/odd")])
     #expect(problems.first?.message == "the credential odd is not text in UTF-8")
     #expect(try value(lockController) == "one")
     #expect(lockController.life.dependencies.config.limits.connections != 99)
@@ -287,8 +288,8 @@ struct CredentialReloadTests {
 
   @Test("a daemon starts with one that cannot be read: it is missed where it is needed")
   func start() async throws {
-    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: stage.place.file("credentials/odd")))
-    let lockController = try await stage.begun()
+    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: harness.place.file("credentials/odd")))
+    let lockController = try await harness.begun()
     let credentials = try lockController.domain().credentials
     let error = #expect(throws: UsherError.self) { try credentials.credential(named: "odd") }
     #expect(error?.message == "systemd's credential odd cannot be read")

@@ -15,13 +15,15 @@ struct ReplayTests {
     arguments: 0..<6)
   func replay(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
-    let stage = try await ConnectionStage()
-    let lines = RandomLines(accounts: [try await stage.signIn().id])
+    let harness = try await ConnectionHarness()
+    let lines = RandomLines(accounts: [try await harness.signIn().id])
     var cold: [[UInt8]: [String]] = [:]
     for _ in 0..<Self.rounds {
-      let connection = try await Self.heard(stage)
+      let connection = try await Self.heard(harness)
       let sequence = lines.sequence(&random)
-      for line in sequence where cold[line] == nil { cold[line] = try await Self.cold(line, stage) }
+      for line in sequence where cold[line] == nil {
+        cold[line] = try await Self.cold(line, harness)
+      }
       let expected = sequence.flatMap { cold[$0] ?? [] }
       let pieces = lines.pieces(of: sequence, &random)
       let answers = try await connection.answers(expected.count, to: pieces)
@@ -34,20 +36,20 @@ struct ReplayTests {
       try await connection.close()
     }
     #expect(cold.count > 150, "\(cold.count) lines")
-    await stage.end()
+    await harness.end()
   }
 
   /// A connection that has made a call: only a first line that is not JSON closes a connection.
-  private static func heard(_ stage: ConnectionStage) async throws -> StagedConnection {
-    let connection = try await stage.connect()
+  private static func heard(_ harness: ConnectionHarness) async throws -> HarnessConnection {
+    let connection = try await harness.connect()
     let first = #"{"jsonrpc":"2.0","id":"first","method":"rpc.cancel","params":{"id":0}}"#
     _ = try await connection.answers(1, to: [Array(first.utf8) + [0x0A]])
     return connection
   }
 
   /// Returns the answers to the line on a connection of its own.
-  private static func cold(_ line: [UInt8], _ stage: ConnectionStage) async throws -> [String] {
-    let connection = try await heard(stage)
+  private static func cold(_ line: [UInt8], _ harness: ConnectionHarness) async throws -> [String] {
+    let connection = try await heard(harness)
     let count = Scanner().scan(line).replyCount
     let answers = try await connection.answers(count, to: [line + [0x0A]])
     try await connection.close()
@@ -57,12 +59,12 @@ struct ReplayTests {
   @Test("of lines in any pieces each call for a token is in the audit, once", arguments: 0..<4)
   func audited(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed &+ 1000)
-    let stage = try await ConnectionStage()
-    let record = try await stage.signIn()
+    let harness = try await ConnectionHarness()
+    let record = try await harness.signIn()
     let lines = RandomLines(accounts: [record.id])
     var calls = 0
     for _ in 0..<40 {
-      let connection = try await stage.connect()
+      let connection = try await harness.connect()
       for _ in 0..<5 {
         let sequence = (0..<Int.random(in: 1...60, using: &random)).map { _ in
           lines.good(&random)
@@ -71,12 +73,12 @@ struct ReplayTests {
         let pieces = lines.pieces(of: sequence, &random)
         let answers = try await connection.answers(sequence.count, to: pieces)
         #expect(answers.allSatisfy { $0.contains(#""accessToken":"access-1""#) })
-        stage.clock.advance(by: .seconds(Int.random(in: 0...20, using: &random)))
+        harness.clock.advance(by: .seconds(Int.random(in: 0...20, using: &random)))
       }
       try await connection.close()
     }
-    #expect(try await stage.audited() == calls)
-    await stage.end()
+    #expect(try await harness.audited() == calls)
+    await harness.end()
   }
 }
 

@@ -8,25 +8,25 @@ import UsherTestKit
 
 @Suite("What a connection remembers of its calls")
 struct ReplyCacheTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
   private let audit: AuditRecorder
   private let epoch = ReplyCache.Epoch(settings: 1, lockController: 1)
   private var answers = ReplyCache()
 
   init() throws {
-    stage = try FlowStage()
+    harness = try FlowHarness()
     audit = AuditRecorder(
-      dependencies: stage.dependencies, log: .silent)
+      dependencies: harness.dependencies, log: .silent)
   }
 
   /// A reply that is good for a minute.
   private func standing(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
-    let now = stage.clock.now()
+    let now = harness.clock.now()
     var standing = CachedReply(
-      reply: Array(reply.utf8), moments: now...(now + .seconds(60)), book: stage.book)
+      reply: Array(reply.utf8), moments: now...(now + .seconds(60)), book: harness.book)
     guard isDecided else { return standing }
     standing.decision = .init(
-      accounts: stage.book.generation, audit: audit,
+      accounts: harness.book.generation, audit: audit,
       call: try #require(AuditRepeat(.token(), by: .till)))
     return standing
   }
@@ -42,7 +42,7 @@ struct ReplyCacheTests {
     _ params: String = "{}", in epoch: ReplyCache.Epoch? = nil
   ) -> String? {
     Array(params.utf8).withUnsafeBytes { params in
-      answers.reply(to: params, in: epoch ?? self.epoch, at: stage.clock.now())
+      answers.reply(to: params, in: epoch ?? self.epoch, at: harness.clock.now())
     }.map { String(decoding: $0, as: UTF8.self) }
   }
 
@@ -72,12 +72,12 @@ struct ReplyCacheTests {
     }
     try remember()
     #expect(ask() == "reply")
-    let update = try stage.book.update(
-      .sample(), owner: .bert, provider: .work, at: stage.clock.now())
-    stage.book.install(update)
+    let update = try harness.book.update(
+      .sample(), owner: .bert, provider: .work, at: harness.clock.now())
+    harness.book.install(update)
     #expect(ask() == nil)
     try remember()
-    stage.book.remove(update.record)
+    harness.book.remove(update.record)
     #expect(ask() == nil)
     #expect(answers.isEmpty)
   }
@@ -85,8 +85,8 @@ struct ReplyCacheTests {
   @Test("what was read of the accounts before a change is not given after it")
   mutating func readBefore() throws {
     let standing = try standing()
-    stage.book.install(
-      try stage.book.update(.sample(), owner: .bert, provider: .work, at: stage.clock.now()))
+    harness.book.install(
+      try harness.book.update(.sample(), owner: .bert, provider: .work, at: harness.clock.now()))
     Array("{}".utf8).withUnsafeBytes { answers.remember(standing, to: $0, in: epoch) }
     #expect(ask() == nil)
   }
@@ -94,12 +94,12 @@ struct ReplyCacheTests {
   @Test("it is good up to its last moment, and not before it was first given")
   mutating func moments() throws {
     try remember()
-    stage.clock.advance(by: .seconds(60))
+    harness.clock.advance(by: .seconds(60))
     #expect(ask() == "reply")
-    stage.clock.advance(by: .milliseconds(1))
+    harness.clock.advance(by: .milliseconds(1))
     #expect(ask() == nil)
     try remember()
-    stage.clock.advance(by: .milliseconds(-1))
+    harness.clock.advance(by: .milliseconds(-1))
     #expect(ask() == nil)
   }
 

@@ -35,19 +35,20 @@ struct RevocationQueueTests {
 
   private func queue() -> RevocationQueue {
     RevocationQueue(
-      dependencies: fixture.stage.dependencies, store: fixture.stage.store, source: fixture.source,
+      dependencies: fixture.harness.dependencies, store: fixture.harness.store,
+      source: fixture.source,
       audit: audit,
       log: .silent)
   }
 
   private var notes: Int {
-    get throws { try fixture.stage.store.loadNotes(named: Revocation.notePrefix).count }
+    get throws { try fixture.harness.store.loadNotes(named: Revocation.notePrefix).count }
   }
 
   private func revocation() async throws -> Revocation {
     let record = try await fixture.signIn()
-    let revocation = Revocation(of: record, by: asker, fixture.stage.dependencies)
-    try await fixture.stage.store.commit([.putNote(try revocation.row())])
+    let revocation = Revocation(of: record, by: asker, fixture.harness.dependencies)
+    try await fixture.harness.store.commit([.putNote(try revocation.row())])
     return revocation
   }
 
@@ -57,7 +58,7 @@ struct RevocationQueueTests {
     let first = queue()
     await first.pursue(try await revocation())
     while fixture.clock.now() - begun < Revocation.patience / 2 {
-      fixture.stage.scheduler.advance(by: RevocationQueue.longestPause)
+      fixture.harness.scheduler.advance(by: RevocationQueue.longestPause)
     }
     await first.stop()
     #expect(try notes == 1 && audit.outcomes.isEmpty)
@@ -65,7 +66,7 @@ struct RevocationQueueTests {
     try await second.restore()
     await second.resume()
     try await reached("the end: \(audit.outcomes)") {
-      fixture.stage.scheduler.advance(by: RevocationQueue.longestPause)
+      fixture.harness.scheduler.advance(by: RevocationQueue.longestPause)
       return try notes == 0
     }
     #expect(audit.outcomes == ["token.revocation deadline_exceeded"])
@@ -79,8 +80,9 @@ struct RevocationQueueTests {
     let record = try await fixture.signIn()
     // Each revocation has an id of its own; the fixture's entropy repeats after 32 of them.
     let dependencies = Dependencies(
-      settings: fixture.stage.dependencies.settings, clock: fixture.clock, entropy: SystemEntropy(),
-      scheduler: fixture.stage.scheduler)
+      settings: fixture.harness.dependencies.settings, clock: fixture.clock,
+      entropy: SystemEntropy(),
+      scheduler: fixture.harness.scheduler)
     // An operator's are not limited, and do not take from the owner's.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
     for _ in 0...RevocationQueue.mostPerOwner {
@@ -136,8 +138,8 @@ struct RevocationQueueTests {
   ) async throws -> (fixture: TokenFixture, revocation: Revocation) {
     let fixture = try TokenFixture(of: provider)
     let revocation = Revocation(
-      of: try await fixture.signIn(), by: asker, fixture.stage.dependencies)
-    try await fixture.stage.store.commit([.putNote(try revocation.row())])
+      of: try await fixture.signIn(), by: asker, fixture.harness.dependencies)
+    try await fixture.harness.store.commit([.putNote(try revocation.row())])
     return (fixture, revocation)
   }
 
@@ -146,24 +148,24 @@ struct RevocationQueueTests {
     let provider = try await ScriptedProvider()
     let (fixture, revocation) = try await answered(provider)
     try await fixture.closing(provider) {
-      let (stage, source) = (fixture.stage, fixture.source)
+      let (harness, source) = (fixture.harness, fixture.source)
       let settings = Settings.fake(Config())
       let queue = RevocationQueue(
-        dependencies: stage.dependencies, store: stage.store,
+        dependencies: harness.dependencies, store: harness.store,
         source: TokenSource(
-          dependencies: stage.dependencies, providers: Providers(settings), http: source.http,
+          dependencies: harness.dependencies, providers: Providers(settings), http: source.http,
           metadata: source.metadata, health: source.health),
         audit: audit, log: .silent)
       await queue.pursue(revocation)
-      try await stage.scheduler.isSet(.zero)
-      stage.scheduler.advance(by: .zero)
+      try await harness.scheduler.isSet(.zero)
+      harness.scheduler.advance(by: .zero)
       try await reached("it waits: \(audit.outcomes)") {
-        stage.scheduler.pending.contains(.seconds(2))
+        harness.scheduler.pending.contains(.seconds(2))
       }
-      #expect(try stage.tokensToRevoke() == ["refresh-1", "access-1"])
-      settings.replace(by: stage.dependencies.config, settings.inForce.policy)
-      stage.scheduler.advance(by: .seconds(2))
-      try await reached("the end: \(audit.outcomes)") { try stage.tokensToRevoke().isEmpty }
+      #expect(try harness.tokensToRevoke() == ["refresh-1", "access-1"])
+      settings.replace(by: harness.dependencies.config, settings.inForce.policy)
+      harness.scheduler.advance(by: .seconds(2))
+      try await reached("the end: \(audit.outcomes)") { try harness.tokensToRevoke().isEmpty }
       #expect(audit.outcomes == ["token.revocation ok"])
       #expect(provider.revoked == ["refresh-1", "access-1"])
     }
@@ -174,16 +176,17 @@ struct RevocationQueueTests {
     let provider = try await ScriptedProvider()
     let (fixture, _) = try await answered(provider)
     try await fixture.closing(provider) {
-      let stage = fixture.stage
-      stage.clock.advance(by: Revocation.patience + .seconds(3600))
+      let harness = fixture.harness
+      harness.clock.advance(by: Revocation.patience + .seconds(3600))
       let queue = RevocationQueue(
-        dependencies: stage.dependencies, store: stage.store, source: fixture.source, audit: audit,
+        dependencies: harness.dependencies, store: harness.store, source: fixture.source,
+        audit: audit,
         log: .silent)
       try await queue.restore()
       await queue.resume()
       try await reached("the end: \(audit.outcomes)") {
-        stage.scheduler.advance(by: .zero)
-        return try stage.tokensToRevoke().isEmpty
+        harness.scheduler.advance(by: .zero)
+        return try harness.tokensToRevoke().isEmpty
       }
       #expect(audit.outcomes == ["token.revocation ok"])
       #expect(provider.revoked == ["refresh-1"])
@@ -196,7 +199,7 @@ struct RevocationQueueTests {
     record.details.attributes = [
       "brandIdentity": "b1", "deviceId": "d1", "phone": "+44 20 7946 0000",
     ]
-    let revocation = Revocation(of: record, by: asker, fixture.stage.dependencies)
+    let revocation = Revocation(of: record, by: asker, fixture.harness.dependencies)
     #expect(
       revocation.record.details.attributes == ["brandIdentity": "b1", "deviceId": "d1"])
     await fixture.close()

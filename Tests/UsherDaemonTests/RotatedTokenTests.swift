@@ -22,8 +22,8 @@ struct RotatedTokenTests {
   /// As the disk has it.
   private func grant(of record: AccountRecord) throws -> AccountDetails.Grant? {
     let restarted = AccountRepository(
-      dependencies: fixture.stage.dependencies, events: EventBus(remembered: 1),
-      store: fixture.stage.store)
+      dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
+      store: fixture.harness.store)
     return try restarted.find(record.id)?.details.grant
   }
 
@@ -100,7 +100,7 @@ struct RotatedTokenTests {
       provider.answerRevocations(status: 503)
       provider.answerRefreshes(#"{"access_token": "access-2", "refresh_token": "refresh-2"}"#)
       try await reached("refresh-2 is to be revoked") {
-        try fixture.stage.tokensToRevoke().contains("refresh-2")
+        try fixture.harness.tokensToRevoke().contains("refresh-2")
       }
       #expect(await refresh.value == "provider_protocol_error")
     }

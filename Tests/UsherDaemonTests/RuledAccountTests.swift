@@ -12,9 +12,9 @@ import UsherTestKit
 /// Rules that are about some accounts, some scopes, some members; clients that own, and share.
 @Suite("Accounts as the rules let them be seen")
 struct RuledAccountTests {
-  private let stage: ConsentStage
+  private let harness: ConsentHarness
 
-  init() throws { stage = try ConsentStage() }
+  init() throws { harness = try ConsentHarness() }
 
   /// Somebody's program that the first of some rules is about, told apart by their units.
   private func caller(
@@ -50,7 +50,7 @@ struct RuledAccountTests {
   ) async throws -> AccountRecord {
     var grant = AccountGrant.sample(subject, tokens: .sample(scope: scope))
     grant.profile = ["firstname": "Anna", "email": "anna@example.com"]
-    return try await stage.keep(grant, owner: owner)
+    return try await harness.keep(grant, owner: owner)
   }
 
   private func reason(_ body: () throws -> Void) -> UsherError? {
@@ -68,20 +68,20 @@ struct RuledAccountTests {
     for selector in [mine.id.rawValue, "subject:one"] {
       let till = try caller(
         rule { $0.accounts = [try AccountSelector(setting: selector)] })
-      #expect(try stage.accounts.list(nil, till).accounts.map(\.id) == [mine.id])
-      #expect(try stage.accounts.get(mine.id, till).account.subject == "one")
-      #expect(try stage.accounts.tokens(TokenList(), till).tokens.map(\.account) == [mine.id])
+      #expect(try harness.accounts.list(nil, till).accounts.map(\.id) == [mine.id])
+      #expect(try harness.accounts.get(mine.id, till).account.subject == "one")
+      #expect(try harness.accounts.tokens(TokenList(), till).tokens.map(\.account) == [mine.id])
       let nobodys = AccountID("acc_none")
       for id in [other.id, nobodys] {
-        let error = reason { _ = try stage.accounts.get(id, till) }
+        let error = reason { _ = try harness.accounts.get(id, till) }
         #expect(error?.reason == .notFound)
         #expect(error?.message == "there is no account \(id)")
-        let token = reason { _ = try stage.tokens.get(TokenGet(account: id), till) }
+        let token = reason { _ = try harness.tokens.get(TokenGet(account: id), till) }
         #expect(token?.message == error?.message)
       }
       // The only one there is for it.
       guard
-        let reply = try stage.tokens.get(TokenGet(provider: ConsentStage.provider), till).atOnce
+        let reply = try harness.tokens.get(TokenGet(provider: ConsentHarness.provider), till).atOnce
       else { throw TestError("the provider would be asked") }
       #expect(try JSONValue(parsing: reply)["account"]?.stringValue == mine.id.rawValue)
     }
@@ -92,21 +92,21 @@ struct RuledAccountTests {
     let other = try await keep("two")
     let till = try caller(rule { $0.accounts = [try AccountSelector(setting: "subject:one")] })
     for call in [
-      { _ = try await stage.tokens.forget(AccountForget(account: other.id), till) },
-      { _ = try await stage.tokens.revoke(TokenRevoke(account: other.id), till) },
-      { _ = try await stage.consents.revoke(ConsentRevoke(account: other.id), till) },
+      { _ = try await harness.tokens.forget(AccountForget(account: other.id), till) },
+      { _ = try await harness.tokens.revoke(TokenRevoke(account: other.id), till) },
+      { _ = try await harness.consents.revoke(ConsentRevoke(account: other.id), till) },
       {
         let start = FlowStart(
-          provider: ConsentStage.provider, kind: "sca",
+          provider: ConsentHarness.provider, kind: "sca",
           params: ["account": .string(other.id.rawValue)])
-        _ = try await stage.flows.start(start, till)
+        _ = try await harness.flows.start(start, till)
       },
     ] as [() async throws -> Void] {
       let error = await #expect(throws: UsherError.self) { try await call() }
       #expect(error?.reason == .notFound)
     }
-    #expect(stage.book.record(other.id) != nil)
-    let event = Event.account("updated", other, at: stage.clock.now())
+    #expect(harness.book.record(other.id) != nil)
+    let event = Event.account("updated", other, at: harness.clock.now())
     let entry = EventBus.Entry(
       cursor: 1, event: event, owner: .anna, account: PolicyRequest.Account(other))
     #expect(!till.hears(entry))
@@ -117,16 +117,16 @@ struct RuledAccountTests {
   func fields() async throws {
     let record = try await keep("one")
     let till = try caller(rule { $0.fields = ["firstname"] })
-    #expect(try stage.accounts.get(record.id, till).account.profile == ["firstname": "Anna"])
-    #expect(try stage.accounts.list(nil, till).accounts.map(\.profile) == [["firstname": "Anna"]])
-    #expect(try stage.accounts.get(record.id, till).account.label == "one", "made of the profile")
-    #expect(stage.accounts.shown(of: record.id, to: till).map(\.fields) == [["firstname"]])
+    #expect(try harness.accounts.get(record.id, till).account.profile == ["firstname": "Anna"])
+    #expect(try harness.accounts.list(nil, till).accounts.map(\.profile) == [["firstname": "Anna"]])
+    #expect(try harness.accounts.get(record.id, till).account.label == "one", "made of the profile")
+    #expect(harness.accounts.shown(of: record.id, to: till).map(\.fields) == [["firstname"]])
     let none = try caller(rule { $0.fields = [] })
-    #expect(try stage.accounts.get(record.id, none).account.profile == nil)
-    #expect(stage.accounts.shown(at: nil, to: none).isEmpty)
-    let consented = try await stage.keep(
+    #expect(try harness.accounts.get(record.id, none).account.profile == nil)
+    #expect(harness.accounts.shown(at: nil, to: none).isEmpty)
+    let consented = try await harness.keep(
       .consented(["firstname": "Anna", "email": "a@example.com"], granted: ["email"]))
-    #expect(try stage.accounts.get(consented.id, till).account.profile == nil)
+    #expect(try harness.accounts.get(consented.id, till).account.profile == nil)
   }
 
   @Test("a token beyond a rule's scopes is refused, asked for or granted or come")
@@ -135,7 +135,7 @@ struct RuledAccountTests {
     let till = try caller(rule { _ in })
     func refusal(_ scope: String?, _ most: [String]) -> UsherError? {
       reason {
-        _ = try stage.tokens.get(TokenGet(account: record.id, scope: scope), till, within: most)
+        _ = try harness.tokens.get(TokenGet(account: record.id, scope: scope), till, within: most)
       }
     }
     #expect(refusal(nil, ["openid", "email"]) == nil)
@@ -146,8 +146,8 @@ struct RuledAccountTests {
       #expect(error?.detail.field == "scope")
     }
     let narrow = TokenKey(audience: "", scope: "openid")
-    stage.book.install(
-      try stage.renewal(of: record, key: narrow, .sample(scope: "openid email")))
+    harness.book.install(
+      try harness.renewal(of: record, key: narrow, .sample(scope: "openid email")))
     #expect(refusal("openid", ["openid"])?.detail.field == "scope", "more came than was asked for")
   }
 
@@ -166,7 +166,7 @@ struct RuledAccountTests {
     let record = try await keep("one", scope: "")
     let till = try caller(rule { _ in })
     let error = reason {
-      _ = try stage.tokens.get(TokenGet(account: record.id), till, within: ["openid"])
+      _ = try harness.tokens.get(TokenGet(account: record.id), till, within: ["openid"])
     }
     #expect(error?.reason == .permissionDenied)
   }
@@ -180,12 +180,12 @@ struct RuledAccountTests {
     #expect([anna.uid, bert.uid] == [1000, 1001])
     #expect(anna.person == .anna)
     let record = try await keep("one", owner: anna.owner)
-    let account = try stage.accounts.get(record.id, bert).account
+    let account = try harness.accounts.get(record.id, bert).account
     #expect(account.client == "till")
     #expect(account.owner == nil)
     for other in [try caller(till, unit: "other.service"), try Caller.program(of: .bert)] {
-      #expect(reason { _ = try stage.accounts.get(record.id, other) }?.reason == .notFound)
-      #expect(try stage.accounts.list(nil, other).accounts.isEmpty)
+      #expect(reason { _ = try harness.accounts.get(record.id, other) }?.reason == .notFound)
+      #expect(try harness.accounts.list(nil, other).accounts.isEmpty)
     }
   }
 
@@ -196,21 +196,21 @@ struct RuledAccountTests {
     let owner = try caller(till)
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
     let record = try await keep("one", owner: owner.owner)
-    #expect(try stage.accounts.get(record.id, kiosk).account.id == record.id)
-    #expect(try stage.accounts.list(nil, kiosk).accounts.count == 1)
-    #expect(try stage.accounts.tokens(TokenList(account: record.id), kiosk).tokens.count == 1)
+    #expect(try harness.accounts.get(record.id, kiosk).account.id == record.id)
+    #expect(try harness.accounts.list(nil, kiosk).accounts.count == 1)
+    #expect(try harness.accounts.tokens(TokenList(account: record.id), kiosk).tokens.count == 1)
     #expect(
-      try stage.tokens.get(TokenGet(provider: ConsentStage.provider), kiosk).atOnce != nil)
+      try harness.tokens.get(TokenGet(provider: ConsentHarness.provider), kiosk).atOnce != nil)
     for call in [
-      { _ = try await stage.tokens.forget(AccountForget(account: record.id), kiosk) },
-      { _ = try await stage.tokens.revoke(TokenRevoke(account: record.id), kiosk) },
-      { _ = try await stage.consents.revoke(ConsentRevoke(account: record.id), kiosk) },
+      { _ = try await harness.tokens.forget(AccountForget(account: record.id), kiosk) },
+      { _ = try await harness.tokens.revoke(TokenRevoke(account: record.id), kiosk) },
+      { _ = try await harness.consents.revoke(ConsentRevoke(account: record.id), kiosk) },
     ] as [() async throws -> Void] {
       let error = await #expect(throws: UsherError.self) { try await call() }
       #expect(error?.reason == .notFound)
     }
     let stranger = try caller(till, try rule("desk") { _ in }, unit: "desk.service")
-    #expect(reason { _ = try stage.accounts.get(record.id, stranger) }?.reason == .notFound)
+    #expect(reason { _ = try harness.accounts.get(record.id, stranger) }?.reason == .notFound)
   }
 
   @Test("who is shared with reads by his own rules: other accounts are not there for him either")
@@ -222,15 +222,15 @@ struct RuledAccountTests {
     let owner = try caller(till).owner
     let (one, two) = (try await keep("one", owner: owner), try await keep("two", owner: owner))
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
-    #expect(try stage.accounts.list(nil, kiosk).accounts.map(\.id) == [two.id])
-    #expect(reason { _ = try stage.accounts.get(one.id, kiosk) }?.reason == .notFound)
+    #expect(try harness.accounts.list(nil, kiosk).accounts.map(\.id) == [two.id])
+    #expect(reason { _ = try harness.accounts.get(one.id, kiosk) }?.reason == .notFound)
   }
 
   @Test("of an account about which no rule allows the call no profile is shown")
   func unlisted() async throws {
     _ = try await keep("one")
     let till = try caller(rule(allow: "account.list work") { _ in })
-    #expect(try stage.accounts.list(nil, till).accounts.map(\.profile) == [nil])
+    #expect(try harness.accounts.list(nil, till).accounts.map(\.profile) == [nil])
   }
 
   @Test("at a provider of which no rule of his speaks, a lent account is not found either")
@@ -239,17 +239,17 @@ struct RuledAccountTests {
     let kioskRule = try rule("kiosk", allow: "account.get work") { _ in }
     let record = try await keep("one", owner: try caller(till).owner)
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
-    #expect(reason { _ = try stage.accounts.get(record.id, kiosk) }?.reason == .notFound)
+    #expect(reason { _ = try harness.accounts.get(record.id, kiosk) }?.reason == .notFound)
   }
 
   @Test("who has to be agreed to sees no profile in a list, about which nobody is asked")
   func confirmedList() async throws {
     let record = try await keep("one")
     let till = try caller(rule { $0.confirm = true })
-    let listed = try #require(try stage.accounts.list(nil, till).accounts.first)
+    let listed = try #require(try harness.accounts.list(nil, till).accounts.first)
     #expect(listed.id == record.id)
     #expect(listed.profile == nil)
     #expect(listed.label == "one")
-    #expect(stage.accounts.shown(at: nil, to: till).isEmpty)
+    #expect(harness.accounts.shown(at: nil, to: till).isEmpty)
   }
 }

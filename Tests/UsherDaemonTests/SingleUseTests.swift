@@ -11,73 +11,73 @@ import UsherTestKit
 
 @Suite("One-time codes that are given once")
 struct SingleUseTests {
-  private let stage: TOTPStage
+  private let harness: TOTPHarness
 
   init() throws {
-    stage = try TOTPStage { $0.singleUse = true }
-    stage.clock.time = Timestamp(seconds: 1_800_000_010)
+    harness = try TOTPHarness { $0.singleUse = true }
+    harness.clock.time = Timestamp(seconds: 1_800_000_010)
   }
 
   @Test("each step's, to each client; the next one when its step begins")
   func once() async throws {
-    let record = try await stage.keep()
-    let code = try await stage.code(record, "till")
-    let refusal = try #require(try await stage.refusal(record.id, "till"))
+    let record = try await harness.keep()
+    let code = try await harness.code(record, "till")
+    let refusal = try #require(try await harness.refusal(record.id, "till"))
     #expect(refusal.reason == .rateLimited && refusal.detail.retryAfterMs == 50_000)
     #expect(refusal.detail.limit == "single_use")
     #expect(refusal.message == "you were given the code of this step: the next begins in 50 s")
-    for client in ["desk", nil] { #expect(try await stage.code(record, client) == code) }
-    stage.clock.advance(by: .milliseconds(49_999))
-    #expect(try await stage.refusal(record.id, "till")?.detail.retryAfterMs == 1)
-    stage.clock.advance(by: .milliseconds(1))
-    #expect(try await stage.code(record, "till") != code)
-    #expect(try await stage.refusal(record.id, "till")?.detail.retryAfterMs == 60_000)
+    for client in ["desk", nil] { #expect(try await harness.code(record, client) == code) }
+    harness.clock.advance(by: .milliseconds(49_999))
+    #expect(try await harness.refusal(record.id, "till")?.detail.retryAfterMs == 1)
+    harness.clock.advance(by: .milliseconds(1))
+    #expect(try await harness.code(record, "till") != code)
+    #expect(try await harness.refusal(record.id, "till")?.detail.retryAfterMs == 60_000)
   }
 
   @Test("of one account says nothing of another")
   func accounts() async throws {
-    let first = try await stage.keep("first")
-    let second = try await stage.keep("second")
-    _ = try await stage.code(first)
-    #expect(try await stage.refusal(second.id) == nil)
+    let first = try await harness.keep("first")
+    let second = try await harness.keep("second")
+    _ = try await harness.code(first)
+    #expect(try await harness.refusal(second.id) == nil)
   }
 
   @Test("over a restart, and with the clock set back: no step that is not later than the last")
   func durable() async throws {
-    let record = try await stage.keep()
-    _ = try await stage.code(record, "till")
-    let again = try stage.restarted { $0.singleUse = true }
-    #expect(try await stage.refusal(record.id, "till", at: again)?.reason == .rateLimited)
-    #expect(try await stage.refusal(record.id, "desk", at: again) == nil)
-    stage.clock.advance(by: .seconds(-3600))
+    let record = try await harness.keep()
+    _ = try await harness.code(record, "till")
+    let again = try harness.restarted { $0.singleUse = true }
+    #expect(try await harness.refusal(record.id, "till", at: again)?.reason == .rateLimited)
+    #expect(try await harness.refusal(record.id, "desk", at: again) == nil)
+    harness.clock.advance(by: .seconds(-3600))
     #expect(
-      try await stage.refusal(record.id, "till", at: again)?.detail.retryAfterMs == 3_650_000)
-    stage.clock.advance(by: .seconds(3650))
-    #expect(try await stage.refusal(record.id, "till", at: again) == nil)
+      try await harness.refusal(record.id, "till", at: again)?.detail.retryAfterMs == 3_650_000)
+    harness.clock.advance(by: .seconds(3650))
+    #expect(try await harness.refusal(record.id, "till", at: again) == nil)
   }
 
   @Test("when the period is set otherwise: none whose step begins before the last one's end")
   func otherPeriod() async throws {
-    let record = try await stage.keep()
-    _ = try await stage.code(record, "till")
-    let longer = try stage.restarted { settings in
+    let record = try await harness.keep()
+    _ = try await harness.code(record, "till")
+    let longer = try harness.restarted { settings in
       settings.singleUse = true
       settings.periodSeconds = 50
     }
     // Its steps begin at 1 800 000 000 + 50 n; the last code is good until 60.
-    stage.clock.time = Timestamp(seconds: 1_800_000_055)
+    harness.clock.time = Timestamp(seconds: 1_800_000_055)
     #expect(
-      try await stage.refusal(record.id, "till", at: longer)?.detail.retryAfterMs == 45_000)
-    stage.clock.time = Timestamp(seconds: 1_800_000_100)
-    #expect(try await stage.refusal(record.id, "till", at: longer) == nil)
+      try await harness.refusal(record.id, "till", at: longer)?.detail.retryAfterMs == 45_000)
+    harness.clock.time = Timestamp(seconds: 1_800_000_100)
+    #expect(try await harness.refusal(record.id, "till", at: longer) == nil)
   }
 
   @Test("of many who ask at once one gets it")
   func atOnce() async throws {
-    let record = try await stage.keep()
+    let record = try await harness.keep()
     let given = try await withThrowingTaskGroup(of: Bool.self) { group in
       for _ in 1...8 {
-        group.addTask { try await stage.refusal(record.id, "till") == nil }
+        group.addTask { try await harness.refusal(record.id, "till") == nil }
       }
       return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
     }
@@ -86,22 +86,22 @@ struct SingleUseTests {
 
   @Test("one that cannot be written down is not given, and may be asked for again")
   func unwritten() async throws {
-    let record = try await stage.keep()
-    try stage.stage.store.close()
+    let record = try await harness.keep()
+    try harness.harness.store.close()
     for _ in 1...2 {
-      #expect(try await stage.refusal(record.id, "till")?.reason == .storageUnavailable)
+      #expect(try await harness.refusal(record.id, "till")?.reason == .storageUnavailable)
     }
-    #expect(stage.book.record(record.id)?.details.authenticator?.givenUntil == [:])
+    #expect(harness.book.record(record.id)?.details.authenticator?.givenUntil == [:])
   }
 
   @Test("nobody is told by an event, and nothing else of the account changes")
   func quiet() async throws {
-    let record = try await stage.keep { $0.tokens = .sample() }
+    let record = try await harness.keep { $0.tokens = .sample() }
     let heard = Mutex(0)
-    _ = stage.stage.events.listen(since: nil) { _ in heard.withLock { $0 += 1 } }
-    _ = try await stage.code(record, "till")
+    _ = harness.harness.events.listen(since: nil) { _ in heard.withLock { $0 += 1 } }
+    _ = try await harness.code(record, "till")
     #expect(heard.withLock { $0 } == 0)
-    var after = try #require(stage.book.record(record.id))
+    var after = try #require(harness.book.record(record.id))
     #expect(after.mainToken == record.mainToken)
     after.details.authenticator?.givenUntil = [:]
     #expect(after.details == record.details)
@@ -109,7 +109,7 @@ struct SingleUseTests {
 
   @Test("a consent that is taken back in the meantime stops it")
   func consent() async throws {
-    let record = try await stage.keep { grant in
+    let record = try await harness.keep { grant in
       let consented = AccountGrant.consented(
         nil, granted: ["email"], tokens: .sample(scope: "read.email"))
       grant.tokens = consented.tokens
@@ -117,13 +117,13 @@ struct SingleUseTests {
       grant.consents = consented.consents
     }
     let call = TOTPCode(account: record.id)
-    guard case .later(let answer) = try stage.service.code(call, .program("till")) else {
+    guard case .later(let answer) = try harness.service.code(call, .program("till")) else {
       Issue.record("it was given without a look at the disk")
       return
     }
     let withdrawn = try #require(
-      try stage.book.update(record.id, at: stage.clock.now()) { _, _ in true })
-    stage.book.install(withdrawn.update)
+      try harness.book.update(record.id, at: harness.clock.now()) { _, _ in true })
+    harness.book.install(withdrawn.update)
     let error = await #expect(throws: UsherError.self) { try await answer() }
     #expect(error?.reason == .consentRequired)
   }
@@ -132,7 +132,8 @@ struct SingleUseTests {
 @Suite("One-time codes in flows")
 struct FlowCodeTests {
   private func session(
-    _ client: String? = "till", owner: Owner = .anna, at provider: ProviderName = TOTPStage.provider
+    _ client: String? = "till", owner: Owner = .anna,
+    at provider: ProviderName = TOTPHarness.provider
   ) -> FlowSession {
     FlowSession(
       of: StubMachine(provider: .local, probe: ""), id: "flw_1", owner: owner, provider: provider,
@@ -141,36 +142,36 @@ struct FlowCodeTests {
 
   @Test("a flow is answered the code of its owner's account at its provider, and no other's")
   func answer() async throws {
-    let stage = try TOTPStage()
-    let record = try await stage.keep()
-    let code = Secret(try await stage.code(record))
-    let end = stage.clock.now() + .seconds(60)
-    #expect(await stage.service.answer(record.id, session()) == .given(code, until: end))
-    #expect(await stage.service.answer(record.id, session(nil)) == .given(code, until: end))
-    #expect(await stage.service.answer(record.id, session(owner: .bert)) == .noSecret)
-    #expect(await stage.service.answer(record.id, session(at: .work)) == .noSecret)
-    #expect(await stage.service.answer(AccountID("acc_9"), session()) == .noSecret)
-    let bare = try await stage.keep("bare", secret: nil)
-    #expect(await stage.service.answer(bare.id, session()) == .noSecret)
-    let broken = try await stage.keep("broken", secret: "0")
-    #expect(await stage.service.answer(broken.id, session()) == .noSecret)
+    let harness = try TOTPHarness()
+    let record = try await harness.keep()
+    let code = Secret(try await harness.code(record))
+    let end = harness.clock.now() + .seconds(60)
+    #expect(await harness.service.answer(record.id, session()) == .given(code, until: end))
+    #expect(await harness.service.answer(record.id, session(nil)) == .given(code, until: end))
+    #expect(await harness.service.answer(record.id, session(owner: .bert)) == .noSecret)
+    #expect(await harness.service.answer(record.id, session(at: .work)) == .noSecret)
+    #expect(await harness.service.answer(AccountID("acc_9"), session()) == .noSecret)
+    let bare = try await harness.keep("bare", secret: nil)
+    #expect(await harness.service.answer(bare.id, session()) == .noSecret)
+    let broken = try await harness.keep("broken", secret: "0")
+    #expect(await harness.service.answer(broken.id, session()) == .noSecret)
   }
 
   @Test("for its client's sake: what was given to that is not given again, there or here")
   func once() async throws {
-    let stage = try TOTPStage { $0.singleUse = true }
-    let record = try await stage.keep()
-    let next = stage.clock.now() + .seconds(60)
-    guard case .given = await stage.service.answer(record.id, session()) else {
+    let harness = try TOTPHarness { $0.singleUse = true }
+    let record = try await harness.keep()
+    let next = harness.clock.now() + .seconds(60)
+    guard case .given = await harness.service.answer(record.id, session()) else {
       Issue.record("none was given")
       return
     }
-    #expect(await stage.service.answer(record.id, session()) == .later(next))
-    #expect(try await stage.refusal(record.id, "till")?.reason == .rateLimited)
-    #expect(try await stage.refusal(record.id) == nil)
-    #expect(await stage.service.answer(record.id, session(nil)) == .later(next))
-    try stage.stage.store.close()
-    guard case .unavailable = await stage.service.answer(record.id, session("desk")) else {
+    #expect(await harness.service.answer(record.id, session()) == .later(next))
+    #expect(try await harness.refusal(record.id, "till")?.reason == .rateLimited)
+    #expect(try await harness.refusal(record.id) == nil)
+    #expect(await harness.service.answer(record.id, session(nil)) == .later(next))
+    try harness.harness.store.close()
+    guard case .unavailable = await harness.service.answer(record.id, session("desk")) else {
       Issue.record("it was given")
       return
     }
@@ -185,13 +186,13 @@ struct RunningFlowCodeTests {
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: .bsa(settings))]
-    let stage = try FlowStage(config: config)
-    for (secret, state) in [(TOTPStage.secret, "shown"), (nil, "not shown")] {
+    let harness = try FlowHarness(config: config)
+    for (secret, state) in [(TOTPHarness.secret, "shown"), (nil, "not shown")] {
       var grant = AccountGrant(subject: state, label: "anna", tokens: nil)
       grant.totpSecret = secret.map { Sealed(Secret($0)) }
-      let record = try await stage.book.keep(grant)
-      let session = try await stage.open(id: "flw_\(state.count)", client: "till")
-      #expect(await stage.type("show \(record.id)", session) == nil)
+      let record = try await harness.book.keep(grant)
+      let session = try await harness.open(id: "flw_\(state.count)", client: "till")
+      #expect(await harness.type("show \(record.id)", session) == nil)
       try await reached("the answer") { session.flow.state == state }
     }
   }

@@ -20,7 +20,7 @@ struct StandingAnswerFuzzTests {
     arguments: 0..<6)
   func agreement(seed: UInt64) async throws {
     var changes = RandomChanges(seed: seed)
-    let staged = try await ConnectionStage()
+    let staged = try await ConnectionHarness()
     try await staged.signIn(changes.grant(at: staged.clock.now()))
     var old = [try await staged.connect(), try await staged.connect()]
     var history: [String] = []
@@ -92,7 +92,7 @@ private struct RandomChanges {
   }
 
   /// - Returns: What has happened.
-  mutating func next(_ staged: ConnectionStage) async throws -> String {
+  mutating func next(_ staged: ConnectionHarness) async throws -> String {
     guard staged.lockController.opened != nil else {
       try await staged.lockController.unlock()
       return "unlock"
@@ -109,7 +109,7 @@ private struct RandomChanges {
       staged.clock.advance(by: .seconds(seconds))
       return "\(seconds) s"
     case 11:
-      staged.stage.scheduler.advance(by: .seconds(60))
+      staged.harness.scheduler.advance(by: .seconds(60))
       return "a minute"
     case 12:
       guard let record = try record(staged) else { return "nothing" }
@@ -130,12 +130,12 @@ private struct RandomChanges {
     }
   }
 
-  private mutating func record(_ staged: ConnectionStage) throws -> AccountRecord? {
+  private mutating func record(_ staged: ConnectionHarness) throws -> AccountRecord? {
     guard let id = seen.last else { return nil }
     return try staged.book.record(pick([id, seen[0]]))
   }
 
-  private mutating func changeRules(_ staged: ConnectionStage) throws -> String {
+  private mutating func changeRules(_ staged: ConnectionHarness) throws -> String {
     let rules: [(String, ((inout ClientRule) throws -> Void)?)] = [
       ("no rule", nil), ("no rule", nil), ("all", { _ in }), ("none", { $0.allow = [] }),
       ("openid", { $0.scopes = ["openid"] }),
@@ -150,7 +150,7 @@ private struct RandomChanges {
     return "rule: \(name)"
   }
 
-  private mutating func changeProvider(_ staged: ConnectionStage) throws -> String {
+  private mutating func changeProvider(_ staged: ConnectionHarness) throws -> String {
     let issuer = pick([Self.home, "https://other.example", nil])
     try provide(at: issuer, staged)
     return "provider: \(issuer ?? "none")"
@@ -158,7 +158,7 @@ private struct RandomChanges {
 
   private static let home = "https://id.example"
 
-  private func provide(at issuer: String?, _ staged: ConnectionStage) throws {
+  private func provide(at issuer: String?, _ staged: ConnectionHarness) throws {
     try staged.reload { config in
       config.providers = []
       guard let issuer else { return }

@@ -13,9 +13,9 @@ import UsherTestKit
 /// it asked for the first time.
 @Suite("Answers that stand", .timeLimit(.minutes(4)))
 struct StandingAnswerTests {
-  private let staged: ConnectionStage
+  private let staged: ConnectionHarness
 
-  init() async throws { staged = try await ConnectionStage() }
+  init() async throws { staged = try await ConnectionHarness() }
 
   private static let call = CallLine.line("token.get", #"{"provider":"work"}"#)
 
@@ -26,7 +26,7 @@ struct StandingAnswerTests {
   }
 
   /// A connection that has had its token ten times.
-  private func warm() async throws -> StagedConnection {
+  private func warm() async throws -> HarnessConnection {
     let connection = try await staged.connect()
     for _ in 1...10 { _ = try await connection.answer(Self.call) }
     return connection

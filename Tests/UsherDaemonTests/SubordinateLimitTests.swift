@@ -17,8 +17,8 @@ struct SubordinateLimitTests {
 
   @Test("flow starts within a minute count for the user")
   func starts() async throws {
-    let stage = try LockControllerStage { $0.limits.flowStartsPerMinute = 2 }
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness { $0.limits.flowStartsPerMinute = 2 }
+    let lockController = try await harness.begun()
     let engine = try lockController.domain().flows.engine
     lockController.life.dependencies.subordinates.apply(Self.users)
     _ = try engine.admit(.anna)
@@ -31,8 +31,8 @@ struct SubordinateLimitTests {
 
   @Test("live flows count for the user")
   func live() async throws {
-    let stage = try LockControllerStage { $0.limits.liveFlowsPerUser = 2 }
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness { $0.limits.liveFlowsPerUser = 2 }
+    let lockController = try await harness.begun()
     let engine = try lockController.domain().flows.engine
     lockController.life.dependencies.subordinates.apply(Self.users)
     let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
@@ -48,13 +48,13 @@ struct SubordinateLimitTests {
   func questions() throws {
     var limits = Limits()
     limits.openConfirmationsPerUser = 1
-    let stage = try ConfirmStage(limits)
-    stage.stage.dependencies.subordinates.apply(Self.users)
+    let harness = try ConfirmHarness(limits)
+    harness.harness.dependencies.subordinates.apply(Self.users)
     let kiosk = try Caller.client("kiosk")
-    #expect(stage.refusal(kiosk) == .interactionRequired)
-    #expect(stage.refusal(kiosk) == .interactionRequired)
-    #expect(stage.refusal(try .client("kiosk", of: Self.below[0])) == .rateLimited)
-    #expect(stage.refusal(try .client("kiosk", of: .bert)) == .interactionRequired)
+    #expect(harness.refusal(kiosk) == .interactionRequired)
+    #expect(harness.refusal(kiosk) == .interactionRequired)
+    #expect(harness.refusal(try .client("kiosk", of: Self.below[0])) == .rateLimited)
+    #expect(harness.refusal(try .client("kiosk", of: .bert)) == .interactionRequired)
   }
 }
 

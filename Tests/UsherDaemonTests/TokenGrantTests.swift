@@ -12,12 +12,12 @@ import UsherTestKit
 /// A signed-in account of an OpenID provider at which nobody answers: a call that would be sent ends as
 /// `provider_unreachable`.
 final class TokenFixture: Sendable {
-  let stage: FlowStage
+  let harness: FlowHarness
   let tokens: TokenService
   let accounts: AccountService
-  var source: TokenSource { stage.source }
-  var clock: FakeClock { stage.clock }
-  var book: AccountRepository { stage.book }
+  var source: TokenSource { harness.source }
+  var clock: FakeClock { harness.clock }
+  var book: AccountRepository { harness.book }
 
   init(
     log: Logger = .silent,
@@ -29,14 +29,14 @@ final class TokenFixture: Sendable {
     change(&settings)
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
-    stage = try FlowStage(config: config, log: log)
+    harness = try FlowHarness(config: config, log: log)
     tokens = TokenService(
-      dependencies: stage.dependencies, book: stage.book, providers: Providers(config),
-      refresher: stage.refresher,
+      dependencies: harness.dependencies, book: harness.book, providers: Providers(config),
+      refresher: harness.refresher,
       revoker: Revoker(
-        dependencies: stage.dependencies, store: stage.store, book: stage.book,
-        queue: stage.revocations))
-    accounts = AccountService(book: stage.book, clock: stage.clock)
+        dependencies: harness.dependencies, store: harness.store, book: harness.book,
+        queue: harness.revocations))
+    accounts = AccountService(book: harness.book, clock: harness.clock)
   }
 
   /// A log-in whose token lives for that many seconds.
@@ -75,7 +75,7 @@ final class TokenFixture: Sendable {
     try accounts.get(record.id, .program()).account.tokens.map(\.status)
   }
 
-  func close() async { await stage.http.shutdown() }
+  func close() async { await harness.http.shutdown() }
 }
 
 @Suite("token.get and the grant that all programs share", .mayBlock)
@@ -206,8 +206,8 @@ struct TokenGrantTests {
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
     // It is kept with the token.
     let book = AccountRepository(
-      dependencies: fixture.stage.dependencies, events: EventBus(remembered: 1),
-      store: fixture.stage.store)
+      dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
+      store: fixture.harness.store)
     let stored = try book.find(record.id)
     #expect(
       stored?.tokens[record.mainKey]?.issuedAtBootTime
@@ -230,7 +230,7 @@ struct TokenGrantTests {
   func storeRefuses() async throws {
     let record = try await fixture.signIn(seconds: 300)
     fixture.clock.advance(by: .seconds(301))
-    let disk = try FailingDisk(fixture.stage, table: "accounts")
+    let disk = try FailingDisk(fixture.harness, table: "accounts")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "storage_unavailable")
     try disk.mend()
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
@@ -242,7 +242,7 @@ struct TokenGrantTests {
     let record = try await fixture.signIn(seconds: 300)
     fixture.clock.advance(by: .seconds(301))
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
-    let disk = try FailingDisk(fixture.stage, table: "accounts")
+    let disk = try FailingDisk(fixture.harness, table: "accounts")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
     try disk.mend()
     await fixture.close()

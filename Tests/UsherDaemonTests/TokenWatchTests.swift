@@ -12,14 +12,14 @@ import UsherTestKit
 /// A provider that has no credential set: every renewal fails, and nothing is ever sent.
 @Suite("The watch over tokens")
 struct TokenWatchTests {
-  private let stage: FlowStage
+  private let harness: FlowHarness
   private let watch: TokenWatch
   private let told = Recorded<String>()
-  private var dependencies: Dependencies { stage.dependencies }
-  private var store: Store { stage.store }
-  private var clock: FakeClock { stage.clock }
-  private var scheduler: FakeScheduler { stage.scheduler }
-  private var book: AccountRepository { stage.book }
+  private var dependencies: Dependencies { harness.dependencies }
+  private var store: Store { harness.store }
+  private var clock: FakeClock { harness.clock }
+  private var scheduler: FakeScheduler { harness.scheduler }
+  private var book: AccountRepository { harness.book }
 
   init() throws {
     var provider = try ProviderConfig.sample()
@@ -28,12 +28,12 @@ struct TokenWatchTests {
     provider.settings = .oidc(settings)
     var config = Config()
     config.providers = [provider]
-    stage = try FlowStage(config: config)
+    harness = try FlowHarness(config: config)
     watch = TokenWatch(
-      dependencies: stage.dependencies, book: stage.book, refresher: stage.refresher,
-      events: stage.events,
+      dependencies: harness.dependencies, book: harness.book, refresher: harness.refresher,
+      events: harness.events,
       log: .silent)
-    _ = stage.events.listen(since: nil) { [told] entry in
+    _ = harness.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .token { told.add(entry.event.what) }
     }
   }
@@ -158,14 +158,14 @@ struct OtherTypeTests {
   func renewal(settings: ProviderSettings) async throws {
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: settings)]
-    let stage = try FlowStage(config: config)
-    _ = try await stage.credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
-    let record = try await stage.book.keep()
+    let harness = try FlowHarness(config: config)
+    _ = try await harness.credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
+    let record = try await harness.book.keep()
     let error = await #expect(throws: UsherError.self) {
-      try await stage.refresher.token(record.id, record.mainKey, validFor: 0, isForced: true)
+      try await harness.refresher.token(record.id, record.mainKey, validFor: 0, isForced: true)
     }
     #expect(error?.reason == .reauthenticationRequired)
     #expect(error?.message == "tokens of this provider are not renewed")
-    #expect(stage.book.record(record.id)?.details.grant.death == nil)
+    #expect(harness.book.record(record.id)?.details.grant.death == nil)
   }
 }

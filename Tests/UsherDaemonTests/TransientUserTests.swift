@@ -11,12 +11,12 @@ import UsherTestKit
 
 @Suite("Users that systemd makes for a while")
 struct TransientUserTests {
-  private let stage: LockControllerStage
+  private let harness: LockControllerHarness
 
-  init() throws { stage = try LockControllerStage() }
+  init() throws { harness = try LockControllerHarness() }
 
   private func refusal(_ owner: Owner, at provider: ProviderName) async throws -> UsherError? {
-    let lockController = try await stage.begun()
+    let lockController = try await harness.begun()
     let (flows, caller) = (try lockController.domain().flows, try Caller.program(of: owner))
     let call = FlowStart(provider: provider, kind: "authorize", params: [:], waitMs: 0)
     let error = await thrown { try await flows.start(call, caller) }

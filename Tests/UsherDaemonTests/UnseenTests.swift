@@ -55,8 +55,8 @@ struct UnseenTests {
 
   @Test("an account of another is told of in the same bytes, by the same way, as none")
   func accounts() async throws {
-    let stage = try LockControllerStage()
-    let lockController = try await stage.begun()
+    let harness = try LockControllerHarness()
+    let lockController = try await harness.begun()
     let domain = try lockController.domain()
     let id = try await domain.book.keep().id.rawValue
     let service = RPCService(lockController)
@@ -76,9 +76,9 @@ struct UnseenTests {
 
   @Test("so is a flow of another")
   func flows() async throws {
-    let stage = try LockControllerStage()
-    let lockController = try await stage.begun()
-    let flow = try await stage.startFlow(lockController)
+    let harness = try LockControllerHarness()
+    let lockController = try await harness.begun()
+    let flow = try await harness.startFlow(lockController)
     let service = RPCService(lockController)
     let id = flow.id.rawValue
     let calls: [(String, JSONValue)] = [

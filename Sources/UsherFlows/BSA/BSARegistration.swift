@@ -18,10 +18,10 @@ struct BSARegistration: Codable, Sendable, Equatable {
   private var enrolment: BSAEnrolment
   /// Whether the kind of local authentication is the registered one.
   private let takesRegisteredType: Bool
-  private var stage: Stage
+  private var stage: Phase
   private var problem: Problem?
 
-  private enum Stage: Codable, Sendable, Equatable {
+  private enum Phase: Codable, Sendable, Equatable {
     /// → proving, signingUp, or the end
     case verifying(ContactVerification)
     /// → signingUp, or the end

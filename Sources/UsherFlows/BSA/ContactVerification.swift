@@ -20,11 +20,11 @@ struct ContactVerification: Codable, Sendable, Equatable {
   /// How the member is registered to be known, as the provider says.
   private(set) var registered: BSAAuthType?
   private(set) var problem: Problem?
-  private var stage = Stage.sending(Sending())
+  private var stage = Phase.sending(Sending())
   private var sent = 0
   private var guesses = 0
 
-  private enum Stage: Codable, Sendable, Equatable {
+  private enum Phase: Codable, Sendable, Equatable {
     /// → otpSent, or the end
     case sending(Sending)
     /// The person has the number. → verifying, sending

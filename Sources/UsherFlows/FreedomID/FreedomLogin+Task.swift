@@ -17,7 +17,7 @@ extension FreedomLogin.Task {
   }
 
   /// The step that the person saw before this task began.
-  var origin: FreedomLogin.Stage {
+  var origin: FreedomLogin.Phase {
     switch self {
     case .send(let name): .form(name.method)
     case .password(let name): .password(name)

@@ -19,7 +19,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     }
   }
 
-  enum Stage: Codable, Sendable, Equatable {
+  enum Phase: Codable, Sendable, Equatable {
     case choosing
     case form(Method)
     case password(FreedomName)
@@ -45,7 +45,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
   }
 
-  var stage = Stage.choosing
+  var stage = Phase.choosing
   /// Until when no code is asked for by a form: one may be on its way, and nobody holds its challenge.
   /// Nil also in states that 0.1.0 stored.
   private var noCodeBefore: Timestamp?
@@ -98,7 +98,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     }
   }
 
-  mutating func show(_ stage: Stage, _ problem: Problem? = nil) -> Course {
+  mutating func show(_ stage: Phase, _ problem: Problem? = nil) -> Course {
     self.stage = stage
     return .proceed([], problem)
   }

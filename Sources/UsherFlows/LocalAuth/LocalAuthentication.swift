@@ -16,10 +16,10 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   package let request: LocalAuthRequest
   /// Why the last input did not move the flow on, or what the reader says.
   package private(set) var problem: Problem?
-  private var stage = Stage.looking(Plan())
+  private var stage = Phase.looking(Plan())
   private var misses = 0
 
-  private enum Stage: Codable, Sendable, Equatable {
+  private enum Phase: Codable, Sendable, Equatable {
     /// What this machine has is being looked at. → scanning, asking, or the end
     case looking(Plan)
     /// The reader waits for a finger. → scanning, asking, checking, or the end

@@ -18,7 +18,7 @@ package struct Transaction: Sendable {
     case device
   }
 
-  package enum Stage: Sendable {
+  package enum Phase: Sendable {
     case signingIn(failures: Int)
     /// Signed in, and asked for consent; `device` is the device code where that is the purpose.
     case consenting(User, at: Date, device: String?)
@@ -27,7 +27,7 @@ package struct Transaction: Sendable {
   package let purpose: Purpose
   /// Stands in every form of this transaction and nowhere else.
   package let csrf: String
-  package var stage = Stage.signingIn(failures: 0)
+  package var stage = Phase.signingIn(failures: 0)
 }
 
 extension Ledger {

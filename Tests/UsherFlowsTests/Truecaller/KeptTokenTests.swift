@@ -9,7 +9,7 @@ import UsherFlows
 /// The number is verified; what comes after it fails.
 @Suite("A token whose profile fails")
 struct KeptTokenTests {
-  private func standing(at stage: Stage) throws -> DrivenVerification {
+  private func standing(at stage: Phase) throws -> DrivenVerification {
     var driven = try stage.driven()
     driven.keeps = false
     return driven
@@ -56,8 +56,8 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("is kept where the provider is away for too long", arguments: [Stage.update, .profile])
-  func away(stage: Stage) throws {
+  @Test("is kept where the provider is away for too long", arguments: [Phase.update, .profile])
+  func away(stage: Phase) throws {
     var driven = try standing(at: stage)
     for _ in 0..<5 {
       driven.answered(.unreachable(message: "gone", sent: true))
@@ -78,8 +78,8 @@ struct KeptTokenTests {
 
   @Test(
     "is kept where the flow is cancelled or expires while the profile is read, and not twice",
-    arguments: [Stage.update, .profile])
-  func abandoned(stage: Stage) throws {
+    arguments: [Phase.update, .profile])
+  func abandoned(stage: Phase) throws {
     var driven = try standing(at: stage)
     for isPaused in [false, true] {
       if isPaused { driven.answered(.unreachable(message: "gone", sent: true)) }
@@ -97,7 +97,7 @@ struct KeptTokenTests {
 
   @Test("is not kept where the flow is cancelled before the token is good")
   func abandonedEarly() throws {
-    for stage in [Stage.create, .verify, .validate] {
+    for stage in [Phase.create, .verify, .validate] {
       #expect(try standing(at: stage).flow.keptWhenAbandoned == nil)
     }
   }
@@ -110,7 +110,7 @@ struct KeptTokenTests {
     #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)
     #expect(driven.flow.isOutcomeUnknown)
-    for stage in Stage.allCases where stage != .create {
+    for stage in Phase.allCases where stage != .create {
       #expect(try !standing(at: stage).flow.isOutcomeUnknown)
     }
   }
@@ -133,7 +133,7 @@ struct KeptTokenTests {
 
   @Test("is kept with a failure that says how to get the profile")
   func message() throws {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered(["code": 8, "message": "not now"], status: 404)
     #expect(driven.failure?.message.hasPrefix("not now; the number is verified") == true)
   }

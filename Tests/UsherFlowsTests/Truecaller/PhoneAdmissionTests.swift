@@ -91,7 +91,7 @@ struct PhoneAdmissionTests {
   func update() throws {
     for answer in [reply([:]), reply(["code": nil]), reply(text: ""), reply(text: "", status: 204)]
     {
-      var driven = try Stage.update.driven()
+      var driven = try Phase.update.driven()
       driven.answered(.reply(answer))
       #expect(driven.state == "verificationComplete")
     }
@@ -116,7 +116,7 @@ struct PhoneAdmissionTests {
 
   @Test("the profile has every member, whatever the server leaves out")
   func emptyProfile() throws {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered([:])
     let texts = [
       "firstName", "lastName", "phoneNumber", "countryCode", "street", "city", "zipcode",
@@ -135,7 +135,7 @@ struct PhoneAdmissionTests {
 
   @Test("the profile is read as the wire writes it")
   func profile() throws {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered([
       "firstName": "Asha\u{1B}[1m", "lastName": "Rao", "phoneNumber": 919_876_543_210,
       "countryCode": "IN", "gender": "M", "street": "MG Road", "city": nil, "zipcode": 411_001,
@@ -161,14 +161,14 @@ struct PhoneAdmissionTests {
       ("male", "notSpecified"), (nil, "notSpecified"), (1, "notSpecified"),
     ] as [(JSONValue, String)])
   func gender(wire: JSONValue, shown: String) throws {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered(["gender": wire])
     #expect(driven.completion?.result["profile"]?["gender"]?.stringValue == shown)
   }
 
   @Test("an empty phone number is none")
   func emptyNumber() throws {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered(["phoneNumber": ""])
     #expect(driven.completion?.result["profile"]?["phoneNumber"] == .null)
   }
@@ -181,7 +181,7 @@ struct PhoneAdmissionTests {
       (.number(0.5), .number(0.5)),
     ]
     for (told, shown) in cases {
-      var driven = try Stage.profile.driven()
+      var driven = try Phase.profile.driven()
       driven.answered(["requestTime": told])
       #expect(driven.completion?.result["profile"]?["requestTime"] == shown)
     }
@@ -189,7 +189,7 @@ struct PhoneAdmissionTests {
 
   @Test("a profile of another number ends it")
   func otherProfile() throws {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered(["phoneNumber": "919876543211"])
     #expect(driven.failure?.provider?.code == "15")
   }
@@ -209,7 +209,7 @@ struct SignedProfileTests {
   }
 
   private func checking(_ answer: JSONValue) throws -> DrivenVerification {
-    var driven = try Stage.profile.driven()
+    var driven = try Phase.profile.driven()
     driven.answered(answer)
     return driven
   }

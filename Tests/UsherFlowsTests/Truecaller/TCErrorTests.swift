@@ -10,7 +10,7 @@ import UsherFlows
 /// nothing does.
 @Suite("TCError 1 to 20")
 struct TCErrorTests {
-  private func refused(_ stage: Stage, _ status: Int, _ code: Int64) throws -> ProviderErrorCode? {
+  private func refused(_ stage: Phase, _ status: Int, _ code: Int64) throws -> ProviderErrorCode? {
     var driven = try stage.driven()
     driven.answered(["code": .integer(code), "message": "no"], status: status)
     return driven.failure?.provider
@@ -22,7 +22,7 @@ struct TCErrorTests {
     try DrivenVerification(number) { params(&$0) }.failure?.provider
   }
 
-  private func brought(by answer: JSONValue, at stage: Stage) throws -> ProviderErrorCode? {
+  private func brought(by answer: JSONValue, at stage: Phase) throws -> ProviderErrorCode? {
     var driven = try stage.driven()
     driven.answered(answer)
     return driven.failure?.provider

@@ -74,7 +74,7 @@ struct TruecallerContractTests {
     flows.append(.init("checking", driven.flow, strays: always + inputs + [early, late, .woken]))
     #expect(driven.state == "verificationComplete")
 
-    var failing = try Stage.profile.driven()
+    var failing = try Phase.profile.driven()
     failing.keeps = false
     failing.answered(["code": 8], status: 404)
     flows.append(.init("keeping", failing.flow, strays: busy + [early, .woken]))

@@ -19,7 +19,7 @@ struct TypedValuesTests {
   private static let names = [
     "Zubeida Canary is no name", "ZUBEIDA", "zubeida_canary", "Mr. Rao", "rao?",
   ]
-  private static let answers: [Stage: [Int]] = [
+  private static let answers: [Phase: [Int]] = [
     .create: [200, 400, 401, 404, 429, 503], .verify: [200, 401, 410, 422, 429, 503],
     .validate: [200, 401, 404, 500], .update: [200, 401, 422, 503], .profile: [200, 401, 404, 503],
   ]
@@ -30,7 +30,7 @@ struct TypedValuesTests {
     + "without another code"
 
   /// At the refusal of a stage by this text as message, code, or both.
-  private func told(_ stage: Stage, _ status: Int, _ body: JSONValue) throws -> String {
+  private func told(_ stage: Phase, _ status: Int, _ body: JSONValue) throws -> String {
     var driven = try DrivenVerification(
       provider: truecaller { $0.validation = stage == .validate ? .sdk28 : .none })
     if stage != .create {
@@ -48,7 +48,7 @@ struct TypedValuesTests {
     ].compactMap { $0 }.joined(separator: "|")
   }
 
-  private func check(_ text: String, _ stages: [Stage]) throws {
+  private func check(_ text: String, _ stages: [Phase]) throws {
     for stage in stages {
       for status in Self.answers[stage] ?? [] {
         let message = try told(stage, status, ["code": 4220, "message": .string(text)])
@@ -63,14 +63,14 @@ struct TypedValuesTests {
   func code(text: String) throws { try check(text, [.verify]) }
 
   @Test("a number is in no text, however the server writes it", arguments: numbers)
-  func number(text: String) throws { try check(text, Stage.allCases) }
+  func number(text: String) throws { try check(text, Phase.allCases) }
 
   @Test("a name is in no text, however the server writes it", arguments: names)
   func name(text: String) throws { try check(text, [.verify, .validate, .update, .profile]) }
 
   @Test("what may be another code, or one that is spent, is in no sentence")
   func otherCode() throws {
-    for stage in Stage.allCases {
+    for stage in Phase.allCases {
       let told = try told(stage, 422, ["code": 4220, "message": "not 739146, but 111222"])
       #expect(!told.contains("739146") && !told.contains("111222") && told.contains("4220"))
     }
@@ -90,7 +90,7 @@ struct TypedValuesTests {
     for text in [
       "wrong otp", "too many attempts, try in 24 hours", "Invalid access token.", "extraordinary",
     ] {
-      for stage in Stage.allCases {
+      for stage in Phase.allCases {
         let told = try told(stage, 422, ["code": 4220, "message": .string(text)])
         #expect(told.contains(text) && told.contains("4220"))
       }

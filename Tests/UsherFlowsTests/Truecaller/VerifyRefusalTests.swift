@@ -10,7 +10,7 @@ private func refusal(_ code: JSONValue = 4000, _ message: String = "no such thin
 }
 
 /// Where a call is under way.
-enum Stage: CaseIterable {
+enum Phase: CaseIterable {
   case create, verify, validate, update, profile
 
   func driven(_ validation: TokenValidation = .sdk28) throws -> DrivenVerification {
@@ -44,9 +44,9 @@ struct VerifyRefusalTests {
       (.update, 400, 4000, .providerRejected, 13), (.update, 200, 4221, .providerRejected, 13),
       (.profile, 401, 4011, .providerRejected, 11), (.profile, 404, 8, .providerRejected, 10),
       (.profile, 200, 8, .providerRejected, 10),
-    ] as [(Stage, Int, Int64, Failure.Reason, Int)])
+    ] as [(Phase, Int, Int64, Failure.Reason, Int)])
   func failures(
-    stage: Stage, status: Int, code: Int64, reason: Failure.Reason, error: Int
+    stage: Phase, status: Int, code: Int64, reason: Failure.Reason, error: Int
   ) throws {
     var driven = try stage.driven()
     driven.answered(refusal(.integer(code)), status: status)
@@ -120,7 +120,7 @@ struct VerifyRefusalTests {
     for (stage, status, code, isRetryable) in [
       (.create, 429, 4291, true), (.verify, 429, 4293, true), (.create, 400, 4001, true),
       (.create, 401, 4010, false), (.validate, 404, 1404, false), (.update, 422, 4221, false),
-    ] as [(Stage, Int, Int64, Bool)] {
+    ] as [(Phase, Int, Int64, Bool)] {
       var driven = try stage.driven()
       driven.answered(refusal(.integer(code)), status: status)
       #expect(driven.failure?.retryable == isRetryable, "\(code)")
@@ -147,8 +147,8 @@ struct VerifyRefusalTests {
       (.create, ["accessToken": "a b", "status": 1]), (.verify, [:]),
       (.verify, ["status": 1]), (.verify, ["accessToken": ""]), (.verify, ["accessToken": 5]),
       (.verify, ["accessToken": "a\nb"]), (.validate, [:]), (.validate, ["phoneNumber": nil]),
-    ] as [(Stage, JSONValue)])
-  func silent(stage: Stage, answer: JSONValue) throws {
+    ] as [(Phase, JSONValue)])
+  func silent(stage: Phase, answer: JSONValue) throws {
     var driven = try stage.driven()
     driven.answered(answer)
     #expect(driven.failure?.reason == .providerProtocolError)
@@ -158,8 +158,8 @@ struct VerifyRefusalTests {
   @Test(
     "what is no answer is an error; of a profile it has a number of its own",
     arguments: [(.create, 10), (.verify, 10), (.validate, 10), (.update, 10), (.profile, 13)]
-      as [(Stage, Int)])
-  func unreadable(stage: Stage, error: Int) throws {
+      as [(Phase, Int)])
+  func unreadable(stage: Phase, error: Int) throws {
     let outcomes: [CallOutcome] = [
       .unreadable(message: "too long"), .reply(reply(text: "", status: 302)),
     ]
@@ -185,7 +185,7 @@ struct VerifyRefusalTests {
       "code": code, "method": "sms", "verificationToken": "v", "status": 1, "accessToken": "t",
       "phoneNumber": "919876543210",
     ]
-    for stage in Stage.allCases {
+    for stage in Phase.allCases {
       for generation in [TokenValidation.legacy, .sdk28] {
         var driven = try stage.driven(generation)
         driven.answered(yes)
@@ -207,8 +207,8 @@ struct VerifyRefusalTests {
 struct VerifyTroubleTests {
   @Test(
     "is asked again, with longer and longer pauses, and then no more",
-    arguments: [Stage.create, .validate, .update, .profile])
-  func pauses(stage: Stage) throws {
+    arguments: [Phase.create, .validate, .update, .profile])
+  func pauses(stage: Phase) throws {
     // Of create nothing was sent: it may have its effect but twice.
     let gone = CallOutcome.unreachable(message: "gone", sent: stage != .create)
     var driven = try stage.driven()
@@ -245,8 +245,8 @@ struct VerifyTroubleTests {
 
   @Test(
     "what the server says of itself has its code, and its Retry-After is waited for",
-    arguments: [Stage.create, .validate, .update, .profile])
-  func server(stage: Stage) throws {
+    arguments: [Phase.create, .validate, .update, .profile])
+  func server(stage: Phase) throws {
     for (status, body) in [(500, ["code": 500]), (503, [:]), (429, [:])] as [(Int, JSONValue)] {
       // After 5xx to create a code may have been sent.
       if stage == .create, status != 429 { continue }
@@ -266,7 +266,7 @@ struct VerifyTroubleTests {
     driven.receive(.woken)
     driven.receive(.called(call, .reply(reply(DrivenVerification.sent))))
     #expect(driven.problem == nil)
-    driven = try Stage.update.driven()
+    driven = try Phase.update.driven()
     let update = try #require(driven.calls.first)
     driven.answered(.unreachable(message: "gone", sent: true))
     driven.receive(.woken)

@@ -78,7 +78,7 @@ struct VerifyRestartTests {
 
   @Test("goes on with the name and the profile: the code is not needed any more")
   func admitted() throws {
-    for stage in [Stage.validate, .update, .profile] {
+    for stage in [Phase.validate, .update, .profile] {
       var driven = try stage.driven()
       let last = driven.last
       let state = driven.state

@@ -39,7 +39,7 @@ extension BSA {
       var body = try call.optionalObject()
       let word = try body.requiredText("state")
       try body.finish()
-      guard let stage = [BSASignIn.Stage.cancelled, .timedOut].first(where: { $0.word == word })
+      guard let stage = [BSASignIn.Phase.cancelled, .timedOut].first(where: { $0.word == word })
       else { throw body.complaint("state", "is cancelled or timedOut") }
       guard signIns.end(signIn.id, as: stage, now: workbench.clock.now()) else {
         throw Refusal("over", "the sign-in is over", status: 409)

@@ -18,7 +18,7 @@ struct BSASignIn: Sendable, Hashable {
     let device: String
   }
 
-  enum Stage: Sendable, Hashable {
+  enum Phase: Sendable, Hashable {
     /// Goes to `underWay`, `cancelled` or `timedOut`.
     case waiting
     /// Goes to `completed`, `cancelled` or `timedOut`.
@@ -53,7 +53,7 @@ struct BSASignIn: Sendable, Hashable {
   var expires: Date
   /// Nil until the device has asked for it.
   var channel: Channel?
-  var stage = Stage.waiting
+  var stage = Phase.waiting
 
   /// Seconds that one which is over is remembered.
   private static let memory = 300.0

@@ -173,7 +173,7 @@ struct BSASignIns: Sendable {
   }
 
   /// Ends one whatever it is at; false where it is over.
-  mutating func end(_ id: String, as stage: BSASignIn.Stage, now: Date) -> Bool {
+  mutating func end(_ id: String, as stage: BSASignIn.Phase, now: Date) -> Bool {
     guard let signIn = signIn(id, now: now), signIn.stage.isLive else { return false }
     table.update(id) { $0.stage = stage }
     return true

@@ -6,7 +6,7 @@ struct FreedomVisits: Sendable {
     let purpose: Purpose
     /// Stands in the forms of this visit and nowhere else.
     let csrf: String
-    var stage = Stage.signIn
+    var stage = Phase.signIn
   }
 
   enum Purpose: Sendable, Hashable {
@@ -17,7 +17,7 @@ struct FreedomVisits: Sendable {
     case own
   }
 
-  enum Stage: Sendable, Hashable {
+  enum Phase: Sendable, Hashable {
     case signIn
     case code(FreedomChallenge)
     /// Signed in: the person's id.
@@ -52,7 +52,7 @@ struct FreedomVisits: Sendable {
 
   func visit(_ id: String, now: Date) -> Visit? { visits.value(id, now: now) }
 
-  mutating func move(_ id: String, to stage: Stage) { visits.update(id) { $0.stage = stage } }
+  mutating func move(_ id: String, to stage: Phase) { visits.update(id) { $0.stage = stage } }
 
   mutating func end(_ id: String) { visits.remove(id) }
 }

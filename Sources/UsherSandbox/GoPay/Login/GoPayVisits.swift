@@ -6,12 +6,12 @@ struct GoPayVisits: Sendable {
     let request: GoPayLoginRequest
     /// Stands in the form of this visit and nowhere else.
     let csrf: String
-    var stage: Stage
+    var stage: Phase
     /// Wrong codes and PINs.
     var wrong = 0
   }
 
-  enum Stage: Sendable, Hashable {
+  enum Phase: Sendable, Hashable {
     /// Whoever is logged in here already is asked for nothing but their consent.
     case known(GoPayPerson)
     case phone

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A whole daemon without its sockets, and calls through its method table by a client with rules.
-final class ImplicitAccountStage: Sendable {
+final class ImplicitAccountHarness: Sendable {
   static let wallet = ProviderName("wallet")
   static let bsa = ProviderName("bsa")
   static let freedom = ProviderName("freedom")
@@ -34,12 +34,12 @@ final class ImplicitAccountStage: Sendable {
     }
   }
 
-  let stage: LockControllerStage
+  let harness: LockControllerHarness
   let lockController: LockController
   let service: RPCService
 
   init() async throws {
-    stage = try LockControllerStage(holdsAlarms: true) { config in
+    harness = try LockControllerHarness(holdsAlarms: true) { config in
       // Port 9 of the loopback: no server listens there.
       let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
       var freedom = FreedomIDSettings(mode: .device)
@@ -65,7 +65,7 @@ final class ImplicitAccountStage: Sendable {
       config.limits.flowStartsPerMinute = 100_000
       config.limits.openConfirmationsPerUser = 1000
     }
-    lockController = try await stage.begun()
+    lockController = try await harness.begun()
     service = RPCService(lockController)
   }
 

@@ -10,38 +10,38 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A desk for questions on a real store, with a clock and alarms of the test's.
-final class ConfirmStage: Sendable {
+final class ConfirmHarness: Sendable {
   static let passcode = Secret("till-4711")
 
-  let stage: FlowStage
+  let harness: FlowHarness
   let service: ConfirmationService
   /// A program whose rule asks a person.
   let kiosk: Caller
   let admin: Caller
   private let heard = Recorded<EventBus.Entry>()
 
-  var clock: FakeClock { stage.clock }
+  var clock: FakeClock { harness.clock }
 
   init(_ limits: Limits = Limits()) throws {
     var config = Config()
     config.limits = limits
-    stage = try FlowStage(config: config)
-    service = Self.service(stage)
+    harness = try FlowHarness(config: config)
+    service = Self.service(harness)
     kiosk = try .client("kiosk", unit: "kiosk.service")
     admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
-    _ = stage.events.listen(since: nil) { [heard] in heard.add($0) }
+    _ = harness.events.listen(since: nil) { [heard] in heard.add($0) }
   }
 
-  private static func service(_ stage: FlowStage) -> ConfirmationService {
+  private static func service(_ harness: FlowHarness) -> ConfirmationService {
     ConfirmationService(
-      dependencies: stage.dependencies, store: stage.store, events: stage.events,
-      accounts: stage.book,
-      localAuth: LocalAuthMethods(service: stage.localAuth, clock: stage.clock))
+      dependencies: harness.dependencies, store: harness.store, events: harness.events,
+      accounts: harness.book,
+      localAuth: LocalAuthMethods(service: harness.localAuth, clock: harness.clock))
   }
 
   /// The desk of a daemon that has begun anew.
   func restarted() throws -> ConfirmationService {
-    let service = Self.service(stage)
+    let service = Self.service(harness)
     try service.restore()
     return service
   }
@@ -117,9 +117,9 @@ final class ConfirmStage: Sendable {
   /// The person proves to be at this machine, in a flow of that client's.
   func prove(_ owner: Owner = .anna, to client: String) async throws {
     let person = LocalPerson(realm: owner.realm, uid: owner.uid)
-    _ = try await stage.localAuth.setPasscode(
+    _ = try await harness.localAuth.setPasscode(
       Self.passcode, old: nil, isReset: true, of: person)
-    #expect(await stage.localAuth.check(Self.passcode, of: person, for: client) == .accepted)
+    #expect(await harness.localAuth.check(Self.passcode, of: person, for: client) == .accepted)
   }
 }
 

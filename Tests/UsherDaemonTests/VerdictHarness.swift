@@ -11,15 +11,15 @@ import UsherTestKit
 
 /// An account about which something is yet to be told, a provider that nobody answers for, and the
 /// daemon's parts that take its calls.
-final class VerdictStage: Sendable {
+final class VerdictHarness: Sendable {
   static let provider = ProviderName("gopay")
 
-  let stage: FlowStage
+  let harness: FlowHarness
   let provider: ProviderConfig
   let settings: Settings
   let watch: FollowUpWatch
   let service: CallbackService
-  var refresher: Refresher { stage.refresher }
+  var refresher: Refresher { harness.refresher }
   private let told = Recorded<String>()
 
   private static func gopay() throws -> ProviderConfig {
@@ -37,22 +37,23 @@ final class VerdictStage: Sendable {
     provider = try other ?? Self.gopay()
     var config = Config()
     config.providers = [provider]
-    stage = try FlowStage(config: config)
+    harness = try FlowHarness(config: config)
     settings = .fake(config)
     let providers = Providers(settings)
     watch = FollowUpWatch(
-      dependencies: stage.dependencies, store: stage.store, book: stage.book, providers: providers,
-      calls: stage.calls, events: stage.events, log: .silent)
+      dependencies: harness.dependencies, store: harness.store, book: harness.book,
+      providers: providers,
+      calls: harness.calls, events: harness.events, log: .silent)
     let engine = FlowEngine(
-      dependencies: stage.dependencies, store: stage.store, providers: providers,
-      credentials: stage.credentials, accounts: stage.book, events: stage.events,
-      runner: stage.runner)
+      dependencies: harness.dependencies, store: harness.store, providers: providers,
+      credentials: harness.credentials, accounts: harness.book, events: harness.events,
+      runner: harness.runner)
     service = CallbackService(
-      credentials: stage.credentials, engine: engine, book: stage.book, watch: watch,
-      dependencies: stage.dependencies, log: .silent)
-    _ = try await stage.credentials.set(
+      credentials: harness.credentials, engine: engine, book: harness.book, watch: watch,
+      dependencies: harness.dependencies, log: .silent)
+    _ = try await harness.credentials.set(
       CredentialSet(name: "gopay-callback", value: WireSecret(Secret("shared-value"))))
-    _ = stage.events.listen(since: nil) { [told] entry in
+    _ = harness.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .kyc { told.add(entry.event.what) }
     }
   }
@@ -60,7 +61,7 @@ final class VerdictStage: Sendable {
   /// Where something was sent: connections do not close by themselves.
   func close() async {
     watch.stop()
-    await stage.http.shutdown()
+    await harness.http.shutdown()
   }
 
   /// As a reload leaves it.
@@ -80,7 +81,7 @@ final class VerdictStage: Sendable {
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
     token: String? = "linking-token", owner: Owner = .anna, in book: AccountRepository? = nil
   ) async throws -> AccountRecord {
-    let now = stage.clock.now()
+    let now = harness.clock.now()
     let grant = AccountGrant(
       subject: subject, label: subject,
       attributes: [
@@ -94,16 +95,16 @@ final class VerdictStage: Sendable {
         TokenSet(
           accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "")
       })
-    return try await (book ?? stage.book).keep(grant, of: owner, at: Self.provider)
+    return try await (book ?? harness.book).keep(grant, of: owner, at: Self.provider)
   }
 
   func kyc(_ record: AccountRecord) -> JSONValue? {
-    stage.book.record(record.id)?.details.attributes["kyc"]
+    harness.book.record(record.id)?.details.attributes["kyc"]
   }
 
   /// The account as a restarted daemon would find it.
   func stored(_ record: AccountRecord) throws -> JSONValue? {
-    let row = try stage.store.loadAccounts().first { $0.id == record.id }
+    let row = try harness.store.loadAccounts().first { $0.id == record.id }
     return try row.map { try AccountRecord($0, tokens: []) }?.details.attributes["kyc"]
   }
 

@@ -63,12 +63,12 @@ final class FakeUsers: Sendable {
 }
 
 /// A daemon whose users' names change.
-final class OwnerStage: Sendable {
+final class OwnerHarness: Sendable {
   static let uid = Owner.anna.uid
   static let person = LocalPerson(realm: "host", uid: uid)
 
   let users = FakeUsers()
-  let stage: LockControllerStage
+  let harness: LockControllerHarness
   private let current: Mutex<LockController>
 
   var lockController: LockController { current.withLock { $0 } }
@@ -82,8 +82,9 @@ final class OwnerStage: Sendable {
     _ first: UserLookup = .named("anna"), isLocal: Bool = true, nameHolds: Duration = .zero
   ) async throws {
     users.set(Self.uid, first, isLocal: isLocal)
-    stage = try LockControllerStage(holdsAlarms: true, users: users.database(nameHolds: nameHolds))
-    let lockController = try await stage.begun()
+    harness = try LockControllerHarness(
+      holdsAlarms: true, users: users.database(nameHolds: nameHolds))
+    let lockController = try await harness.begun()
     current = Mutex(lockController)
     // The start looks for owners in the background, and notes when it has found all: not after what the
     // test does.
@@ -93,16 +94,16 @@ final class OwnerStage: Sendable {
 
   func restart() async throws {
     await lockController.end()
-    let next = try await stage.begun()
+    let next = try await harness.begun()
     current.withLock { $0 = next }
   }
 
   /// From now on no provider can be asked for anything.
   func dropProviders() {
-    let inForce = stage.dependencies.settings.inForce
+    let inForce = harness.dependencies.settings.inForce
     var config = inForce.config
     config.providers = []
-    stage.dependencies.settings.replace(by: config, inForce.policy)
+    harness.dependencies.settings.replace(by: config, inForce.policy)
   }
 
   func end() async { await lockController.end() }
@@ -111,12 +112,12 @@ final class OwnerStage: Sendable {
 
   /// A program that connects now: later than the names that were looked up for others before it.
   func program(uid: UInt32 = uid, isAdmin: Bool = false) -> Caller {
-    stage.clock.advance(by: .milliseconds(1))
+    harness.clock.advance(by: .milliseconds(1))
     return Caller(
       Newcomer(
         CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
-        connectedAt: stage.clock.monotonicNow()),
-      policy: stage.dependencies.settings.inForce.policy)
+        connectedAt: harness.clock.monotonicNow()),
+      policy: harness.dependencies.settings.inForce.policy)
   }
 
   func call(
@@ -168,21 +169,21 @@ final class OwnerStage: Sendable {
   @discardableResult
   func signIn(keepAlive: Bool = false) async throws -> AccountRecord {
     let tokens = TokenSet.sample(
-      expiresAt: stage.clock.now() + .seconds(900),
-      refreshExpiresAt: stage.clock.now() + .seconds(86_400))
+      expiresAt: harness.clock.now() + .seconds(900),
+      refreshExpiresAt: harness.clock.now() + .seconds(86_400))
     return try await lockController.domain().book.keep(
       .sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   func setPasscode() async throws {
-    try await stage.setPasscode(lockController.domain().store)
+    try await harness.setPasscode(lockController.domain().store)
     try lockController.domain().localAuth.service.restore()
   }
 
   /// An answer that is remembered for a day.
   func remember() async throws {
     let domain = try lockController.domain()
-    let now = stage.clock.now()
+    let now = harness.clock.now()
     let question = OpenQuestion(
       id: ConfirmationID("cnf_1"), realm: "host", uid: Self.uid, unit: nil, executable: nil,
       call: ConfirmCall(PolicyRequest(method: "token.get"), of: "till"), askedAt: now,

@@ -12,7 +12,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A real runner on a real store, with a clock and alarms of the test's, and nobody outside.
-final class FlowStage: Sendable {
+final class FlowHarness: Sendable {
   static let deadline = Duration.seconds(600)
 
   let place: TemporaryDirectory
@@ -177,11 +177,11 @@ final class FlowStage: Sendable {
 /// Makes every write of a flow, or of another table, fail as a failing disk does: another program
 /// takes the table away.
 struct FailingDisk {
-  private let stage: FlowStage
+  private let harness: FlowHarness
   private let table: String
 
-  init(_ stage: FlowStage, table: String = "flows") throws {
-    self.stage = stage
+  init(_ harness: FlowHarness, table: String = "flows") throws {
+    self.harness = harness
     self.table = table
     try rename(table, to: table + "_away")
   }
@@ -192,6 +192,6 @@ struct FailingDisk {
     // The rows that refer to the table go on meaning it, wherever it is.
     try execute(
       "PRAGMA legacy_alter_table = ON; ALTER TABLE \(table) RENAME TO \(name)",
-      at: stage.store.status.path)
+      at: harness.store.status.path)
   }
 }

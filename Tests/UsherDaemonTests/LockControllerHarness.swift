@@ -15,7 +15,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A state directory, and the daemon without its sockets, again and again.
-final class LockControllerStage: Sendable {
+final class LockControllerHarness: Sendable {
   static let passcode = Secret("till-4711")
 
   let place: TemporaryDirectory

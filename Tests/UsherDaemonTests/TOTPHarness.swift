@@ -9,23 +9,23 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Accounts with secrets of authenticators, and the desk that gives codes of them.
-final class TOTPStage: Sendable {
+final class TOTPHarness: Sendable {
   static let provider = ProviderName("bsa")
   /// RFC 4226's, in Base32.
   static let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
-  let stage: FlowStage
+  let harness: FlowHarness
   let service: TOTPService
 
-  var book: AccountRepository { stage.book }
-  var clock: FakeClock { stage.clock }
+  var book: AccountRepository { harness.book }
+  var clock: FakeClock { harness.clock }
 
   /// - Parameter isConfigured: Whether the provider of the accounts is there at all.
   init(
     isConfigured: Bool = true, _ change: (inout TOTPSettings) -> Void = { _ in }
   ) throws {
-    stage = try FlowStage(config: isConfigured ? Self.config(change) : Config())
-    service = stage.totp
+    harness = try FlowHarness(config: isConfigured ? Self.config(change) : Config())
+    service = harness.totp
   }
 
   private static func config(_ change: (inout TOTPSettings) -> Void) -> Config {
@@ -39,11 +39,11 @@ final class TOTPStage: Sendable {
 
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
-    let dependencies = Dependencies.fake(clock, stage.scheduler, config: Self.config(change))
+    let dependencies = Dependencies.fake(clock, harness.scheduler, config: Self.config(change))
     let book = AccountRepository(
-      dependencies: dependencies, events: EventBus(remembered: 1), store: stage.store)
+      dependencies: dependencies, events: EventBus(remembered: 1), store: harness.store)
     return TOTPService(
-      dependencies: dependencies, store: stage.store, book: book,
+      dependencies: dependencies, store: harness.store, book: book,
       providers: Providers(dependencies.config))
   }
 

@@ -10,19 +10,19 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Accounts by consent of a provider that nobody answers for, and the desks that tell of them.
-final class ConsentStage: Sendable {
+final class ConsentHarness: Sendable {
   static let provider = ProviderName("wallet")
 
-  let stage: FlowStage
+  let harness: FlowHarness
   let engine: FlowEngine
   let flows: FlowService
   let accounts: AccountService
   let consents: ConsentService
   let clients: ClientService
   let tokens: TokenService
-  var book: AccountRepository { stage.book }
-  var credentials: Credentials { stage.credentials }
-  var clock: FakeClock { stage.clock }
+  var book: AccountRepository { harness.book }
+  var credentials: Credentials { harness.credentials }
+  var clock: FakeClock { harness.clock }
 
   /// - Parameters:
   ///   - other: A provider beside the wallet.
@@ -37,22 +37,22 @@ final class ConsentStage: Sendable {
     var config = Config()
     config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
     if let other { config.providers.append(other) }
-    stage = try FlowStage(config: config)
-    let (dependencies, store, book) = (stage.dependencies, stage.store, stage.book)
+    harness = try FlowHarness(config: config)
+    let (dependencies, store, book) = (harness.dependencies, harness.store, harness.book)
     let providers = Providers(config)
     let revoker = Revoker(
-      dependencies: dependencies, store: store, book: book, queue: stage.revocations)
+      dependencies: dependencies, store: store, book: book, queue: harness.revocations)
     engine = FlowEngine(
       dependencies: dependencies, store: store, providers: providers,
-      credentials: stage.credentials,
-      accounts: book, events: stage.events, runner: stage.runner)
-    flows = FlowService(engine: engine, scheduler: stage.scheduler)
-    accounts = AccountService(book: book, clock: stage.clock)
-    consents = ConsentService(store: store, book: book, clock: stage.clock)
+      credentials: harness.credentials,
+      accounts: book, events: harness.events, runner: harness.runner)
+    flows = FlowService(engine: engine, scheduler: harness.scheduler)
+    accounts = AccountService(book: book, clock: harness.clock)
+    consents = ConsentService(store: store, book: book, clock: harness.clock)
     clients = ClientService(
       engine: engine, providers: providers, consents: consents, revoker: revoker)
     tokens = TokenService(
-      dependencies: dependencies, book: book, providers: providers, refresher: stage.refresher,
+      dependencies: dependencies, book: book, providers: providers, refresher: harness.refresher,
       revoker: revoker)
   }
 
@@ -89,7 +89,7 @@ final class ConsentStage: Sendable {
   /// The account as a restarted daemon would find it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
     let book = AccountRepository(
-      dependencies: stage.dependencies, events: EventBus(remembered: 1), store: stage.store)
+      dependencies: harness.dependencies, events: EventBus(remembered: 1), store: harness.store)
     return try book.find(id)
   }
 
@@ -107,5 +107,5 @@ final class ConsentStage: Sendable {
   }
 
   /// Where something was sent: connections do not close by themselves.
-  func close() async { await stage.http.shutdown() }
+  func close() async { await harness.http.shutdown() }
 }

@@ -13,30 +13,30 @@ import UsherTestKit
 
 /// A daemon that has begun, on a clock of the test's, and connections to it on its own event loop: what
 /// is sent comes in the pieces in which it was sent.
-final class ConnectionStage: Sendable {
+final class ConnectionHarness: Sendable {
   /// Whose each connection is, in the group of those who may call.
   static let newcomer = Newcomer(
     CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
     realm: Owner.anna.realm)
 
-  let stage: LockControllerStage
+  let harness: LockControllerHarness
   let lockController: LockController
   let service: RPCService
   private let loop: SocketLoop
   private let turns: OnLoop<ConnectionScheduler>
 
-  var clock: FakeClock { stage.clock }
-  var settings: Settings { stage.dependencies.settings }
+  var clock: FakeClock { harness.clock }
+  var settings: Settings { harness.dependencies.settings }
   var book: AccountRepository { get throws { try lockController.domain().book } }
 
   /// - Parameter users: Nil: it does not answer.
   init(users: UserDatabase? = nil) async throws {
-    stage = try LockControllerStage(
+    harness = try LockControllerHarness(
       holdsAlarms: true, users: users ?? UserDatabase(user: { _ in .failed }))
-    lockController = try await stage.begun()
+    lockController = try await harness.begun()
     service = RPCService(lockController)
     let loop = try SocketLoop()
-    turns = try await loop.submit { [settings = stage.dependencies.settings] in
+    turns = try await loop.submit { [settings = harness.dependencies.settings] in
       OnLoop(ConnectionScheduler(settings, on: loop), loop)
     }
     self.loop = loop
@@ -54,7 +54,7 @@ final class ConnectionStage: Sendable {
   ///     administrators may. Otherwise a batch is interrupted after 2 ms.
   func connect(
     as user: UInt32 = newcomer.identity.uid, isAlone: Bool = false
-  ) async throws -> StagedConnection {
+  ) async throws -> HarnessConnection {
     let (near, far) = try FarEnd.pair()
     let caller = CallerCache(Self.newcomer, settings)
     let handler = try await loop.submit { [loop, service, turns] in
@@ -65,7 +65,7 @@ final class ConnectionStage: Sendable {
       try handler.begin(since: .now())
       return OnLoop(handler, loop)
     }
-    return StagedConnection(handler, far)
+    return HarnessConnection(handler, far)
   }
 
   /// Brings another configuration into force, as a reload does once it has read it.
@@ -106,7 +106,7 @@ final class ConnectionStage: Sendable {
 
   /// Ends the minute, and returns how many calls of a method all rows of the audit tell of.
   func audited(_ method: String = TokenGet.name) async throws -> Int {
-    stage.scheduler.advance(by: .seconds(60))
+    harness.scheduler.advance(by: .seconds(60))
     var (count, after) = (0, 0 as Int?)
     while let number = after {
       let list = AuditList(method: method, after: number, limit: AuditService.mostRows)
@@ -124,7 +124,7 @@ final class ConnectionStage: Sendable {
 }
 
 /// One end of a connection; the daemon's handler has the other one.
-final class StagedConnection: Sendable {
+final class HarnessConnection: Sendable {
   let handler: OnLoop<ConnectionHandler>
   private let far: FarEnd
   private let unread = Mutex<[UInt8]>([])
