@@ -67,7 +67,7 @@ struct TOTPService: Sendable {
 // MARK: - Each once
 
 extension TOTPService {
-  private enum Course {
+  private enum Resolution {
     case given(TOTPCode.Reply)
     /// The client has had the code of this step.
     case spent(until: Timestamp)
@@ -80,7 +80,7 @@ extension TOTPService {
   private func once(
     _ record: AccountRecord, to client: String,
     allowing check: (AccountRecord) throws(UsherError) -> Void
-  ) async throws(UsherError) -> Course {
+  ) async throws(UsherError) -> Resolution {
     try await book.turns.take(record.shelf) { () throws(UsherError) in
       let record = try book.account(record.id, of: record.owner)
       try check(record)

@@ -38,7 +38,7 @@ package struct BSAAuthenticate: FlowMachine {
   }
 
   package let provider: ProviderConfig
-  let order: Order
+  let order: Request
   var state: State
   var problem: Problem?
   /// How often the provider has said that it is not so far.
@@ -47,7 +47,7 @@ package struct BSAAuthenticate: FlowMachine {
   private var proof: LocalAuthProof?
 
   /// What the flow was begun with.
-  struct Order: Codable, Sendable, Equatable {
+  struct Request: Codable, Sendable, Equatable {
     let way: Way
     let account: KnownAccount
     let device: String
@@ -117,7 +117,7 @@ package struct BSAAuthenticate: FlowMachine {
     let known = origin.attributes["localAuthType"]?.stringValue.flatMap {
       BSAAuthType(sdkWord: $0)
     }
-    let order = Order(
+    let order = Request(
       way: way, account: account,
       device: origin.attributes["deviceId"]?.stringValue
         ?? BSADevice.id(account.subject, at: origin.installationID),

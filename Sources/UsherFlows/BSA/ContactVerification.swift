@@ -55,7 +55,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
   }
 
   /// What becomes of it.
-  enum Course: Equatable {
+  enum Progress: Equatable {
     case proceed([Effect<BSACall>])
     /// - Parameter disposeToken: The provider's proof of it.
     case verified(disposeToken: Sealed<Secret>)
@@ -110,7 +110,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
 
   mutating func receive(
     _ event: FlowEvent<BSACall>, _ provider: ProviderConfig, at now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch stage {
     case .sending(let sending): hear(event, sending, provider, now)
     case .otpSent(let challenge): take(event, challenge, provider, now)
@@ -119,13 +119,13 @@ struct ContactVerification: Codable, Sendable, Equatable {
     }
   }
 
-  private mutating func fail(_ failure: Failure) -> Course {
+  private mutating func fail(_ failure: Failure) -> Progress {
     stage = .done(state: state)
     problem = nil
     return .fail(failure)
   }
 
-  private mutating func show(_ challenge: Challenge, _ problem: Problem?) -> Course {
+  private mutating func show(_ challenge: Challenge, _ problem: Problem?) -> Progress {
     stage = .otpSent(challenge)
     self.problem = problem
     return .proceed([])
@@ -144,7 +144,7 @@ extension ContactVerification {
 
   private mutating func hear(
     _ event: FlowEvent<BSACall>, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .called(sendCall, let outcome) where !sending.retrying.isPaused:
       return sent(BSAReply(outcome), sending, provider, now)
@@ -161,7 +161,7 @@ extension ContactVerification {
 
   private mutating func sent(
     _ reply: BSAReply, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch reply {
     case .said(let data):
       if member != nil {
@@ -189,13 +189,13 @@ extension ContactVerification {
   }
 
   /// The end, unless there is a number that was sent before.
-  private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Course {
+  private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Progress {
     guard let previous = sending.previous else { return fail(failure) }
     return show(previous, .notSent(failure))
   }
 
   /// Only what was certainly not sent is sent again: each time somebody's telephone may ring.
-  private mutating func sendLater(_ trouble: BSAReplyError, _ sending: Sending) -> Course {
+  private mutating func sendLater(_ trouble: BSAReplyError, _ sending: Sending) -> Progress {
     var sending = sending
     guard let pause = sending.retrying.failed() else {
       return notSent(.unreachable(trouble), sending)
@@ -210,7 +210,7 @@ extension ContactVerification {
   /// - Parameter cause: A sentence for people.
   private mutating func mayHaveSent(
     _ cause: String, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     // How a member is registered stands in the answer that is lost.
     guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
     sent += 1
@@ -224,7 +224,7 @@ extension ContactVerification {
   private mutating func take(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ provider: ProviderConfig,
     _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .input(.code(let number, let fields)):
       if let refusal = unfit(number, fields, provider.bsa) { return refusal }
@@ -250,7 +250,7 @@ extension ContactVerification {
 
   private func unfit(
     _ number: Secret, _ fields: [String: Secret], _ settings: BSASettings
-  ) -> Course? {
+  ) -> Progress? {
     let text = number.revealed().utf8
     guard text.count == settings.otpDigits, text.allSatisfy(\.isDigit) else {
       return .refuse(
@@ -274,7 +274,7 @@ extension ContactVerification {
   private mutating func hear(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ check: Check,
     _ provider: ProviderConfig, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .called(.verify(contact, let number), let outcome) where !check.retrying.isPaused:
       return verified(BSAReply(outcome), number, challenge, check, provider)
@@ -294,7 +294,7 @@ extension ContactVerification {
   private mutating func verified(
     _ reply: BSAReply, _ number: Secret, _ challenge: Challenge, _ check: Check,
     _ provider: ProviderConfig
-  ) -> Course {
+  ) -> Progress {
     switch reply {
     case .said(let data):
       let members = data.objectValue ?? [:]
@@ -322,7 +322,7 @@ extension ContactVerification {
     }
   }
 
-  private mutating func missed(_ challenge: Challenge, _ provider: ProviderName) -> Course {
+  private mutating func missed(_ challenge: Challenge, _ provider: ProviderName) -> Progress {
     guesses += 1
     guard guesses < Self.guessLimit else {
       return fail(
@@ -336,7 +336,7 @@ extension ContactVerification {
 
   private mutating func verifyLater(
     _ trouble: BSAReplyError, _ number: Secret, _ challenge: Challenge, _ check: Check
-  ) -> Course {
+  ) -> Progress {
     var check = check
     guard let pause = check.retrying.failed() else { return fail(.unreachable(trouble)) }
     check.number = Transient(number)

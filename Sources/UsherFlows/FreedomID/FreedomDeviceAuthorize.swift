@@ -27,7 +27,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package let provider: ProviderConfig
-  let order: Order
+  let order: Request
   var state: State
   var problem: Problem?
   /// The owner's accounts that the provider ties to the device, oldest first; of one that was named, it
@@ -38,7 +38,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   var hasSignedInAgain = false
 
   /// What the flow was begun with.
-  struct Order: Codable, Sendable, Equatable {
+  struct Request: Codable, Sendable, Equatable {
     /// In the order of the table.
     let grants: [DataGrant]
     /// The owner's installation.
@@ -74,8 +74,8 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   package static func begin(
     _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
-    func order(_ grants: [DataGrant]) -> Order {
-      Order(
+    func order(_ grants: [DataGrant]) -> Request {
+      Request(
         grants: grants, device: origin.installationID, account: origin.account,
         accounts: origin.accounts, client: origin.client)
     }

@@ -51,7 +51,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   private var noCodeBefore: Timestamp?
 
   /// What an event comes to.
-  enum Course: Equatable {
+  enum Progress: Equatable {
     case proceed([Effect<FreedomDeviceCall>], Problem?)
     case signedIn(SignedIn)
     /// Back to the accounts there are.
@@ -79,7 +79,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   mutating func receive(
     _ event: FlowEvent<FreedomDeviceCall>, _ device: String, _ provider: ProviderName,
     at now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch stage {
     case .choosing: choosing(event)
     case .form(let method): form(event, method, device, now)
@@ -98,7 +98,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     }
   }
 
-  mutating func show(_ stage: Phase, _ problem: Problem? = nil) -> Course {
+  mutating func show(_ stage: Phase, _ problem: Problem? = nil) -> Progress {
     self.stage = stage
     return .proceed([], problem)
   }
@@ -107,7 +107,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
 // MARK: - What the person says
 
 extension FreedomLogin {
-  private mutating func choosing(_ event: FlowEvent<FreedomDeviceCall>) -> Course {
+  private mutating func choosing(_ event: FlowEvent<FreedomDeviceCall>) -> Progress {
     switch event {
     case .input(.choice(let id)):
       guard let method = Method(rawValue: id) else {
@@ -123,7 +123,7 @@ extension FreedomLogin {
 
   private mutating func form(
     _ event: FlowEvent<FreedomDeviceCall>, _ method: Method, _ device: String, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .input(.form(let fields)):
       do throws(UnfitForm) {
@@ -146,7 +146,7 @@ extension FreedomLogin {
 
   private mutating func password(
     _ event: FlowEvent<FreedomDeviceCall>, _ name: FreedomName, _ device: String
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .input(.password(let password)):
       guard (1...256).contains(password.revealed().count) else {
@@ -164,7 +164,7 @@ extension FreedomLogin {
   private mutating func code(
     _ event: FlowEvent<FreedomDeviceCall>, _ challenge: FreedomChallenge, _ device: String,
     _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .input(.code(let code, let fields)):
       if let name = fields.keys.min() {
@@ -194,7 +194,7 @@ extension FreedomLogin {
     }
   }
 
-  private mutating func call(_ errand: Errand, _ typed: Secret?, _ device: String) -> Course {
+  private mutating func call(_ errand: Errand, _ typed: Secret?, _ device: String) -> Progress {
     var errand = errand
     errand.typed = Transient(nil)
     errand.retrying.goOn()
@@ -209,7 +209,7 @@ extension FreedomLogin {
   private mutating func calling(
     _ event: FlowEvent<FreedomDeviceCall>, _ errand: Errand, _ device: String,
     _ provider: ProviderName, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .called(let call, let outcome) where !errand.retrying.isPaused:
       guard call == errand.task.call(call.secret, device) else { return .ignore }
@@ -234,7 +234,7 @@ extension FreedomLogin {
   private mutating func answered(
     _ reply: FreedomIDReply, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
     _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch reply {
     case .said(let members):
       do throws(UnusableReply) {
@@ -252,7 +252,7 @@ extension FreedomLogin {
 
   private mutating func said(
     _ members: [String: JSONValue], _ task: Task
-  ) throws(UnusableReply) -> Course {
+  ) throws(UnusableReply) -> Progress {
     switch task {
     case .send(let name):
       return show(.code(try FreedomChallenge(members, purpose: .otp, name)))
@@ -268,7 +268,7 @@ extension FreedomLogin {
 
   private mutating func refused(
     _ refusal: FreedomIDRefusal, _ task: Task, _ provider: ProviderName, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch task {
     case _ where refusal.saysWrongCredentials:
       return show(task.origin, .wrongCredentials(refusal, provider))
@@ -290,7 +290,7 @@ extension FreedomLogin {
   private mutating func unreadable(
     _ word: FreedomIDWord, _ message: String, _ task: Task, _ provider: ProviderName,
     _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch task {
     case .resend: perhapsSent(task, word.word(provider), now)
     case .send:
@@ -302,7 +302,7 @@ extension FreedomLogin {
   /// A code may be on its way. It is not asked for again unless the person does so, a while later.
   private mutating func perhapsSent(
     _ task: Task, _ word: ProviderErrorCode?, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     let next = now + FreedomChallenge.coolDown
     if case .send = task { noCodeBefore = next }
     var problem = Problem.mayHaveBeenSent(task.message)
@@ -316,7 +316,7 @@ extension FreedomLogin {
   private mutating func later(
     _ trouble: FreedomReplyError, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
     _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     if case .server(let refusal) = trouble, refusal.status == 429 {
       return show(errand.task.origin, .busy(refusal.retryAfter))
     }

@@ -50,7 +50,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   }
 
   /// What becomes of it.
-  package enum Course: Sendable, Equatable {
+  package enum Progress: Sendable, Equatable {
     /// It goes on: ask this, in this order.
     case ask([LocalAuthQuestion])
     case authenticated(LocalAuthProof)
@@ -94,7 +94,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   /// What concerns it not is `.ignore`.
   package mutating func receive<Call>(
     _ event: FlowEvent<Call>, at now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch event {
     case .input(let input): take(input)
     case .told(.localAuth(let news)): hear(news, at: now)
@@ -106,7 +106,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   }
 
   /// What was under way when the daemon died is done once more.
-  private mutating func resume() -> Course {
+  private mutating func resume() -> Progress {
     switch stage {
     case .looking(let plan): return .ask(look(plan))
     case .scanning:
@@ -128,13 +128,13 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     return [request.localAuthType == .biometric && plan.wantsFinger ? .standing : .passcodeStanding]
   }
 
-  private mutating func fail(_ word: LocalAuthWord, _ message: String) -> Course {
+  private mutating func fail(_ word: LocalAuthWord, _ message: String) -> Progress {
     stage = .done
     problem = nil
     return .failed(word, message: message)
   }
 
-  private mutating func succeed(by method: LocalAuthType, at now: Timestamp) -> Course {
+  private mutating func succeed(by method: LocalAuthType, at now: Timestamp) -> Progress {
     stage = .done
     problem = nil
     let proof = LocalAuthProof(method: method, at: now, insteadOf: replaced(by: method))
@@ -150,7 +150,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
 // MARK: - What the person says
 
 extension LocalAuthentication {
-  private mutating func take(_ input: FlowInput) -> Course {
+  private mutating func take(_ input: FlowInput) -> Progress {
     switch (input, stage) {
     case (.passcode(let passcode), .scanning(let means)),
       (.passcode(let passcode), .asking(let means)):
@@ -164,7 +164,7 @@ extension LocalAuthentication {
     }
   }
 
-  private mutating func check(_ passcode: Secret, _ means: Means) -> Course {
+  private mutating func check(_ passcode: Secret, _ means: Means) -> Progress {
     let length = passcode.revealed().count
     guard (1...Self.longestPasscode).contains(length) else {
       return .refuse(
@@ -176,14 +176,14 @@ extension LocalAuthentication {
     return .ask([.check(passcode: passcode, insteadOf: replaced(by: .passcode))])
   }
 
-  private mutating func scan(_ means: Means, _ problem: Problem?) -> Course {
+  private mutating func scan(_ means: Means, _ problem: Problem?) -> Progress {
     stage = .scanning(means)
     self.problem = problem
     return .ask([request.checkDomainStateChanged ? .scanOfSavedFingers : .scan])
   }
 
   /// Away from the finger, for good.
-  private mutating func fallBack(_ means: Means) -> Course {
+  private mutating func fallBack(_ means: Means) -> Progress {
     guard means.finger, request.usePasscodeWhenFailed else {
       return fail(.userFallback, "the person wants to be authenticated in another way")
     }
@@ -191,7 +191,7 @@ extension LocalAuthentication {
   }
 
   /// - Parameter problem: Why; nil where the person said so.
-  private mutating func leaveFinger(_ means: Means, _ problem: Problem?) -> Course {
+  private mutating func leaveFinger(_ means: Means, _ problem: Problem?) -> Progress {
     guard means.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(Means(finger: false, passcode: true))
     self.problem = problem
@@ -206,7 +206,7 @@ extension LocalAuthentication {
 // MARK: - What the machine says
 
 extension LocalAuthentication {
-  private mutating func hear(_ news: LocalAuthNews, at now: Timestamp) -> Course {
+  private mutating func hear(_ news: LocalAuthNews, at now: Timestamp) -> Progress {
     switch (news, stage) {
     case (.standing(let standing), .looking(let plan)): return stand(standing, plan, now)
     case (.hint(let sentence), .scanning):
@@ -220,7 +220,7 @@ extension LocalAuthentication {
 
   private mutating func stand(
     _ standing: LocalAuthStanding, _ plan: Plan, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     if request.localAuthType == .biometric, request.checkDomainStateChanged, standing.hasChanged {
       return fail(.domainStateChanged, Self.otherFingers)
     }
@@ -256,7 +256,7 @@ extension LocalAuthentication {
 
   private mutating func askForPasscode(
     _ isThere: Bool, _ standing: LocalAuthStanding.Passcode, _ problem: Problem?, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     guard isThere else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(Means(finger: false, passcode: true))
     self.problem = problem
@@ -266,7 +266,7 @@ extension LocalAuthentication {
 
   private mutating func scanned(
     _ outcome: ScanOutcome, _ means: Means, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch outcome {
     case .matched: return succeed(by: .biometric, at: now)
     case .changed: return fail(.domainStateChanged, Self.otherFingers)
@@ -288,14 +288,14 @@ extension LocalAuthentication {
     }
   }
 
-  private mutating func without(_ obstacle: Obstacle, _ means: Means) -> Course {
+  private mutating func without(_ obstacle: Obstacle, _ means: Means) -> Progress {
     guard request.usePasscodeWhenFailed else { return fail(obstacle.word, obstacle.message) }
     return leaveFinger(means, Problem(obstacle))
   }
 
   private mutating func checked(
     _ outcome: PasscodeOutcome, _ means: Means, _ now: Timestamp
-  ) -> Course {
+  ) -> Progress {
     switch outcome {
     case .accepted: return succeed(by: .passcode, at: now)
     case .notEnrolled: return fail(.passcodeNotEnrolledDevice, Self.noPasscode)
