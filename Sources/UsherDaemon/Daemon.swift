@@ -31,9 +31,9 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   private func serve(on loops: EventLoops) async throws {
-    let settings = Settings(setting.config, try setting.policy(of: setting.config))
+    let configStore = ConfigStore(setting.config, try setting.policy(of: setting.config))
     let dependencies = Dependencies(
-      settings: settings, clock: setting.clock, entropy: setting.entropy,
+      configStore: configStore, clock: setting.clock, entropy: setting.entropy,
       scheduler: setting.scheduler(loops.providers.any()), executor: setting.executor,
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
       sockets: setting.sockets, daemonUser: setting.daemonUser,

@@ -29,8 +29,8 @@ struct Parts {
     let (dependencies, events, log) = (life.dependencies, life.events, life.log)
     let (store, group) = (bootstrap.store, life.outside)
     reader = life.setting.fingerprints()
-    let providers = Providers(dependencies.settings)
-    let health = ProviderHealth(dependencies.settings) {
+    let providers = Providers(dependencies.configStore)
+    let health = ProviderHealth(dependencies.configStore) {
       [clock = dependencies.clock] provider, health in
       events.publish(
         Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),

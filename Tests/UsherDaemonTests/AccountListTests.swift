@@ -57,7 +57,7 @@ struct AccountListTests {
     #expect(try service.list(.init(), caller).consents.count == 3)
     let codes = TOTPService(
       dependencies: book.dependencies, store: harness.store, book: book,
-      providers: Providers(book.dependencies.settings))
+      providers: Providers(book.dependencies.configStore))
     _ = try codes.list(.init(), caller)
     try await harness.signIn("usr_4", in: book)
     #expect(refusal { _ = try service.list(.init(), caller) }?.reason == .messageTooLarge)

@@ -19,7 +19,7 @@ struct AccountPlaceTests {
     provider = try .sample()
     let issuer = try ProviderURL(setting: "https://other.example")
     other = ProviderConfig(
-      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, configStore: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
     var config = Config()
     config.providers = [provider]
     harness = try FlowHarness(config: config)
@@ -66,7 +66,7 @@ struct AccountElsewhereTests {
   private static func other() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://other.example")
     return ProviderConfig(
-      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, configStore: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
   }
 
   @Test("gives no token from the next call on, and gives it again when its own is back")
@@ -88,8 +88,8 @@ struct AccountElsewhereTests {
     func reload(_ providers: [ProviderConfig]) {
       var config = harness.dependencies.config
       config.providers = providers
-      harness.dependencies.settings.replace(
-        by: config, harness.dependencies.settings.inForce.policy)
+      harness.dependencies.configStore.replace(
+        by: config, harness.dependencies.configStore.current.policy)
     }
     #expect(reason() == nil)
     reload([try Self.other()])
@@ -105,8 +105,8 @@ struct AccountElsewhereTests {
   func places() throws {
     var config = Config()
     config.providers = [try .sample()]
-    let settings = Settings.fake(config)
-    let providers = Providers(settings)
+    let configStore = ConfigStore.fake(config)
+    let providers = Providers(configStore)
     for provider in providers.offered {
       #expect(try providers.tokenPlace(of: provider.name) == provider.tokenPlace)
     }
@@ -115,7 +115,7 @@ struct AccountElsewhereTests {
     let same = #expect(throws: UsherError.self) { try providers.named(unknown) }
     #expect(error?.reason == .notFound && error?.message == same?.message)
     config.providers = [try Self.other()]
-    settings.replace(by: config, settings.inForce.policy)
+    configStore.replace(by: config, configStore.current.policy)
     #expect(try providers.tokenPlace(of: .work) == Self.other().tokenPlace)
   }
 }

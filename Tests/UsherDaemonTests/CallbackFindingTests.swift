@@ -37,7 +37,7 @@ struct CallbackFindingTests {
   private func configure(_ providers: [ProviderConfig]) {
     var config = harness.dependencies.config
     config.providers = providers
-    harness.dependencies.settings.replace(by: config, harness.dependencies.settings.inForce.policy)
+    harness.dependencies.configStore.replace(by: config, harness.dependencies.configStore.current.policy)
   }
 
   @Test("are found by what the call is known by; no other is opened, however damaged it is")
@@ -59,7 +59,7 @@ struct CallbackFindingTests {
   func pages() async throws {
     // More than the fake chance has names for.
     let dependencies = Dependencies(
-      settings: harness.dependencies.settings, clock: harness.clock, entropy: SystemEntropy(),
+      settings: harness.dependencies.configStore, clock: harness.clock, entropy: SystemEntropy(),
       scheduler: harness.scheduler)
     let book = AccountRepository(
       dependencies: dependencies, events: harness.events, store: harness.store)

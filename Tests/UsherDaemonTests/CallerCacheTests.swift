@@ -21,13 +21,13 @@ struct CallerCacheTests {
 
   @Test("is worked out anew when other rules are in force, and kept else")
   func anew() throws {
-    let settings = Settings(Config(), try policy("account.list"))
-    let standing = CallerCache(newcomer, settings)
+    let configStore = ConfigStore(Config(), try policy("account.list"))
+    let standing = CallerCache(newcomer, configStore)
     let list = PolicyRequest(method: "account.list")
     #expect(standing.caller.decide(list).isAllowed)
-    var generation = settings.generation
+    var generation = configStore.generation
     #expect(standing.caller(otherThanAt: &generation) == nil)
-    settings.replace(by: Config(), try policy("token.list"))
+    configStore.replace(by: Config(), try policy("token.list"))
     #expect(!standing.caller.decide(list).isAllowed)
     let other = standing.caller(otherThanAt: &generation)
     #expect(other?.decide(list).isAllowed == false && other?.audited.pid == 7)
@@ -36,10 +36,10 @@ struct CallerCacheTests {
 
   @Test("whose things it brings follows the rules too")
   func owner() throws {
-    let settings = Settings(Config(), try policy("*"))
-    let standing = CallerCache(newcomer, settings)
+    let configStore = ConfigStore(Config(), try policy("*"))
+    let standing = CallerCache(newcomer, configStore)
     #expect(standing.caller.owner == Owner(realm: "host", uid: 1000))
-    settings.replace(by: Config(), try policy("*", owner: .client))
+    configStore.replace(by: Config(), try policy("*", owner: .client))
     #expect(standing.caller.owner.client == "till")
     #expect(standing.caller.uid == 1000)
   }

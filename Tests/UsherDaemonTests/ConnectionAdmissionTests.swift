@@ -147,7 +147,7 @@ struct ConnectionAdmissionTests {
   func subordinateRule(owners: [UInt32]) async throws {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
-    var config = harness.dependencies.settings.inForce.config
+    var config = harness.dependencies.configStore.current.config
     config.clients = [
       ClientRule(
         name: "kiosk", match: ClientMatch(user: .id(4000)),
@@ -155,7 +155,7 @@ struct ConnectionAdmissionTests {
     ]
     // This process is a member of access.group, or root.
     let names = PrincipalResolver(user: { _ in nil }, group: { _ in getegid() })
-    harness.dependencies.settings.replace(
+    harness.dependencies.configStore.replace(
       by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
     let door = ConnectionAcceptor(lockController)

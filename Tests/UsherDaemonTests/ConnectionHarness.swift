@@ -26,7 +26,7 @@ final class ConnectionHarness: Sendable {
   private let turns: OnLoop<ConnectionScheduler>
 
   var clock: FakeClock { harness.clock }
-  var settings: Settings { harness.dependencies.settings }
+  var configStore: ConfigStore { harness.dependencies.configStore }
   var book: AccountRepository { get throws { try lockController.domain().book } }
 
   /// - Parameter users: Nil: it does not answer.
@@ -36,8 +36,8 @@ final class ConnectionHarness: Sendable {
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let loop = try SocketLoop()
-    turns = try await loop.submit { [settings = harness.dependencies.settings] in
-      OnLoop(ConnectionScheduler(settings, on: loop), loop)
+    turns = try await loop.submit { [configStore = harness.dependencies.configStore] in
+      OnLoop(ConnectionScheduler(configStore, on: loop), loop)
     }
     self.loop = loop
     // The event loop's timers follow the machine's clock: a test that is held up by others is slow
@@ -56,7 +56,7 @@ final class ConnectionHarness: Sendable {
     as user: UInt32 = newcomer.identity.uid, isAlone: Bool = false
   ) async throws -> HarnessConnection {
     let (near, far) = try FarEnd.pair()
-    let caller = CallerCache(Self.newcomer, settings)
+    let caller = CallerCache(Self.newcomer, configStore)
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
@@ -70,10 +70,10 @@ final class ConnectionHarness: Sendable {
 
   /// Brings another configuration into force, as a reload does once it has read it.
   func reload(_ change: (inout Config) throws -> Void) throws {
-    var config = settings.inForce.config
+    var config = configStore.current.config
     try change(&config)
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
-    settings.replace(by: config, try Policy(config, daemonUser: 990, names: names))
+    configStore.replace(by: config, try Policy(config, daemonUser: 990, names: names))
   }
 
   /// A rule that means whoever is connected; nil for none.

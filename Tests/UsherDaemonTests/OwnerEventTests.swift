@@ -42,7 +42,7 @@ struct OwnerEventTests {
       Newcomer(
         ConnectionHarness.newcomer.identity, isAdmin: false, realm: Owner.anna.realm,
         connectedAt: harness.clock.monotonicNow()),
-      policy: harness.settings.inForce.policy)
+      policy: harness.configStore.current.policy)
   }
 
   private func publish(on harness: ConnectionHarness) {

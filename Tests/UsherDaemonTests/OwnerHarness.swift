@@ -100,10 +100,10 @@ final class OwnerHarness: Sendable {
 
   /// From now on no provider can be asked for anything.
   func dropProviders() {
-    let inForce = harness.dependencies.settings.inForce
-    var config = inForce.config
+    let snapshot = harness.dependencies.configStore.current
+    var config = snapshot.config
     config.providers = []
-    harness.dependencies.settings.replace(by: config, inForce.policy)
+    harness.dependencies.configStore.replace(by: config, snapshot.policy)
   }
 
   func end() async { await lockController.end() }
@@ -117,7 +117,7 @@ final class OwnerHarness: Sendable {
       Newcomer(
         CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
         connectedAt: harness.clock.monotonicNow()),
-      policy: harness.dependencies.settings.inForce.policy)
+      policy: harness.dependencies.configStore.current.policy)
   }
 
   func call(

@@ -80,7 +80,7 @@ struct OwnerTests {
       Newcomer(
         identity, isAdmin: false, realm: "host",
         connectedAt: harness.harness.clock.monotonicNow()),
-      policy: harness.harness.dependencies.settings.inForce.policy)
+      policy: harness.harness.dependencies.configStore.current.policy)
     #expect(try await harness.error("account.list", by: stranger)?.reason == .permissionDenied)
     #expect(harness.users.lookUps == count)
     await harness.end()
@@ -98,7 +98,7 @@ struct OwnerTests {
       Newcomer(
         CallerIdentity(uid: OwnerHarness.uid, gid: OwnerHarness.uid, groups: [50]), isAdmin: false,
         realm: "host", connectedAt: harness.harness.clock.monotonicNow() + .seconds(3601)),
-      policy: harness.harness.dependencies.settings.inForce.policy)
+      policy: harness.harness.dependencies.configStore.current.policy)
     #expect(try harness.owners.admits(later) == false)
     await harness.end()
   }

@@ -28,7 +28,7 @@ struct PolicyServiceTests {
     let names = names ?? PrincipalResolver(user: { _ in nil }, group: { _ in nil })
     return PolicyService(
       dependencies: Dependencies(
-        settings: Settings(config, try Policy(config, daemonUser: 990, names: names)),
+        configStore: ConfigStore(config, try Policy(config, daemonUser: 990, names: names)),
         clock: clock, entropy: FixedEntropy(), scheduler: FakeScheduler(clock),
         users: UserDatabase(user: { _ in .nameless }, principals: names)))
   }

@@ -39,11 +39,11 @@ struct ProofsTests {
   private func replace(by other: ProviderConfig?) {
     var config = harness.dependencies.config
     config.providers = [other].compactMap(\.self)
-    harness.dependencies.settings.replace(by: config, harness.dependencies.settings.inForce.policy)
+    harness.dependencies.configStore.replace(by: config, harness.dependencies.configStore.current.policy)
   }
 
   @Test("of the provider in force: the credential as it is now, whatever a flow began with")
-  func inForce() async throws {
+  func current() async throws {
     let tags = credentials.tags(of: provider)
     try await set("second")
     for flow in [tags, CredentialTags(), nil] {

@@ -146,13 +146,13 @@ struct ProviderHealthTests {
   func another() throws {
     var config = Config()
     config.providers = [work]
-    let settings = Settings.fake(config)
-    let health = ProviderHealth(settings) { _, _ in }
+    let configStore = ConfigStore.fake(config)
+    let health = ProviderHealth(configStore) { _, _ in }
     health.note(.fine, of: work, at: now)
     var next = work
     next.http.requestTimeoutSeconds += 1
     config.providers = [next]
-    settings.replace(by: config, settings.inForce.policy)
+    configStore.replace(by: config, configStore.current.policy)
     health.note(.gone, of: work, at: now)
     #expect(health.health(of: .work) == .ok && health.pause(for: .work, at: now) == nil)
     health.note(.gone, of: next, at: now)

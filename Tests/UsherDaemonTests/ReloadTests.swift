@@ -55,7 +55,7 @@ struct ReloadTests {
   @Test("changes nothing where anything is wrong; systemd and the caller are told")
   func failed() async throws {
     let lockController = try await harness.begun()
-    let before = lockController.life.dependencies.settings.inForce
+    let before = lockController.life.dependencies.configStore.current
     harness.files.spoil("must be a number")
     let caller = try Caller.program(isAdmin: true)
     let reply = try await ReloadService(lockController: lockController).reload(caller)
@@ -63,7 +63,7 @@ struct ReloadTests {
       reply.problems == [
         .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
       ])
-    #expect(lockController.life.dependencies.settings.inForce === before)
+    #expect(lockController.life.dependencies.configStore.current === before)
     let told = harness.told.all.suffix(2)
     #expect(told.first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
     #expect(

@@ -80,7 +80,7 @@ struct RevocationQueueTests {
     let record = try await fixture.signIn()
     // Each revocation has an id of its own; the fixture's entropy repeats after 32 of them.
     let dependencies = Dependencies(
-      settings: fixture.harness.dependencies.settings, clock: fixture.clock,
+      configStore: fixture.harness.dependencies.configStore, clock: fixture.clock,
       entropy: SystemEntropy(),
       scheduler: fixture.harness.scheduler)
     // An operator's are not limited, and do not take from the owner's.
@@ -149,11 +149,11 @@ struct RevocationQueueTests {
     let (fixture, revocation) = try await answered(provider)
     try await fixture.closing(provider) {
       let (harness, source) = (fixture.harness, fixture.source)
-      let settings = Settings.fake(Config())
+      let configStore = ConfigStore.fake(Config())
       let queue = RevocationQueue(
         dependencies: harness.dependencies, store: harness.store,
         source: TokenSource(
-          dependencies: harness.dependencies, providers: Providers(settings), http: source.http,
+          dependencies: harness.dependencies, providers: Providers(configStore), http: source.http,
           metadata: source.metadata, health: source.health),
         audit: audit, log: .silent)
       await queue.pursue(revocation)
@@ -163,7 +163,7 @@ struct RevocationQueueTests {
         harness.scheduler.pending.contains(.seconds(2))
       }
       #expect(try harness.tokensToRevoke() == ["refresh-1", "access-1"])
-      settings.replace(by: harness.dependencies.config, settings.inForce.policy)
+      configStore.replace(by: harness.dependencies.config, configStore.current.policy)
       harness.scheduler.advance(by: .seconds(2))
       try await reached("the end: \(audit.outcomes)") { try harness.tokensToRevoke().isEmpty }
       #expect(audit.outcomes == ["token.revocation ok"])

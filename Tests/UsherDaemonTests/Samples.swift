@@ -25,7 +25,7 @@ extension ProviderConfig {
   static func sample() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://id.example")
     return ProviderConfig(
-      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, configStore: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
   }
 }
 
@@ -58,7 +58,7 @@ extension Dependencies {
     descriptors: DescriptorBudget = .unlimited
   ) -> Dependencies {
     Dependencies(
-      settings: .fake(config), clock: clock, entropy: FixedEntropy(),
+      configStore: .fake(config), clock: clock, entropy: FixedEntropy(),
       scheduler: scheduler ?? FakeScheduler(clock), executor: executor, users: users,
       descriptors: descriptors)
   }
@@ -76,11 +76,11 @@ extension UserDatabase {
   }
 }
 
-extension Settings {
+extension ConfigStore {
   /// Every user and every group has a number here.
-  static func fake(_ config: Config) -> Settings {
+  static func fake(_ config: Config) -> ConfigStore {
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
-    return Settings(config, try! Policy(config, daemonUser: 990, names: names))
+    return ConfigStore(config, try! Policy(config, daemonUser: 990, names: names))
   }
 }
 
@@ -182,7 +182,7 @@ extension AccountRepository {
     _ grant: AccountGrant = .sample(), of owner: Owner = .anna, at provider: ProviderName = .work,
     client: String = CallerPolicy.ownPrograms, place: TokenPlace? = nil
   ) async throws -> AccountRecord {
-    let place = place ?? dependencies.settings.inForce.provider(provider)?.tokenPlace
+    let place = place ?? dependencies.configStore.current.provider(provider)?.tokenPlace
     let update = try self.update(
       grant, owner: owner, provider: provider, client: client, place: place,
       at: dependencies.clock.now())

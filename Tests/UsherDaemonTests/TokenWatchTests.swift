@@ -53,7 +53,7 @@ struct TokenWatchTests {
   private func reload(_ providers: [ProviderConfig]) async {
     var config = dependencies.config
     config.providers = providers
-    dependencies.settings.replace(by: config, dependencies.settings.inForce.policy)
+    dependencies.configStore.replace(by: config, dependencies.configStore.current.policy)
     await watch.review(after: [.work])
   }
 

@@ -16,7 +16,7 @@ final class VerdictHarness: Sendable {
 
   let harness: FlowHarness
   let provider: ProviderConfig
-  let settings: Settings
+  let configStore: ConfigStore
   let watch: FollowUpWatch
   let service: CallbackService
   var refresher: Refresher { harness.refresher }
@@ -25,11 +25,11 @@ final class VerdictHarness: Sendable {
   private static func gopay() throws -> ProviderConfig {
     // Port 9 of the loopback: nobody is there.
     let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
-    var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
-    settings.identityBaseURL = nobody
-    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
-    settings.callbackCredential = "gopay-callback"
-    return ProviderConfig(name: provider, settings: .gopay(settings))
+    var configStore = GoPaySettings(clientID: "acme", merchantID: "merchant")
+    configStore.identityBaseURL = nobody
+    configStore.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
+    configStore.callbackCredential = "gopay-callback"
+    return ProviderConfig(name: provider, configStore: .gopay(configStore))
   }
 
   /// - Parameter other: Nil for one of type `gopay`.
@@ -38,8 +38,8 @@ final class VerdictHarness: Sendable {
     var config = Config()
     config.providers = [provider]
     harness = try FlowHarness(config: config)
-    settings = .fake(config)
-    let providers = Providers(settings)
+    configStore = .fake(config)
+    let providers = Providers(configStore)
     watch = FollowUpWatch(
       dependencies: harness.dependencies, store: harness.store, book: harness.book,
       providers: providers,
@@ -68,7 +68,7 @@ final class VerdictHarness: Sendable {
   func reload(_ providers: [ProviderConfig]) async {
     var config = Config()
     config.providers = providers
-    settings.replace(by: config, settings.inForce.policy)
+    configStore.replace(by: config, configStore.current.policy)
     await watch.review(after: [provider.name])
   }
 

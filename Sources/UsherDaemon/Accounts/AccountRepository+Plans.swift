@@ -70,7 +70,7 @@ extension AccountRepository {
   ) -> Revocation.Token? {
     guard let existing, let brought = grant.tokens, existing.details.place == place,
       let used = existing.details.grant.refreshToken, used != brought.refreshToken,
-      dependencies.settings.inForce.provider(existing.provider)?.revokesReplaced == true
+      dependencies.configStore.current.provider(existing.provider)?.revokesReplaced == true
     else { return nil }
     if existing.keepsGrant(over: grant, place: place, at: now) {
       return .init(
@@ -227,7 +227,7 @@ extension AccountRepository {
 
   /// Plans writing an account's row: when it wakes is worked out with it, and what finds it.
   func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
-    let provider = dependencies.settings.inForce.provider(record.provider)
+    let provider = dependencies.configStore.current.provider(record.provider)
     record.wakeAt = record.waking(at: dependencies.clock.now(), for: provider)
     record.callTag =
       switch record.calling(for: provider) {

@@ -48,7 +48,7 @@ struct ProcessContext: Sendable {
     started = dependencies.clock.monotonicNow()
     instanceID = dependencies.identifier("ins_")
     events = .of(startedAt, dependencies.clock)
-    count = ConnectionCount(dependencies.settings)
+    count = ConnectionCount(dependencies.configStore)
     policies = PolicyService(dependencies: dependencies)
     audit = AuditRecorder(dependencies: dependencies, log: log)
   }

@@ -11,7 +11,7 @@ import UsherSystem
 ///
 /// A class: it is handed to every part, and a value of this size is slow to copy.
 final class Dependencies: Sendable {
-  let settings: Settings
+  let configStore: ConfigStore
   let clock: any Clock
   let entropy: any Entropy
   /// The only timers of the daemon beside those of its event loops.
@@ -37,14 +37,14 @@ final class Dependencies: Sendable {
   let subordinates = SubordinateUserMap()
 
   init(
-    settings: Settings, clock: any Clock, entropy: any Entropy, scheduler: any Scheduler,
+    configStore: ConfigStore, clock: any Clock, entropy: any Entropy, scheduler: any Scheduler,
     executor: (any TaskExecutor)? = nil, blocking: any BlockingPool = DispatchPool.blocking,
     computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
     sockets: any LocalSockets = KernelSockets(), daemonUser: UInt32 = getuid(),
     processors: Int = ProcessInfo.processInfo.activeProcessorCount,
     descriptors: DescriptorBudget = .unlimited
   ) {
-    self.settings = settings
+    self.configStore = configStore
     self.clock = clock
     self.entropy = entropy
     self.scheduler = scheduler
@@ -60,7 +60,7 @@ final class Dependencies: Sendable {
   }
 
   /// As it is in force just now.
-  var config: Config { settings.inForce.config }
+  var config: Config { configStore.current.config }
 
   /// By which the journal, the audit and the caller know one call.
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
@@ -84,7 +84,7 @@ extension Dependencies {
   func signIn(
     at provider: ProviderName, account: AccountID? = nil, scope: String = ""
   ) -> UsherError.NextFlow? {
-    guard let variety = settings.inForce.provider(provider)?.settings.variety,
+    guard let variety = configStore.current.provider(provider)?.settings.variety,
       let flow = ProviderRegistry.signIn(of: variety, isKnown: account != nil)
     else { return nil }
     var grants: [String] = []

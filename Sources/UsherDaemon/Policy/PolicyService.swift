@@ -10,14 +10,14 @@ struct PolicyService: Sendable {
 
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
     let now = dependencies.weekMinute()
-    let inForce = dependencies.settings.inForce
+    let snapshot = dependencies.configStore.current
     // Looks at the users' database, which may be far away.
     let result = await dependencies.blocking.run {
       [names = dependencies.users.principals, subordinates = dependencies.subordinates] in
       Result { () throws(UsherError) in
-        try inForce.policy.answer(
-          check, of: inForce.config, at: now, names: names,
-          usesAccount: inForce.startsFlowWithAccount(check),
+        try snapshot.policy.answer(
+          check, of: snapshot.config, at: now, names: names,
+          usesAccount: snapshot.startsFlowWithAccount(check),
           subordinateTo: { subordinates.owners(ofSubordinate: $0) })
       }
     }

@@ -115,7 +115,7 @@ extension Credentials {
   /// - Returns: Nothing where another provider has come under that name: what is read is not its own.
   func tags(of provider: ProviderConfig) -> CredentialTags {
     let values = named(of: provider)
-    guard isInForce(provider) else { return CredentialTags() }
+    guard isCurrent(provider) else { return CredentialTags() }
     return CredentialTags(values) { store.tag(ofCredential: $1, named: $0) }
   }
 
@@ -132,9 +132,9 @@ extension Credentials {
     }
     let values = named(of: provider)
     // Only after they were read: a reload brings other credentials and providers in one moment.
-    let isInForce = isInForce(provider)
+    let isCurrent = isCurrent(provider)
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-      if isInForce || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {
+      if isCurrent || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {
         proofs.named[name] = value
       } else if proofs.change == nil {
         proofs.change = flow == nil ? .changed(provider.name) : .changed(provider.name, name)
@@ -144,7 +144,7 @@ extension Credentials {
     return proofs
   }
 
-  private func isInForce(_ provider: ProviderConfig) -> Bool {
-    dependencies.settings.inForce.provider(provider.name) == provider
+  private func isCurrent(_ provider: ProviderConfig) -> Bool {
+    dependencies.configStore.current.provider(provider.name) == provider
   }
 }

@@ -37,15 +37,15 @@ final class ProviderHealth: Sendable {
   fileprivate static let keptPauses = 4096
 
   private let records = Mutex<[ProviderName: Record]>([:])
-  private let settings: Settings?
+  private let configStore: ConfigStore?
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
   /// - Parameter settings: The configuration in force; nil: outcomes of any provider count.
   init(
-    _ settings: Settings? = nil,
+    _ configStore: ConfigStore? = nil,
     onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void
   ) {
-    self.settings = settings
+    self.configStore = configStore
     self.onChange = onChange
   }
 
@@ -85,7 +85,7 @@ final class ProviderHealth: Sendable {
     at now: Timestamp
   ) {
     records.withLock { records in
-      guard isInForce(provider) else { return }
+      guard isCurrent(provider) else { return }
       let failures = records[provider.name]?.own[account]?.failures ?? 0
       let pause = outcome.pauseAsked(after: failures).map {
         Pause(failures: min(failures + 1, 16), notBefore: now + $0)
@@ -103,7 +103,7 @@ final class ProviderHealth: Sendable {
     let (before, after) = records.withLock { records in
       let before = records[provider.name]?.health
       // Here, so that a reload that comes now forgets it afterwards.
-      guard isInForce(provider) else { return (before, before) }
+      guard isCurrent(provider) else { return (before, before) }
       var record = records[provider.name] ?? Record()
       record.health = outcome.pauseAsked(after: 0) == nil ? .ok : .failing
       if endpoint == .token { record.shared = Self.shared(record.shared, outcome, now) }
@@ -123,8 +123,8 @@ final class ProviderHealth: Sendable {
     return Pause(failures: min(failures + 1, 16), notBefore: now + pause)
   }
 
-  private func isInForce(_ provider: ProviderConfig) -> Bool {
-    settings.map { $0.inForce.provider(provider.name) == provider } ?? true
+  private func isCurrent(_ provider: ProviderConfig) -> Bool {
+    configStore.map { $0.current.provider(provider.name) == provider } ?? true
   }
 }
 

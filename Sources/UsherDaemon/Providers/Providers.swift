@@ -4,24 +4,24 @@ import UsherFlows
 
 /// The providers that are configured just now and the daemon's own, by the name callers say.
 struct Providers: Sendable {
-  private let settings: Settings
+  private let configStore: ConfigStore
 
-  init(_ settings: Settings) { self.settings = settings }
+  init(_ configStore: ConfigStore) { self.configStore = configStore }
 
   /// The configured ones.
-  var all: [ProviderConfig] { settings.inForce.config.providers }
+  var all: [ProviderConfig] { configStore.current.config.providers }
 
   /// All whose flows can be started.
   var offered: [ProviderConfig] { all + [.local] }
 
   func named(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
-    guard let provider = settings.inForce.provider(name) else { throw unknown(name) }
+    guard let provider = configStore.current.provider(name) else { throw unknown(name) }
     return provider
   }
 
   /// Where the tokens of the provider are from that is called so just now.
   func tokenPlace(of name: ProviderName) throws(UsherError) -> TokenPlace {
-    guard let place = settings.inForce.tokenPlace(of: name) else { throw unknown(name) }
+    guard let place = configStore.current.tokenPlace(of: name) else { throw unknown(name) }
     return place
   }
 

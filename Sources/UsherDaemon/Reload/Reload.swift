@@ -51,7 +51,7 @@ struct Reload: Sendable {
     let before = life.dependencies.config
     let others = config.providers(otherThanIn: before)
     let exchange: @Sendable () -> Set<ProviderName> = { [life] in
-      life.dependencies.settings.replace(by: config, policy)
+      life.dependencies.configStore.replace(by: config, policy)
       life.setting.follow(config.log)
       return others
     }

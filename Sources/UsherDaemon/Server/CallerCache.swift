@@ -51,20 +51,20 @@ final class CallerCache: Sendable {
     var generation: Int
     var caller: Caller
 
-    init(_ newcomer: ConnectingPeer, _ inForce: ConfigSnapshot) {
-      generation = inForce.generation
-      caller = Caller(newcomer, policy: inForce.policy)
+    init(_ newcomer: ConnectingPeer, _ snapshot: ConfigSnapshot) {
+      generation = snapshot.generation
+      caller = Caller(newcomer, policy: snapshot.policy)
     }
   }
 
   private let newcomer: ConnectingPeer
-  private let settings: Settings
+  private let configStore: ConfigStore
   private let state: Mutex<State>
 
-  init(_ newcomer: ConnectingPeer, _ settings: Settings) {
+  init(_ newcomer: ConnectingPeer, _ configStore: ConfigStore) {
     self.newcomer = newcomer
-    self.settings = settings
-    state = Mutex(State(newcomer, settings.inForce))
+    self.configStore = configStore
+    state = Mutex(State(newcomer, configStore.current))
   }
 
   /// From any thread.
@@ -73,7 +73,7 @@ final class CallerCache: Sendable {
   /// Also the generation of the settings whose rules they are.
   var current: (caller: Caller, generation: Int) {
     state.withLock { state in
-      if state.generation != settings.generation { state = State(newcomer, settings.inForce) }
+      if state.generation != configStore.generation { state = State(newcomer, configStore.current) }
       return (state.caller, state.generation)
     }
   }
@@ -81,7 +81,7 @@ final class CallerCache: Sendable {
   /// The caller, where it may be another than under the rules of `generation`, which then becomes
   /// that of these; else nil, at the cost of one atomic read.
   func caller(otherThanAt generation: inout Int) -> Caller? {
-    let now = settings.generation
+    let now = configStore.generation
     guard now != generation else { return nil }
     generation = now
     return caller

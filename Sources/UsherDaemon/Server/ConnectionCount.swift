@@ -10,16 +10,16 @@ final class ConnectionCount: Sendable {
     var unauthorized = 0
   }
 
-  private let settings: Settings
+  private let configStore: ConfigStore
   private let state = Mutex(State())
 
-  init(_ settings: Settings) { self.settings = settings }
+  init(_ configStore: ConfigStore) { self.configStore = configStore }
 
   /// Counts a new connection in.
   ///
   /// - Throws: `overloaded` naming the limit; then it is not counted.
   func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
-    let limits = settings.inForce.config.limits
+    let limits = configStore.current.config.limits
     let reached: String? = state.withLock { state in
       let room = isAdmin ? limits.connections : limits.connections - limits.adminReserve
       guard state.all < room else { return "connections" }
@@ -41,7 +41,7 @@ final class ConnectionCount: Sendable {
   ///
   /// - Throws: `overloaded` naming the limit; then it is not counted.
   func enterUnauthorized() throws(UsherError) {
-    let most = settings.inForce.config.limits.unauthorizedConnections
+    let most = configStore.current.config.limits.unauthorizedConnections
     let isIn = state.withLock { state in
       guard state.unauthorized < most else { return false }
       state.unauthorized += 1

@@ -10,7 +10,7 @@ final class ConnectionScheduler {
   private static let breath = TimeAmount.microseconds(10)
 
   private var share: FairScheduler
-  private let settings: Settings
+  private let configStore: ConfigStore
   /// Of the settings that ``share`` has its terms of.
   private var generation: Int
   private let loop: SocketLoop
@@ -33,21 +33,21 @@ final class ConnectionScheduler {
   }
 
   /// On the loop.
-  init(_ settings: Settings, on loop: SocketLoop) {
-    self.settings = settings
-    let inForce = settings.inForce
-    generation = inForce.generation
-    share = FairScheduler(FairScheduler.Terms(inForce.config.limits))
+  init(_ configStore: ConfigStore, on loop: SocketLoop) {
+    self.configStore = configStore
+    let snapshot = configStore.current
+    generation = snapshot.generation
+    share = FairScheduler(FairScheduler.Terms(snapshot.config.limits))
     self.loop = loop
     loop.atEachTurnsEnd { [coalescer] in coalescer.sendAll() }
   }
 
   /// Looks whether a reload has set other limits.
   private func follow() {
-    guard settings.generation != generation else { return }
-    let inForce = settings.inForce
-    generation = inForce.generation
-    share.terms = FairScheduler.Terms(inForce.config.limits)
+    guard configStore.generation != generation else { return }
+    let snapshot = configStore.current
+    generation = snapshot.generation
+    share.terms = FairScheduler.Terms(snapshot.config.limits)
   }
 
   /// Whether there is anybody to share the loop with.
@@ -185,7 +185,7 @@ extension ConnectionScheduler {
   func subscribed(_ party: FairScheduler.Party) -> Bool {
     guard party != .admin else { return true }
     let count = subscriptions[party, default: 0]
-    guard count < settings.inForce.config.limits.subscriptionsPerUser else { return false }
+    guard count < configStore.current.config.limits.subscriptionsPerUser else { return false }
     subscriptions[party] = count + 1
     return true
   }

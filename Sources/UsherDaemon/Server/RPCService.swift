@@ -9,7 +9,7 @@ import UsherSystem
 
 /// What every connection shares: the methods, the limits, the last word on errors.
 final class RPCService: Sendable {
-  let settings: Settings
+  let configStore: ConfigStore
   let events: EventBus
   private let ungatedMethods: UngatedMethods
   private let lockController: LockController
@@ -26,12 +26,12 @@ final class RPCService: Sendable {
     events = lockController.life.events
     dependencies = lockController.life.dependencies
     slowReaders = RepeatedNotice(dependencies.clock)
-    settings = dependencies.settings
+    configStore = dependencies.configStore
     logger = lockController.life.log
   }
 
   /// As they are in force just now.
-  var limits: Limits { settings.inForce.config.limits }
+  var limits: Limits { configStore.current.config.limits }
 
   /// What asks before it takes one of the process's last descriptors.
   var descriptors: DescriptorBudget { dependencies.descriptors }

@@ -221,7 +221,7 @@ actor Refresher {
     guard let current = try book.find(record.id), current.details.grant.death == nil else {
       return tokens
     }
-    guard dependencies.settings.inForce.provider(record.provider)?.revokesReplaced == true else {
+    guard dependencies.configStore.current.provider(record.provider)?.revokesReplaced == true else {
       return []
     }
     let held =
@@ -304,7 +304,7 @@ actor Refresher {
       // Without force the provider is not asked again: it has said what it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
-    let isSafe = dependencies.settings.inForce.provider(record.provider)?.mayNarrowRefresh == true
+    let isSafe = dependencies.configStore.current.provider(record.provider)?.mayNarrowRefresh == true
     return isSafe ? nil : record.partRefused
   }
 

@@ -155,7 +155,7 @@ struct TokenService: Sendable {
         detail: .init(field: "audience"))
     }
     guard let scope = call.scope else { return record.mainKey }
-    if let variety = dependencies.settings.inForce.tokenPlace(of: record.provider)?.variety,
+    if let variety = dependencies.configStore.current.tokenPlace(of: record.provider)?.variety,
       !ProviderRegistry.hasScopes(variety)
     {
       throw UsherError(

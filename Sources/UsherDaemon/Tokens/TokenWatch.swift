@@ -136,7 +136,7 @@ final class TokenWatch: Sendable {
     let isServed =
       record.map { record in
         !isWithheld(record.owner)
-          && dependencies.settings.inForce.provider(record.provider).map(record.isOf) ?? false
+          && dependencies.configStore.current.provider(record.provider).map(record.isOf) ?? false
       } ?? false
     let now = dependencies.clock.now()
     let (plan, old) = state.withLock { state -> (TokenPlan?, ScheduledTimer?) in

@@ -3,22 +3,22 @@ import UsherConfig
 import UsherCore
 
 /// What is in force of the configuration: one value, exchanged whole by a reload.
-final class Settings: Sendable {
-  private let current: Mutex<ConfigSnapshot>
+final class ConfigStore: Sendable {
+  private let state: Mutex<ConfigSnapshot>
   private let number = Atomic<Int>(0)
 
   init(_ config: Config, _ policy: Policy) {
-    current = Mutex(ConfigSnapshot(config, policy, generation: 0))
+    state = Mutex(ConfigSnapshot(config, policy, generation: 0))
   }
 
-  var inForce: ConfigSnapshot { current.withLock { $0 } }
+  var current: ConfigSnapshot { state.withLock { $0 } }
 
   /// Another number whenever something else came into force. Costs one atomic read, for what is
-  /// kept of ``inForce`` and looked at with every call.
+  /// kept of ``current`` and looked at with every call.
   var generation: Int { number.load(ordering: .acquiring) }
 
   func replace(by config: Config, _ policy: Policy) {
-    current.withLock { current in
+    state.withLock { current in
       current = ConfigSnapshot(config, policy, generation: current.generation + 1)
       number.store(current.generation, ordering: .releasing)
     }
