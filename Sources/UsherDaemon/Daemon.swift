@@ -38,17 +38,17 @@ package struct Daemon: ServiceLifecycle.Service {
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
       sockets: setting.sockets, daemonUser: setting.daemonUser,
       descriptors: .ofProcess())
-    let life = ProcessContext(
+    let processContext = ProcessContext(
       setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets,
       log)
-    let lockController = LockController(life)
+    let lockController = LockController(processContext)
     try await lockController.begin()
     let service = RPCService(lockController)
-    let door = ConnectionAcceptor(
+    let acceptor = ConnectionAcceptor(
       service: service, realm: DaemonSetting.realm,
-      count: life.count, open: life.connections)
+      count: processContext.count, open: processContext.connections)
     await readSubordinates(dependencies)
-    let listening = try await listen(on: loops.sockets, door)
+    let listening = try await listen(on: loops.sockets, acceptor)
     await lockController.resume()
     setting.notifier.ready(status: lockController.status)
     Task.detached(executorPreference: dependencies.executor, priority: .background) {
@@ -60,11 +60,11 @@ package struct Daemon: ServiceLifecycle.Service {
     let reloads = Task(executorPreference: dependencies.executor) { await reload(lockController) }
     await upkeep(lockController, dependencies, watching: loops.sockets)
     reloads.cancel()
-    await stop(listening, door, lockController)
+    await stop(listening, acceptor, lockController)
   }
 
   private func listen(
-    on loop: SocketLoop, _ door: ConnectionAcceptor
+    on loop: SocketLoop, _ acceptor: ConnectionAcceptor
   ) async throws -> [SocketServer] {
     var servers: [SocketServer] = []
     for (name, path, mode, isAdmin) in [
@@ -75,7 +75,8 @@ package struct Daemon: ServiceLifecycle.Service {
       let descriptor = try passed ?? setting.sockets.bind(path, mode: mode)
       servers.append(
         try await SocketServer.serve(
-          descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop, door: door,
+          descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop,
+          acceptor: acceptor,
           removing: setting.sockets.unlink))
     }
     return servers
@@ -133,16 +134,18 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.
   private func stop(
-    _ servers: [SocketServer], _ door: ConnectionAcceptor, _ lockController: LockController
+    _ servers: [SocketServer], _ acceptor: ConnectionAcceptor, _ lockController: LockController
   ) async {
-    let (dependencies, waits) = (lockController.life.dependencies, lockController.life.waits)
+    let (dependencies, waits) = (
+      lockController.processContext.dependencies, lockController.processContext.waits
+    )
     let limits = dependencies.config.limits
     setting.notifier.stopping()
     setting.notifier.extendTimeout(by: limits.longestStop)
     log.notice("stopping")
     for server in servers { await server.close() }
     waits.end()
-    await door.drain(within: limits, dependencies.scheduler)
+    await acceptor.drain(within: limits, dependencies.scheduler)
     await lockController.end()
   }
 }

@@ -15,7 +15,7 @@ extension Domain {
   func authorise<M: Method>(
     _ call: inout M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> AuthorizedCall {
-    let accounts = book.generation
+    let accounts = repository.generation
     let (request, obstacle) = try request(&call, subject, caller)
     let permit: Permit
     switch caller.decide(request) {
@@ -31,18 +31,18 @@ extension Domain {
       guard let seconds = permit.localAuthSeconds, !request.isUnknown else { return }
       try localAuth.check(within: seconds, of: caller)
     }
-    let proceeding = AuthorizedCall(
+    let authorized = AuthorizedCall(
       request: request, caller: caller, permit: permit,
       given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
       audit: isAudited ? audit : nil,
       correlation: { [dependencies] in dependencies.correlationID() })
     // A person is not asked about a call that cannot be carried out.
-    if let obstacle { throw proceeding.failed(obstacle) }
+    if let obstacle { throw authorized.failed(obstacle) }
     // Last: an answer that was given for once is used up.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
       try confirm.check(permit, request, call as? FlowStart, of: caller)
     }
-    return proceeding
+    return authorized
   }
 
   private func meet(
@@ -106,7 +106,7 @@ extension Domain {
       }
     case .account(let about):
       let (id, name) = about(call)
-      let record = try book.meant(id, name, by: caller, M.name)
+      let record = try repository.meant(id, name, by: caller, M.name)
       request.provider = (record?.provider ?? name)?.rawValue
       request.account = record.map { .init($0) }
       request.named = id?.rawValue
@@ -153,7 +153,7 @@ extension Domain {
   ) -> AuthorizedCall.Given? {
     switch call {
     case let call as TokenGet:
-      let record = request.account.flatMap { book.record(AccountID($0.id)) }
+      let record = request.account.flatMap { repository.record(AccountID($0.id)) }
       return .token(scope: call.scope ?? record?.details.grant.scope)
     case let call as AccountGet:
       return .profiles { [accounts] in accounts.shown(of: call.account, to: caller) }

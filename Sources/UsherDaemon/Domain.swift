@@ -8,7 +8,7 @@ import UsherStore
 /// What the method table calls: the parts of the daemon that know what a call means.
 struct Domain: Sendable {
   let dependencies: Dependencies
-  let life: ProcessContext
+  let processContext: ProcessContext
   let store: Store
   let masterKeyOrigin: String
   let health: ProviderHealth
@@ -19,7 +19,7 @@ struct Domain: Sendable {
   let accounts: AccountService
   let consents: ConsentService
   let clients: ClientService
-  let book: AccountRepository
+  let repository: AccountRepository
   let providers: Providers
   let providerService: ProviderService
   let credentials: Credentials
@@ -36,19 +36,19 @@ struct Domain: Sendable {
     let isAdmin = caller.isAdmin
     let seen = providers.all.filter { caller.may(ProviderGet.name, provider: $0.name) }
     return .init(
-      version: Version.current, uptimeSeconds: life.uptimeSeconds, ready: true,
+      version: Version.current, uptimeSeconds: processContext.uptimeSeconds, ready: true,
       providers: seen.map {
         .init(name: $0.name, type: $0.type, health: health.health(of: $0.name))
       },
       flows: !isAdmin && owners.isWithheld(caller.owner)
         ? 0 : flows.engine.liveCount(of: isAdmin ? nil : caller.owner),
-      connections: life.count.count(of: isAdmin ? nil : caller.uid),
+      connections: processContext.count.count(of: isAdmin ? nil : caller.uid),
       store: isAdmin
         ? .init(
           path: stored.path, schemaVersion: stored.schemaVersion,
           sizeBytes: Int(stored.sizeBytes)) : nil,
       masterKey: isAdmin ? masterKeyOrigin : nil,
       hasRecoveryKey: isAdmin ? store.hasRecoveryKey : nil,
-      peerIdentity: isAdmin ? life.peerIdentity : nil)
+      peerIdentity: isAdmin ? processContext.peerIdentity : nil)
   }
 }

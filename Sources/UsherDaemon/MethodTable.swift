@@ -32,7 +32,7 @@ struct MethodTable: Sendable {
       try await providers.check(check.provider)
     }
 
-    let policies = domain.life.policies
+    let policies = domain.processContext.policies
     wait(PolicyList.self) { _, _ async throws(UsherError) in policies.list() }
     wait(PolicyCheck.self) { check, _ async throws(UsherError) in try await policies.check(check) }
 
@@ -204,16 +204,16 @@ struct MethodTable: Sendable {
     _ handler:
       @escaping @Sendable (M, AuthorizedCall, Admission) async throws(UsherError) -> M.Reply
   ) {
-    enter(type, subject) { method, proceeding throws(UsherError) in
+    enter(type, subject) { method, authorized throws(UsherError) in
       let admission: Admission
       do throws(UsherError) {
-        admission = try admit(method, proceeding.caller)
+        admission = try admit(method, authorized.caller)
       } catch {
-        throw proceeding.failed(error)
+        throw authorized.failed(error)
       }
       return .later { () async throws(UsherError) in
-        try await proceeding.run { () async throws(UsherError) in
-          let reply = try await handler(method, proceeding, admission)
+        try await authorized.run { () async throws(UsherError) in
+          let reply = try await handler(method, authorized, admission)
           return (try ReplyEncoder.encode(reply), (reply as? FlowStart.Reply)?.flow.id)
         }
       }
@@ -224,8 +224,8 @@ struct MethodTable: Sendable {
     _ type: M.Type, _ subject: Subject<M> = .method,
     _ handler: @escaping @Sendable (M, AuthorizedCall) throws(UsherError) -> Response
   ) {
-    enter(type, subject) { method, proceeding throws(UsherError) in
-      try proceeding.follow { () throws(UsherError) in try handler(method, proceeding) }
+    enter(type, subject) { method, authorized throws(UsherError) in
+      try authorized.follow { () throws(UsherError) in try handler(method, authorized) }
     }
   }
 
@@ -234,9 +234,9 @@ struct MethodTable: Sendable {
     _ type: M.Type, _ subject: Subject<M>,
     _ handler: @escaping @Sendable (M, Caller) throws(UsherError) -> M.Reply
   ) {
-    enter(type, subject, isList: true) { method, proceeding throws(UsherError) in
-      try proceeding.follow { () throws(UsherError) in
-        try .now(try handler(method, proceeding.caller))
+    enter(type, subject, isList: true) { method, authorized throws(UsherError) in
+      try authorized.follow { () throws(UsherError) in
+        try .now(try handler(method, authorized.caller))
       }
     }
   }
@@ -249,8 +249,8 @@ struct MethodTable: Sendable {
     let domain = domain
     enterUndecided(type, .method) { method, call throws(UsherError) in
       var method = method
-      let proceeding = try domain.authorise(&method, .method, call.caller)
-      return try proceeding.follow { () throws(UsherError) in try handler(method, call.connection) }
+      let authorized = try domain.authorise(&method, .method, call.caller)
+      return try authorized.follow { () throws(UsherError) in try handler(method, call.connection) }
     }
   }
 
@@ -264,22 +264,22 @@ struct MethodTable: Sendable {
     enterUndecided(type, subject) { method, call throws(UsherError) in
       let caller = call.caller
       guard let need = subject.need(of: method, isList: isList, flows: domain.flows),
-        !domain.book.holds(need, for: caller.owners)
+        !domain.repository.holds(need, for: caller.owners)
       else {
         var method = method
-        let proceeding = try domain.authorise(&method, subject, caller)
-        return try handler(method, proceeding)
+        let authorized = try domain.authorise(&method, subject, caller)
+        return try handler(method, authorized)
       }
       let decide = { @Sendable () throws(UsherError) -> Response in
-        try domain.book.read(need, for: caller.owners)
+        try domain.repository.read(need, for: caller.owners)
         if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
         var method = method
-        let proceeding = try domain.authorise(&method, subject, caller)
-        return try handler(method, proceeding)
+        let authorized = try domain.authorise(&method, subject, caller)
+        return try handler(method, authorized)
       }
       guard isList else { return .cold { () async throws(UsherError) in try decide() } }
       return .cold { () async throws(UsherError) in
-        try await domain.book.lists.take(caller.uid) { () async throws(UsherError) in
+        try await domain.repository.lists.take(caller.uid) { () async throws(UsherError) in
           try decide()
         }
       }

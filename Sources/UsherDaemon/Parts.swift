@@ -13,7 +13,7 @@ struct Parts {
   let domain: Domain
   private let http: ProviderHTTP
   private let store: Store
-  private let book: AccountRepository
+  private let repository: AccountRepository
   private let watch: TokenWatch
   private let followUps: FollowUpWatch
   private let refresher: Refresher
@@ -25,10 +25,12 @@ struct Parts {
   private let audit: AuditRecorder
   private let log: Logger
 
-  init(_ life: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
-    let (dependencies, events, log) = (life.dependencies, life.events, life.log)
-    let (store, group) = (bootstrap.store, life.outside)
-    reader = life.setting.fingerprints()
+  init(_ processContext: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
+    let (dependencies, events, log) = (
+      processContext.dependencies, processContext.events, processContext.log
+    )
+    let (store, group) = (bootstrap.store, processContext.outside)
+    reader = processContext.setting.fingerprints()
     let providers = Providers(dependencies.configStore)
     let health = ProviderHealth(dependencies.configStore) {
       [clock = dependencies.clock] provider, health in
@@ -37,15 +39,15 @@ struct Parts {
         owner: nil)
     }
     let credentials = try Credentials(
-      store: store, handed: life.setting.credentials, on: life.setting.disk,
+      store: store, handed: processContext.setting.credentials, on: processContext.setting.disk,
       dependencies: dependencies)
     http = ProviderHTTP(
-      through: life.setting.transport(group), credentials: credentials, health: health,
+      through: processContext.setting.transport(group), credentials: credentials, health: health,
       dependencies: dependencies, log: log)
     metadata = MetadataCache(http: http, dependencies: dependencies)
     let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
-    book = AccountRepository(dependencies: dependencies, events: events, store: store)
-    audit = life.audit
+    repository = AccountRepository(dependencies: dependencies, events: events, store: store)
+    audit = processContext.audit
     self.store = store
     self.log = log
 
@@ -54,76 +56,86 @@ struct Parts {
       health: health,
       installation: store.installationID(of:provider:))
     revocations = RevocationQueue(
-      dependencies: dependencies, store: store, source: source, audit: life.audit, log: log)
+      dependencies: dependencies, store: store, source: source, audit: processContext.audit,
+      log: log)
     refresher = Refresher(
-      dependencies: dependencies, store: store, book: book, source: source, queue: revocations,
+      dependencies: dependencies, store: store, repository: repository, source: source,
+      queue: revocations,
       events: events, log: log)
     let calls = AccountCalls(
-      dependencies: dependencies, http: http, book: book, refresher: refresher)
+      dependencies: dependencies, http: http, repository: repository, refresher: refresher)
     localAuth = LocalAuthService(
-      dependencies: dependencies, book: LocalAuthRepository(store: store), reader: reader, log: log,
-      rounds: life.setting.passcodeRounds)
+      dependencies: dependencies, repository: LocalAuthRepository(store: store), reader: reader,
+      log: log,
+      rounds: processContext.setting.passcodeRounds)
     let totp = TOTPService(
-      dependencies: dependencies, store: store, book: book, providers: providers)
+      dependencies: dependencies, store: store, repository: repository, providers: providers)
     let effects = EffectRunner(
       dependencies: dependencies, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(
-        dependencies: dependencies, group: life.browsers, uid: dependencies.sockets.loopbackUser,
+        dependencies: dependencies, group: processContext.browsers,
+        uid: dependencies.sockets.loopbackUser,
         holders: dependencies.sockets.loopbackListeners, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
+        accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))
     let owners = OwnerRegistry(dependencies: dependencies, store: store, log: log)
     // Weak: the registry tells them of changes.
     let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
     let runner = FlowRunner(
-      dependencies: dependencies, store: store, accounts: book, events: events, effects: effects,
+      dependencies: dependencies, store: store, accounts: repository, events: events,
+      effects: effects,
       revocations: revocations, log: log, isWithheld: isWithheld)
     let engine = FlowEngine(
       dependencies: dependencies, store: store, providers: providers, credentials: credentials,
-      accounts: book, events: events, runner: runner)
+      accounts: repository, events: events, runner: runner)
     watch = TokenWatch(
-      dependencies: dependencies, book: book, refresher: refresher, events: events, log: log,
+      dependencies: dependencies, repository: repository, refresher: refresher, events: events,
+      log: log,
       isWithheld: isWithheld)
     followUps = FollowUpWatch(
-      dependencies: dependencies, store: store, book: book, providers: providers, calls: calls,
+      dependencies: dependencies, store: store, repository: repository, providers: providers,
+      calls: calls,
       events: events,
       log: log, isWithheld: isWithheld)
     callbacks = CallbackPosts(
       on: group,
       CallbackService(
-        credentials: credentials, engine: engine, book: book, watch: followUps,
+        credentials: credentials, engine: engine, repository: repository, watch: followUps,
         dependencies: dependencies,
         log: log))
 
-    book.follow { [revocations] update in
+    repository.follow { [revocations] update in
       guard let superseded = update.superseded else { return }
       Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
     }
-    let revoker = Revoker(dependencies: dependencies, store: store, book: book, queue: revocations)
+    let revoker = Revoker(
+      dependencies: dependencies, store: store, repository: repository, queue: revocations)
     let consents = ConsentService(
-      store: store, book: book, clock: dependencies.clock, providers: providers)
+      store: store, repository: repository, clock: dependencies.clock, providers: providers)
     let methods = LocalAuthMethods(service: localAuth, clock: dependencies.clock)
     let confirm = ConfirmationService(
-      dependencies: dependencies, store: store, events: events, accounts: book, localAuth: methods)
+      dependencies: dependencies, store: store, events: events, accounts: repository,
+      localAuth: methods)
     let follower = OwnerFollower(
-      engine: engine, book: book, localAuth: localAuth, confirm: confirm, watch: watch,
+      engine: engine, repository: repository, localAuth: localAuth, confirm: confirm, watch: watch,
       followUps: followUps, events: events)
     owners.follow { await follower.follow($0, of: $1) }
     domain = Domain(
-      dependencies: dependencies, life: life, store: store,
+      dependencies: dependencies, processContext: processContext, store: store,
       masterKeyOrigin: bootstrap.keyOrigin.sentence,
       health: health,
-      flows: FlowService(engine: engine, scheduler: life.waits),
+      flows: FlowService(engine: engine, scheduler: processContext.waits),
       tokens: TokenService(
-        dependencies: dependencies, book: book, providers: providers, refresher: refresher,
+        dependencies: dependencies, repository: repository, providers: providers,
+        refresher: refresher,
         revoker: revoker),
-      totp: totp, accounts: AccountService(book: book, clock: dependencies.clock),
+      totp: totp, accounts: AccountService(repository: repository, clock: dependencies.clock),
       consents: consents,
       clients: ClientService(
         engine: engine, providers: providers, consents: consents, revoker: revoker),
-      book: book, providers: providers,
+      repository: repository, providers: providers,
       providerService: ProviderService(
         providers: providers, credentials: credentials, http: http, metadata: metadata,
         verifier: verifier, clock: dependencies.clock),
@@ -135,9 +147,10 @@ struct Parts {
         try http.checkCredential(of: provider)
         return await http.send(call, for: provider)
       },
-      audit: audit, audits: AuditService(log: store.audit, book: audit), owners: owners,
+      audit: audit, audits: AuditService(log: store.audit, repository: audit), owners: owners,
       ownerService: OwnerService(
-        registry: owners, engine: engine, book: book, revoker: revoker, localAuth: localAuth,
+        registry: owners, engine: engine, repository: repository, revoker: revoker,
+        localAuth: localAuth,
         confirm: confirm, audit: audit))
   }
 
@@ -149,7 +162,7 @@ struct Parts {
     try domain.confirm.restore()
     try await revocations.restore()
     // A start with very many takes its time, and the service manager is told so.
-    let notifier = domain.life.setting.notifier
+    let notifier = domain.processContext.setting.notifier
     let unread = try await domain.flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
       log.error(
@@ -263,7 +276,8 @@ extension Parts {
     _ readied: Readied, exchange: @escaping @Sendable () -> Set<ProviderName>
   ) async -> Set<ProviderName> {
     // At once: no provider, old or new, is found with the other one's credentials.
-    let (others, names) = await domain.life.betweenCalls { [credentials = domain.credentials] in
+    let (others, names) = await domain.processContext.betweenCalls {
+      [credentials = domain.credentials] in
       var others: Set<ProviderName> = []
       let names = credentials.take(readied.credentials) { others = exchange() }
       return (others, names)

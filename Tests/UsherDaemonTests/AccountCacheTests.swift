@@ -28,7 +28,7 @@ final class ColdHarness: Sendable {
       scheduler: FakeScheduler(clock))
   }
 
-  func book(_ store: Store? = nil) -> AccountRepository {
+  func repository(_ store: Store? = nil) -> AccountRepository {
     AccountRepository(
       dependencies: dependencies, events: EventBus(remembered: 10), store: store ?? self.store)
   }
@@ -36,7 +36,7 @@ final class ColdHarness: Sendable {
   @discardableResult
   func signIn(
     _ subject: String, owner: Owner = .anna, provider: ProviderName = .work,
-    in book: AccountRepository? = nil
+    in repository: AccountRepository? = nil
   ) async throws -> AccountRecord {
     clock.advance(by: .seconds(1))
     var grant = AccountGrant.sample(
@@ -47,7 +47,7 @@ final class ColdHarness: Sendable {
     grant.profile = ["name": .string(subject)]
     grant.totpSecret = Sealed(Secret("GEZDGNBV"))
     grant.consents = [ConsentGrant(grant: "read.name", member: "name", expiresAt: .latest)]
-    return try await (book ?? self.book()).keep(
+    return try await (repository ?? self.repository()).keep(
       grant, of: owner, at: provider, client: "till", place: try ProviderConfig.sample().tokenPlace)
   }
 }
@@ -66,12 +66,12 @@ struct AccountCacheTests {
   @Test("one that has gone from memory comes back equal to what it was")
   func again() async throws {
     let harness = try ColdHarness()
-    let book = harness.book()
-    let first = try await harness.signIn("usr_0", in: book)
-    for number in 1...40 { try await harness.signIn("usr_\(number)", owner: .bert, in: book) }
-    #expect(!book.holds(first.id) && book.count <= 16)
-    let back = try #require(try book.find(first.id))
-    #expect(back.isSame(as: first) && book.holds(first.id))
+    let repository = harness.repository()
+    let first = try await harness.signIn("usr_0", in: repository)
+    for number in 1...40 { try await harness.signIn("usr_\(number)", owner: .bert, in: repository) }
+    #expect(!repository.holds(first.id) && repository.count <= 16)
+    let back = try #require(try repository.find(first.id))
+    #expect(back.isSame(as: first) && repository.holds(first.id))
     #expect(back.wakeAt != nil && back.tokens.count == 1 && !back.consents.entries.isEmpty)
   }
 
@@ -79,37 +79,37 @@ struct AccountCacheTests {
   func once() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
-    let book = harness.book()
-    #expect(book.count == 0)
-    #expect(try book.find(record.id)?.isSame(as: record) == true && book.count == 1)
+    let repository = harness.repository()
+    #expect(repository.count == 0)
+    #expect(try repository.find(record.id)?.isSame(as: record) == true && repository.count == 1)
     // What is asked for now can only be in memory.
     try harness.store.close()
-    #expect(try book.find(record.id)?.isSame(as: record) == true)
+    #expect(try repository.find(record.id)?.isSame(as: record) == true)
   }
 
   @Test("many who ask for one at a time get the same, and it is there once")
   func together() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
-    let book = harness.book()
+    let repository = harness.repository()
     let found = try await withThrowingTaskGroup(of: AccountRecord?.self) { group in
-      for _ in 0..<50 { group.addTask { try book.find(record.id, of: [.anna]) } }
+      for _ in 0..<50 { group.addTask { try repository.find(record.id, of: [.anna]) } }
       return try await group.reduce(into: [AccountRecord?]()) { $0.append($1) }
     }
     #expect(found.count == 50 && found.allSatisfy { $0?.isSame(as: record) == true })
-    #expect(book.count == 1)
+    #expect(repository.count == 1)
   }
 
   @Test("another's is not found, in memory or not, and does not come into it by asking")
   func others() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
-    let book = harness.book()
-    #expect(try book.find(record.id, of: [.bert]) == nil && book.count == 0)
-    #expect(try book.find(record.id) != nil)
-    #expect(try book.find(record.id, of: [.bert]) == nil)
-    #expect(!book.holds(.account(record.id), for: [.bert]))
-    #expect(!book.holds(.account(AccountID("acc_none")), for: [.bert]))
+    let repository = harness.repository()
+    #expect(try repository.find(record.id, of: [.bert]) == nil && repository.count == 0)
+    #expect(try repository.find(record.id) != nil)
+    #expect(try repository.find(record.id, of: [.bert]) == nil)
+    #expect(!repository.holds(.account(record.id), for: [.bert]))
+    #expect(!repository.holds(.account(AccountID("acc_none")), for: [.bert]))
   }
 
   @Test("an owner's at a provider are known whole once they were read, also that there are none")
@@ -119,49 +119,50 @@ struct AccountCacheTests {
     let two = try await harness.signIn("usr_2")
     try await harness.signIn("usr_3", provider: ProviderName("home"))
     try await harness.signIn("usr_4", owner: .bert)
-    let book = harness.book()
-    #expect(!book.holds(.provider(.work), for: [.anna]))
-    try book.read(.provider(.work), for: [.anna])
-    #expect(book.holds(.provider(.work), for: [.anna]))
-    #expect(!book.holds(.provider(.work), for: [.anna, .bert]))
+    let repository = harness.repository()
+    #expect(!repository.holds(.provider(.work), for: [.anna]))
+    try repository.read(.provider(.work), for: [.anna])
+    #expect(repository.holds(.provider(.work), for: [.anna]))
+    #expect(!repository.holds(.provider(.work), for: [.anna, .bert]))
     let none = ProviderName("none")
-    #expect(try book.accounts(of: .anna, at: none).isEmpty)
-    #expect(book.holds(.provider(none), for: [.anna]))
-    let three = try await harness.signIn("usr_5", in: book)
-    book.remove(one)
+    #expect(try repository.accounts(of: .anna, at: none).isEmpty)
+    #expect(repository.holds(.provider(none), for: [.anna]))
+    let three = try await harness.signIn("usr_5", in: repository)
+    repository.remove(one)
     try harness.store.close()
-    #expect(try book.accounts(of: .anna, at: .work).map(\.id) == [two.id, three.id])
+    #expect(try repository.accounts(of: .anna, at: .work).map(\.id) == [two.id, three.id])
   }
 
   @Test("of many all are listed, oldest first, and no more than there is room for stay")
   func long() async throws {
     let harness = try ColdHarness()
     var ids: [AccountID] = []
-    let maker = harness.book()
+    let maker = harness.repository()
     for number in 0..<90 { ids.append(try await harness.signIn("usr_\(number)", in: maker).id) }
-    let book = harness.book()
-    #expect(try book.accounts(of: .anna).map(\.id) == ids)
-    #expect(try book.accounts(of: .anna, at: .work).map(\.id) == ids && book.count <= 16)
-    let picked = try book.accounts(of: .anna) { $0.subject.hasSuffix("7") }
+    let repository = harness.repository()
+    #expect(try repository.accounts(of: .anna).map(\.id) == ids)
+    #expect(
+      try repository.accounts(of: .anna, at: .work).map(\.id) == ids && repository.count <= 16)
+    let picked = try repository.accounts(of: .anna) { $0.subject.hasSuffix("7") }
     #expect(picked.map(\.id) == stride(from: 7, to: 90, by: 10).map { ids[$0] })
-    #expect(try book.accounts(of: .anna, most: 20).count > 20)
-    #expect(try book.hasAccounts(of: .anna, at: .work))
-    #expect(try !book.hasAccounts(of: .bert, at: .work))
+    #expect(try repository.accounts(of: .anna, most: 20).count > 20)
+    #expect(try repository.hasAccounts(of: .anna, at: .work))
+    #expect(try !repository.hasAccounts(of: .bert, at: .work))
   }
 
   @Test("whoever has more accounts than can be counted out is asked to name one all the same")
   func ambiguous() async throws {
     let harness = try ColdHarness()
-    let maker = harness.book()
+    let maker = harness.repository()
     for number in 0...AccountRepository.mostToChoose {
       try await harness.signIn("usr_\(number)", in: maker)
     }
-    let book = harness.book()
+    let repository = harness.repository()
     let caller = try Caller.program()
-    let records = try book.accounts(
+    let records = try repository.accounts(
       for: caller, "token.get", at: .work, most: AccountRepository.mostToChoose)
     let error = #expect(throws: UsherError.self) {
-      try book.onlyAccount(among: records, at: .work, field: "account")
+      try repository.onlyAccount(among: records, at: .work, field: "account")
     }
     #expect(
       error?.message == "there are more than 100 accounts of provider work: name one")
@@ -180,27 +181,27 @@ struct AccountCacheTests {
   func changed() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
-    let book = harness.book()
-    try await book.write(book.update(record.id, attributes: ["mode": "other"]))
-    #expect(try book.find(record.id)?.details.attributes == ["mode": "other"])
-    #expect(try harness.book().find(record.id)?.details.attributes == ["mode": "other"])
+    let repository = harness.repository()
+    try await repository.write(repository.update(record.id, attributes: ["mode": "other"]))
+    #expect(try repository.find(record.id)?.details.attributes == ["mode": "other"])
+    #expect(try harness.repository().find(record.id)?.details.attributes == ["mode": "other"])
     try await harness.store.commit([.deleteAccount(record.id)])
-    book.remove(record)
-    #expect(try book.find(record.id) == nil)
-    #expect(try book.accounts(of: .anna).isEmpty)
+    repository.remove(record)
+    #expect(try repository.find(record.id) == nil)
+    #expect(try repository.accounts(of: .anna).isEmpty)
   }
 
   @Test("reading and forgetting change nothing that anybody remembers; changes do")
   func generation() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
-    let book = harness.book()
-    let before = book.generation
-    _ = try book.find(record.id)
-    _ = try book.accounts(of: .anna)
-    #expect(book.generation == before)
-    book.remove(record)
-    #expect(book.generation != before)
+    let repository = harness.repository()
+    let before = repository.generation
+    _ = try repository.find(record.id)
+    _ = try repository.accounts(of: .anna)
+    #expect(repository.generation == before)
+    repository.remove(record)
+    #expect(repository.generation != before)
   }
 
   @Test("a row that does not open is named to who asks for it, and spoils no other")
@@ -213,13 +214,13 @@ struct AccountCacheTests {
       "UPDATE accounts SET sealed = zeroblob(64) WHERE id = '\(bad.id)'",
       at: harness.store.status.path)
     let store = try harness.place.store(harness.clock)
-    let book = harness.book(store)
-    #expect(try book.find(good.id)?.isSame(as: good) == true)
-    let error = #expect(throws: UsherError.self) { try book.find(bad.id, of: [.bert]) }
+    let repository = harness.repository(store)
+    #expect(try repository.find(good.id)?.isSame(as: good) == true)
+    let error = #expect(throws: UsherError.self) { try repository.find(bad.id, of: [.bert]) }
     #expect(error?.reason == .storageUnavailable)
     #expect(error?.message.contains("accounts/\(bad.id)") == true)
-    #expect(throws: UsherError.self) { try book.accounts(of: .bert) }
-    #expect(try book.find(bad.id, of: [.anna]) == nil)
+    #expect(throws: UsherError.self) { try repository.accounts(of: .bert) }
+    #expect(try repository.find(bad.id, of: [.anna]) == nil)
   }
 }
 
@@ -237,7 +238,7 @@ struct WakingTests {
     keepAlive: Bool, expiresAt: Timestamp?, refreshExpiresAt: Timestamp?,
     refreshToken: String? = "refresh"
   ) throws -> AccountRecord {
-    try harness.book().update(
+    try harness.repository().update(
       .sample(
         keepAlive: keepAlive,
         tokens: .sample(
@@ -274,7 +275,7 @@ struct WakingTests {
     let record = try await harness.signIn("usr_anna")
     #expect(record.wakeAt != nil)
     let update = try #require(
-      try harness.book().update(
+      try harness.repository().update(
         dropping: record, word: ProviderErrorCode(name: .work, code: "revoked")))
     #expect(update.record.wakeAt == nil)
     try await harness.store.commit(update.changes)

@@ -23,10 +23,10 @@ struct AccountListTests {
     let caller = try Caller.program()
     var ids: [AccountID] = []
     for number in 1...3 { ids.append(try await harness.signIn("usr_\(number)").id) }
-    let service = AccountService(book: harness.book(), clock: harness.clock)
+    let service = AccountService(repository: harness.repository(), clock: harness.clock)
     #expect(try service.list(nil, caller).accounts.map(\.id) == ids)
     #expect(try service.tokens(.init(), caller).tokens.count == 3)
-    ids.append(try await harness.signIn("usr_4", provider: home, in: service.book).id)
+    ids.append(try await harness.signIn("usr_4", provider: home, in: service.repository).id)
     for body in [
       { _ = try service.list(nil, caller) }, { _ = try service.tokens(.init(), caller) },
     ] {
@@ -40,7 +40,7 @@ struct AccountListTests {
     #expect(try service.list(home, caller).accounts.map(\.id) == [ids[3]])
     #expect(try service.list(.work, caller).accounts.map(\.id) == Array(ids[..<3]))
     #expect(try service.tokens(.init(account: ids[0]), caller).tokens.count == 1)
-    try await harness.signIn("usr_5", in: service.book)
+    try await harness.signIn("usr_5", in: service.repository)
     #expect(
       refusal { _ = try service.list(.work, caller) }?.message.hasSuffix("ask for one by its id")
         == true)
@@ -51,15 +51,15 @@ struct AccountListTests {
   func others() async throws {
     let caller = try Caller.program(isAdmin: true)
     for number in 1...3 { try await harness.signIn("usr_\(number)") }
-    let book = harness.book()
-    try await book.keep(.sample("usr_bare"))
-    let service = ConsentService(store: harness.store, book: book, clock: harness.clock)
+    let repository = harness.repository()
+    try await repository.keep(.sample("usr_bare"))
+    let service = ConsentService(store: harness.store, repository: repository, clock: harness.clock)
     #expect(try service.list(.init(), caller).consents.count == 3)
     let codes = TOTPService(
-      dependencies: book.dependencies, store: harness.store, book: book,
-      providers: Providers(book.dependencies.configStore))
+      dependencies: repository.dependencies, store: harness.store, repository: repository,
+      providers: Providers(repository.dependencies.configStore))
     _ = try codes.list(.init(), caller)
-    try await harness.signIn("usr_4", in: book)
+    try await harness.signIn("usr_4", in: repository)
     #expect(refusal { _ = try service.list(.init(), caller) }?.reason == .messageTooLarge)
     #expect(refusal { _ = try codes.list(.init(), caller) }?.reason == .messageTooLarge)
   }
@@ -68,7 +68,7 @@ struct AccountListTests {
   func another() async throws {
     for number in 1...9 { try await harness.signIn("usr_\(number)") }
     let bert = try await harness.signIn("usr_bert", owner: .bert)
-    let service = AccountService(book: harness.book(), clock: harness.clock)
+    let service = AccountService(repository: harness.repository(), clock: harness.clock)
     #expect(try service.list(nil, .program(of: .bert)).accounts.map(\.id) == [bert.id])
   }
 }

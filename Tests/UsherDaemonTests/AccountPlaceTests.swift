@@ -27,12 +27,12 @@ struct AccountPlaceTests {
 
   /// The account as a start finds it.
   private func restored(_ place: TokenPlace?) async throws -> AccountRecord {
-    let update = try harness.book.update(
+    let update = try harness.repository.update(
       .sample(), owner: .anna, provider: .work, place: place, at: harness.clock.now())
     try await harness.store.commit(update.changes)
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: harness.dependencies, events: harness.events, store: harness.store)
-    return try #require(try book.find(update.record.id))
+    return try #require(try repository.find(update.record.id))
   }
 
   @Test("it is kept, whatever the provider is at the next start")
@@ -49,11 +49,11 @@ struct AccountPlaceTests {
 
   @Test("a new sign-in brings another; one that brings no tokens does not")
   func anew() async throws {
-    let book = harness.book
+    let repository = harness.repository
     func signIn(
       _ grant: AccountGrant, at provider: ProviderConfig
     ) async throws -> AccountRecord {
-      try await book.keep(grant, place: provider.tokenPlace)
+      try await repository.keep(grant, place: provider.tokenPlace)
     }
     #expect(try await signIn(.sample(), at: provider).isOf(provider))
     #expect(try await signIn(.consented(["firstname": "Ada"]), at: other).isOf(provider))
@@ -74,7 +74,7 @@ struct AccountElsewhereTests {
     let harness = try LockControllerHarness(holdsAlarms: true)
     let lockController = try await harness.begun()
     let domain = try lockController.domain()
-    let record = try await domain.book.keep()
+    let record = try await domain.repository.keep()
     let caller = try Caller.program()
     /// Why there is no token; nil: there is.
     func reason() -> UsherError.Reason? {

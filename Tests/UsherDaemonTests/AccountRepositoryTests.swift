@@ -33,10 +33,10 @@ struct HeldTokenTests {
       // It has just been fetched: another one would not be of more use.
       (300, 299, 10, true), (300, 299, 11, false), (62, 60, 6, true), (62, 60, 7, false),
     ])
-  func validity(life: Int, asked: Int, age: Int, isValid: Bool) throws {
-    let token = try token(lasting: life)
+  func validity(processContext: Int, asked: Int, age: Int, isValid: Bool) throws {
+    let token = try token(lasting: processContext)
     #expect(token.isValid(for: asked, at: Self.issued + .seconds(age)) == isValid)
-    #expect(token.isAlive(at: Self.issued + .seconds(age)) == (age < life))
+    #expect(token.isAlive(at: Self.issued + .seconds(age)) == (age < processContext))
   }
 
   @Test("one without an expiry is valid and alive for ever")
@@ -59,15 +59,15 @@ struct AccountRepositoryTests {
   private let place: TemporaryDirectory
   private let store: Store
   private let clock = FakeClock()
-  private let book: AccountRepository
+  private let repository: AccountRepository
 
   init() throws {
     place = try TemporaryDirectory()
     store = try place.store()
-    book = Self.book(clock, store)
+    repository = Self.repository(clock, store)
   }
 
-  private static func book(_ clock: FakeClock, _ store: Store) -> AccountRepository {
+  private static func repository(_ clock: FakeClock, _ store: Store) -> AccountRepository {
     AccountRepository(
       dependencies: .fake(clock, FakeScheduler(clock)), events: EventBus(remembered: 10),
       store: store)
@@ -78,7 +78,7 @@ struct AccountRepositoryTests {
   private func signIn(
     _ subject: String = "usr_anna", _ tokens: TokenSet = .sample(), owner: Owner = .anna
   ) async throws -> AccountRecord {
-    try await book.keep(.sample(subject, tokens: tokens), of: owner)
+    try await repository.keep(.sample(subject, tokens: tokens), of: owner)
   }
 
   private func refreshToken(_ record: AccountRecord?) throws -> Sealed<Secret> {
@@ -92,27 +92,28 @@ struct AccountRepositoryTests {
     let second = try await signIn("usr_anna", .sample("access-2", refreshToken: "refresh-2"))
     #expect(second.id == first.id)
     #expect(second.details.createdAt == first.details.createdAt)
-    #expect(try book.accounts(of: .anna).count == 1)
+    #expect(try repository.accounts(of: .anna).count == 1)
     #expect(second.tokens.count == 1)
     #expect(try store.loadTokens().map(\.scope) == ["openid"])
-    #expect(try refreshToken(book.record(first.id)) == Sealed(Secret("refresh-2")))
+    #expect(try refreshToken(repository.record(first.id)) == Sealed(Secret("refresh-2")))
   }
 
   @Test(
     "what brings no tokens says nothing of those there are, and can make an account without any")
   func withoutTokens() async throws {
     let first = try await signIn("usr_anna", .sample("access-1"))
-    try await book.write(book.update(first.id, attributes: ["kyc": "old", "deviceId": "d"]))
+    try await repository.write(
+      repository.update(first.id, attributes: ["kyc": "old", "deviceId": "d"]))
     for subject in ["usr_anna", "usr_other"] {
-      try await book.keep(
+      try await repository.keep(
         AccountGrant(subject: subject, label: subject, attributes: ["kyc": "new"], tokens: nil))
     }
-    let kept = try #require(book.record(first.id))
+    let kept = try #require(repository.record(first.id))
     #expect(kept.mainToken == Secret("access-1"))
     #expect(kept.details.attributes == ["kyc": "new", "deviceId": "d"])
     #expect(try refreshToken(kept) == refreshToken(first))
     #expect(try store.loadTokens().map(\.account) == [first.id])
-    let other = try #require(try book.accounts(of: .anna).first { $0.subject == "usr_other" })
+    let other = try #require(try repository.accounts(of: .anna).first { $0.subject == "usr_other" })
     #expect(other.tokens.isEmpty && other.mainToken == nil)
   }
 
@@ -122,8 +123,8 @@ struct AccountRepositoryTests {
     let other = try await signIn("usr_other")
     let berts = try await signIn("usr_anna", owner: .bert)
     #expect(Set([anna.id, other.id, berts.id]).count == 3)
-    #expect(try Set(book.accounts(of: .anna).map(\.id)) == [anna.id, other.id])
-    #expect(try book.accounts(of: .anna, at: ProviderName("home")).isEmpty)
+    #expect(try Set(repository.accounts(of: .anna).map(\.id)) == [anna.id, other.id])
+    #expect(try repository.accounts(of: .anna, at: ProviderName("home")).isEmpty)
   }
 
   @Test("a refresh brings its token, and the rotated refresh token where there is one")
@@ -131,14 +132,14 @@ struct AccountRepositoryTests {
     let record = try await signIn()
     let used = try refreshToken(record)
     let rotated = try #require(
-      try book.update(
+      try repository.update(
         record.id, record.mainKey, granted: .sample("access-2", refreshToken: "refresh-2"),
         for: used, at: clock.now()))
     #expect(try refreshToken(rotated.record) == Sealed(Secret("refresh-2")))
     #expect(rotated.record.tokens[record.mainKey]?.set.accessToken == Sealed(Secret("access-2")))
     #expect(rotated.record.tokens[record.mainKey]?.set.refreshToken == nil)
     let kept = try #require(
-      try book.update(
+      try repository.update(
         record.id, record.mainKey, granted: .sample("access-3", refreshToken: nil), for: used,
         at: clock.now()))
     #expect(try refreshToken(kept.record) == used)
@@ -150,14 +151,14 @@ struct AccountRepositoryTests {
     let used = try refreshToken(record)
     let narrow = TokenKey(audience: "", scope: "narrow")
     let first = try #require(
-      try book.update(
+      try repository.update(
         record.id, narrow, granted: .sample("access-2", expiresAt: clock.now() + .seconds(60)),
         for: used, at: clock.now()))
     try await store.commit(first.changes)
-    book.install(first)
+    repository.install(first)
     clock.advance(by: .seconds(61))
     let next = try #require(
-      try book.update(
+      try repository.update(
         record.id, record.mainKey, granted: .sample("access-3"),
         for: refreshToken(first.record), at: clock.now()))
     try await store.commit(next.changes)
@@ -172,17 +173,18 @@ struct AccountRepositoryTests {
     let granted = TokenSet.sample("access-2", refreshToken: "refresh-2")
     try await signIn("usr_anna", .sample("access-9", refreshToken: "refresh-9"))
     #expect(
-      try book.update(record.id, record.mainKey, granted: granted, for: used, at: clock.now())
+      try repository.update(record.id, record.mainKey, granted: granted, for: used, at: clock.now())
         == nil)
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
-    #expect(try book.update(record.id, died: word, of: used) == nil)
+    #expect(try repository.update(record.id, died: word, of: used) == nil)
     try await store.commit([.deleteAccount(record.id)])
-    book.remove(record)
+    repository.remove(record)
     let newer = Sealed(Secret("refresh-9"))
     #expect(
-      try book.update(record.id, record.mainKey, granted: granted, for: newer, at: clock.now())
+      try repository.update(
+        record.id, record.mainKey, granted: granted, for: newer, at: clock.now())
         == nil)
-    #expect(try book.update(record.id, died: word, of: newer) == nil)
+    #expect(try repository.update(record.id, died: word, of: newer) == nil)
   }
 
   @Test("a dead grant keeps its tokens and loses its refresh token; dropping takes them all")
@@ -190,11 +192,11 @@ struct AccountRepositoryTests {
     let record = try await signIn()
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     let died = try #require(
-      try book.update(record.id, died: word, of: refreshToken(record)))
+      try repository.update(record.id, died: word, of: refreshToken(record)))
     #expect(died.record.details.grant.death == word)
     #expect(died.record.details.grant.refreshToken == nil)
     #expect(died.record.tokens.count == 1)
-    let dropped = try #require(try book.update(dropping: record, word: word))
+    let dropped = try #require(try repository.update(dropping: record, word: word))
     try await store.commit(dropped.changes)
     #expect(dropped.record.tokens.isEmpty)
     #expect(try store.loadTokens().isEmpty)
@@ -204,8 +206,9 @@ struct AccountRepositoryTests {
   @Test("a plan that is not installed changes nothing")
   func planned() async throws {
     let record = try await signIn()
-    _ = try book.update(dropping: record, word: ProviderErrorCode(name: .work, code: "revoked"))
-    #expect(book.record(record.id)?.tokens.count == 1)
-    #expect(book.record(record.id)?.details.grant.death == nil)
+    _ = try repository.update(
+      dropping: record, word: ProviderErrorCode(name: .work, code: "revoked"))
+    #expect(repository.record(record.id)?.tokens.count == 1)
+    #expect(repository.record(record.id)?.details.grant.death == nil)
   }
 }

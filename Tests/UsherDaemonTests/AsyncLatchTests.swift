@@ -8,43 +8,43 @@ import UsherTestKit
 struct AsyncLatchTests {
   @Test("all who wait pass when it opens and not before, and everybody later at once")
   func waiting() async {
-    let (gate, arrived, passed) = (AsyncLatch(), AsyncLatch(), Recorded<Int>())
+    let (latch, arrived, passed) = (AsyncLatch(), AsyncLatch(), Recorded<Int>())
     let waiting = (0..<10).map { number in
       Task {
         if number == 9 { arrived.open() }
-        await gate.pass()
+        await latch.pass()
         passed.add(number)
       }
     }
     await arrived.pass()
     #expect(passed.all.isEmpty)
-    for _ in 1...2 { gate.open() }
+    for _ in 1...2 { latch.open() }
     for task in waiting { await task.value }
     #expect(passed.all.sorted() == Array(0..<10))
-    for _ in 1...2 { await gate.pass() }
+    for _ in 1...2 { await latch.pass() }
   }
 
   @Test("who is cancelled waits no longer, before or after he came; the others wait on")
   func cancelled() async {
-    let (gate, passed) = (AsyncLatch(), Recorded<String>())
+    let (latch, passed) = (AsyncLatch(), Recorded<String>())
     let waiting = Task {
-      await gate.pass()
+      await latch.pass()
       passed.add("waiting")
     }
     let late = Task {
-      await gate.pass()
+      await latch.pass()
       passed.add("late")
     }
     late.cancel()
     await late.value
     let early = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      await gate.pass()
+      await latch.pass()
       passed.add("early")
     }
     await early.value
     #expect(passed.all == ["late", "early"])
-    gate.open()
+    latch.open()
     await waiting.value
     #expect(passed.all.last == "waiting")
   }

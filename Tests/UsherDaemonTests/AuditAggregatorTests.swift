@@ -8,32 +8,32 @@ import UsherTestKit
 struct AuditAggregatorTests {
   /// 2027-01-15T08:00:00Z: a minute begins.
   private let start = FakeClock().now()
-  private var tally = AuditAggregator()
+  private var aggregator = AuditAggregator()
 
   private mutating func note(
     _ note: AuditEvent, by caller: AuditedCaller = .till, after seconds: Int = 0
   ) {
-    tally.note(note, by: caller, at: start + .seconds(seconds))
+    aggregator.note(note, by: caller, at: start + .seconds(seconds))
   }
 
   private var rows: [String] {
-    tally.waiting.map { "\($0.note.method) \($0.note.failure?.rawValue ?? "ok") ×\($0.count)" }
+    aggregator.waiting.map { "\($0.note.method) \($0.note.failure?.rawValue ?? "ok") ×\($0.count)" }
   }
 
   @Test("the first of a minute is a row at once, the others are one when the minute ends")
   mutating func repeats() {
     for second in [1, 2, 30, 59] { note(.token(), after: second) }
     #expect(rows == ["token.get ok ×1"])
-    #expect(tally.isCounting)
-    tally.turn(at: start + .seconds(59))
+    #expect(aggregator.isCounting)
+    aggregator.turn(at: start + .seconds(59))
     #expect(rows.count == 1)
-    tally.turn(at: start + .seconds(60))
+    aggregator.turn(at: start + .seconds(60))
     #expect(rows == ["token.get ok ×1", "token.get ok ×3"])
-    #expect(tally.waiting.map(\.at) == [start + .seconds(1), start + .seconds(59)])
-    #expect(!tally.isCounting)
+    #expect(aggregator.waiting.map(\.at) == [start + .seconds(1), start + .seconds(59)])
+    #expect(!aggregator.isCounting)
     note(.token(), after: 61)
     #expect(rows.count == 3)
-    tally.turn(at: start + .seconds(200))
+    aggregator.turn(at: start + .seconds(200))
     #expect(rows.count == 3)
   }
 
@@ -62,12 +62,12 @@ struct AuditAggregatorTests {
     note(.token(), by: other)
     other = AuditedCaller(client: "till", uid: 1000, gid: 1000, pid: 7)
     note(.token(), by: other)
-    #expect(tally.waiting.count == 9)
+    #expect(aggregator.waiting.count == 9)
     note(.token())
     note(.token(), by: other)
-    #expect(tally.waiting.count == 9)
-    tally.close()
-    #expect(tally.waiting.count == 11)
+    #expect(aggregator.waiting.count == 9)
+    aggregator.close()
+    #expect(aggregator.waiting.count == 11)
   }
 
   @Test("another connection of the same process is the same caller; flow and correlation differ")
@@ -77,9 +77,9 @@ struct AuditAggregatorTests {
     second.correlationID = "cor_2"
     second.flow = FlowID("flw_2")
     note(second, by: AuditedCaller.till)
-    tally.close()
+    aggregator.close()
     #expect(rows == ["token.get ok ×1", "token.get ok ×1"])
-    #expect(tally.waiting.last?.note == second)
+    #expect(aggregator.waiting.last?.note == second)
   }
 
   @Test("a call like one before is counted with it, in its minute, whoever else comes between")
@@ -87,21 +87,21 @@ struct AuditAggregatorTests {
     var call = try #require(AuditRepeat(.token(), by: .till))
     var other = try #require(AuditRepeat(.token(account: "acc_2"), by: .till))
     note(.token())
-    #expect(tally.again(&call, at: start + .seconds(1)) == .counted)
-    #expect(tally.again(&other, at: start + .seconds(2)) == .written)
-    #expect(tally.again(&call, at: start + .seconds(3)) == .counted)
+    #expect(aggregator.again(&call, at: start + .seconds(1)) == .counted)
+    #expect(aggregator.again(&other, at: start + .seconds(2)) == .written)
+    #expect(aggregator.again(&call, at: start + .seconds(3)) == .counted)
     note(.token(), after: 4)
-    #expect(tally.again(&other, at: start + .seconds(5)) == .counted)
-    #expect(tally.again(&call, at: start + .seconds(60)) == .written)
+    #expect(aggregator.again(&other, at: start + .seconds(5)) == .counted)
+    #expect(aggregator.again(&call, at: start + .seconds(60)) == .written)
     #expect(
-      tally.waiting.map(\.count) == [1, 1, 3, 1, 1]
-        && tally.waiting.map(\.note.account?.rawValue)
+      aggregator.waiting.map(\.count) == [1, 1, 3, 1, 1]
+        && aggregator.waiting.map(\.note.account?.rawValue)
           == ["acc_1", "acc_2", "acc_1", "acc_2", "acc_1"]
     )
-    #expect(tally.waiting[2].at == start + .seconds(4))
-    #expect(tally.again(&other, at: start + .seconds(61)) == .written)
-    #expect(tally.again(&call, at: start + .seconds(1)) == .written)
-    #expect(tally.waiting.count == 7)
+    #expect(aggregator.waiting[2].at == start + .seconds(4))
+    #expect(aggregator.again(&other, at: start + .seconds(61)) == .written)
+    #expect(aggregator.again(&call, at: start + .seconds(1)) == .written)
+    #expect(aggregator.waiting.count == 7)
   }
 
   @Test("what is a row of its own each time is not counted with another")
@@ -119,8 +119,8 @@ struct AuditAggregatorTests {
       note(.token(method: "token.revoke"))
       note(.token(method: "flow.start"))
     }
-    #expect(tally.waiting.count == 8)
-    #expect(!tally.isCounting)
+    #expect(aggregator.waiting.count == 8)
+    #expect(!aggregator.isCounting)
   }
 
   @Test("beyond 60 of a user in a minute one row of each method says how many there were")
@@ -129,25 +129,25 @@ struct AuditAggregatorTests {
     for second in 0..<5 { note(.denied("flow.list"), after: second) }
     note(.denied("token.get"), after: 9)
     note(.denied("flow.list"), by: .bert)
-    #expect(tally.waiting.count == 61)
-    tally.turn(at: start + .seconds(60))
-    #expect(tally.waiting.count == 63)
+    #expect(aggregator.waiting.count == 61)
+    aggregator.turn(at: start + .seconds(60))
+    #expect(aggregator.waiting.count == 63)
     #expect(rows.suffix(2) == ["flow.list permission_denied ×5", "token.get permission_denied ×1"])
-    #expect(tally.waiting[61].at == start + .seconds(4))
+    #expect(aggregator.waiting[61].at == start + .seconds(4))
     note(.denied("flow.list"), after: 61)
     #expect(rows.last == "flow.list permission_denied ×1")
-    #expect(tally.waiting.count == 64)
+    #expect(aggregator.waiting.count == 64)
   }
 
   @Test("what fails is limited as what is denied; what succeeds has a limit of its own")
   mutating func failures() {
     for _ in 0..<100 { note(.token(method: "flow.start", failure: .invalidParams)) }
     for _ in 0..<601 { note(.token(method: "flow.start")) }
-    #expect(tally.waiting.count == 660)
-    #expect(tally.unwritten == 662)
-    tally.close()
+    #expect(aggregator.waiting.count == 660)
+    #expect(aggregator.unwritten == 662)
+    aggregator.close()
     #expect(Set(rows.suffix(2)) == ["flow.start invalid_params ×40", "flow.start ok ×1"])
-    #expect(tally.unwritten == 662)
+    #expect(aggregator.unwritten == 662)
   }
 
   @Test("a flood does not keep what is given to the same user from being a row")
@@ -163,17 +163,17 @@ struct AuditAggregatorTests {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
       for _ in 0..<60 { note(.denied("flow.list"), by: caller) }
     }
-    #expect(tally.isFull)
-    #expect(tally.waiting.count == AuditAggregator.mostWaiting)
+    #expect(aggregator.isFull)
+    #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
     var call = try #require(AuditRepeat(.token(), by: .till))
-    #expect(tally.again(&call, at: start) == .refused)
-    tally.turn(at: start + .seconds(600))
-    #expect(tally.waiting.count == AuditAggregator.mostWaiting)
-    tally.drop(AuditAggregator.mostWaiting)
-    #expect(!tally.isFull)
-    tally.turn(at: start + .seconds(660))
+    #expect(aggregator.again(&call, at: start) == .refused)
+    aggregator.turn(at: start + .seconds(600))
+    #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
+    aggregator.drop(AuditAggregator.mostWaiting)
+    #expect(!aggregator.isFull)
+    aggregator.turn(at: start + .seconds(660))
     #expect(rows.count == 2)
-    #expect(tally.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
+    #expect(aggregator.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
   }
 
   @Test("callers without number end the minute early, and all are recorded")
@@ -182,19 +182,19 @@ struct AuditAggregatorTests {
     for pid in 0..<5000 {
       let caller = AuditedCaller(client: "(user)", uid: 5, gid: 5, pid: Int32(pid))
       for _ in 0..<2 { note(.token(), by: caller) }
-      if tally.isFull { recorded += drop() }
+      if aggregator.isFull { recorded += drop() }
     }
     #expect(recorded > 5000)
-    tally.close()
+    aggregator.close()
     recorded += drop()
     #expect(recorded == 10_000)
-    #expect(!tally.isCounting)
+    #expect(!aggregator.isCounting)
   }
 
   /// - Returns: How many calls were in the rows that go.
   private mutating func drop() -> Int {
-    let calls = tally.waiting.map(\.count).reduce(0, +)
-    tally.drop(tally.waiting.count)
+    let calls = aggregator.waiting.map(\.count).reduce(0, +)
+    aggregator.drop(aggregator.waiting.count)
     return calls
   }
 
@@ -207,7 +207,7 @@ struct AuditAggregatorTests {
     note.account = AccountID(text)
     note.scope = text
     self.note(note)
-    let kept = tally.waiting[0].note
+    let kept = aggregator.waiting[0].note
     #expect(kept.provider?.rawValue.utf8.count == 512)
     #expect(kept.kind?.utf8.count == 512)
     #expect(kept.account?.rawValue.utf8.count == 512)

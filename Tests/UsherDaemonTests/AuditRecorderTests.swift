@@ -14,28 +14,28 @@ struct AuditRecorderTests {
   private let clock = FakeClock()
   private let scheduler: FakeScheduler
   private let keeper = FakeKeeper()
-  private let book: AuditRecorder
+  private let repository: AuditRecorder
   private let lines = LoggedLines()
 
   init() {
     scheduler = FakeScheduler(clock)
-    book = AuditRecorder(
+    repository = AuditRecorder(
       dependencies: .fake(clock, scheduler), log: Logger(label: "test") { [lines] _ in lines })
   }
 
   /// Lets what is due be written.
   private func pass(_ duration: Duration) async {
     scheduler.advance(by: duration)
-    await book.flush()
+    await repository.flush()
   }
 
   @Test("a row is written 50 ms later, with those that came meanwhile")
   func together() async throws {
-    book.open(keeper)
-    book.note(.denied("flow.list"), by: .till)
+    repository.open(keeper)
+    repository.note(.denied("flow.list"), by: .till)
     scheduler.advance(by: .milliseconds(49))
     #expect(keeper.commits == [])
-    book.note(.denied("flow.get"), by: .bert)
+    repository.note(.denied("flow.get"), by: .bert)
     await pass(.milliseconds(1))
     #expect(keeper.commits == [2])
     let row = try #require(keeper.rows.first)
@@ -50,7 +50,7 @@ struct AuditRecorderTests {
 
   @Test("each member of a row says what the note said")
   func members() async throws {
-    book.open(keeper)
+    repository.open(keeper)
     let note = AuditEvent(
       method: "account.get", provider: .work, kind: "login", account: AccountID("acc_1"),
       scope: "openid", fields: ["email", "phone"], decision: .allowed, rule: "till",
@@ -59,8 +59,8 @@ struct AuditRecorderTests {
     let caller = AuditedCaller(
       client: "till", uid: 1, gid: 2, pid: 3, unit: "u.service", invocation: "4f",
       executable: "/bin/till")
-    book.note(note, by: caller)
-    await book.flush()
+    repository.note(note, by: caller)
+    await repository.flush()
     #expect(
       keeper.rows == [
         .init(
@@ -77,9 +77,9 @@ struct AuditRecorderTests {
 
   @Test("the count of a minute is written when it ends, although nobody calls any more")
   func minute() async throws {
-    book.open(keeper)
+    repository.open(keeper)
     scheduler.advance(by: .seconds(20))
-    for _ in 0..<5 { book.note(.token(), by: .till) }
+    for _ in 0..<5 { repository.note(.token(), by: .till) }
     await pass(.milliseconds(50))
     #expect(keeper.rows.map(\.count) == [1])
     await pass(.seconds(39))
@@ -92,13 +92,13 @@ struct AuditRecorderTests {
 
   @Test("what the store refuses is kept, tried again, and written in order")
   func refused() async throws {
-    book.open(keeper)
+    repository.open(keeper)
     keeper.isRefusing = true
-    book.note(.denied("flow.list"), by: .till)
+    repository.note(.denied("flow.list"), by: .till)
     await pass(.milliseconds(50))
-    book.note(.denied("flow.get"), by: .till)
+    repository.note(.denied("flow.get"), by: .till)
     #expect(keeper.rows == [])
-    #expect(!book.isFull)
+    #expect(!repository.isFull)
     keeper.isRefusing = false
     #expect(scheduler.pending == [.seconds(1)])
     await pass(.seconds(1))
@@ -108,49 +108,49 @@ struct AuditRecorderTests {
 
   @Test("when too much waits nobody is let in, until it is written")
   func full() async throws {
-    book.open(keeper)
+    repository.open(keeper)
     keeper.isRefusing = true
-    try book.admit()
+    try repository.admit()
     for uid in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
-      for _ in 0..<60 { book.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { repository.note(.denied("flow.list"), by: caller) }
     }
-    #expect(book.isFull)
-    let error = #expect(throws: UsherError.self) { try book.admit() }
+    #expect(repository.isFull)
+    let error = #expect(throws: UsherError.self) { try repository.admit() }
     #expect(error?.reason == .storageUnavailable)
     #expect(error?.isRetryable == true)
     await pass(.milliseconds(50))
-    #expect(book.isFull)
+    #expect(repository.isFull)
     keeper.isRefusing = false
     await pass(.seconds(1))
-    #expect(!book.isFull)
-    try book.admit()
+    #expect(!repository.isFull)
+    try repository.admit()
     #expect(keeper.rows.count == AuditAggregator.mostWaiting)
-    await book.close()
+    await repository.close()
     #expect(keeper.rows.map(\.count).reduce(0, +) == 4200)
   }
 
   @Test("without a store it gathers, and writes when there is one")
   func unopened() async throws {
-    book.note(.denied("system.unlock"), by: .till)
+    repository.note(.denied("system.unlock"), by: .till)
     #expect(scheduler.pending == [])
-    await book.flush()
-    book.open(keeper)
+    await repository.flush()
+    repository.open(keeper)
     await pass(.milliseconds(50))
     #expect(keeper.rows.map(\.method) == ["system.unlock"])
   }
 
   @Test("closing writes all there is, the counts too; then it gathers again")
   func closing() async throws {
-    book.open(keeper)
-    for _ in 0..<3 { book.note(.token(), by: .till) }
-    await book.close()
+    repository.open(keeper)
+    for _ in 0..<3 { repository.note(.token(), by: .till) }
+    await repository.close()
     #expect(keeper.rows.map(\.count) == [1, 2])
-    book.note(.denied("flow.list"), by: .till)
+    repository.note(.denied("flow.list"), by: .till)
     await pass(.seconds(120))
     #expect(keeper.rows.count == 2)
     let other = FakeKeeper()
-    book.open(other)
+    repository.open(other)
     await pass(.milliseconds(50))
     #expect(other.rows.count == 1)
     #expect(keeper.rows.count == 2)
@@ -158,16 +158,16 @@ struct AuditRecorderTests {
 
   @Test("at the end it says how many rows are lost, and nothing where none are")
   func lost() async {
-    book.open(keeper)
-    book.note(.token(), by: .till)
-    await book.close()
-    book.end()
+    repository.open(keeper)
+    repository.note(.token(), by: .till)
+    await repository.close()
+    repository.end()
     #expect(lines.all == [])
-    book.open(keeper)
+    repository.open(keeper)
     keeper.isRefusing = true
-    for _ in 0..<3 { book.note(.denied("flow.list"), by: .till) }
-    await book.close()
-    book.end()
+    for _ in 0..<3 { repository.note(.denied("flow.list"), by: .till) }
+    await repository.close()
+    repository.end()
     #expect(
       lines.all == [
         "error: the audit cannot be written",
@@ -177,33 +177,33 @@ struct AuditRecorderTests {
 
   @Test("rows go as the configuration says, at once where there came many")
   func trimming() async throws {
-    book.open(keeper)
-    try await book.trim()
+    repository.open(keeper)
+    try await repository.trim()
     #expect(keeper.trims == ["100000 since \(clock.now() - .seconds(90 * 86_400))"])
     for uid in 0..<20 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
-      for _ in 0..<60 { book.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { repository.note(.denied("flow.list"), by: caller) }
     }
     await pass(.milliseconds(50))
     #expect(keeper.trims.count == 2)
     keeper.isRefusing = true
-    await #expect(throws: UsherError.self) { try await book.trim() }
-    await book.close()
-    try await book.trim()
+    await #expect(throws: UsherError.self) { try await repository.trim() }
+    await repository.close()
+    try await repository.trim()
   }
 
   @Test("calls that come at the same time are all counted")
   func threads() async throws {
-    book.open(keeper)
+    repository.open(keeper)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
         group.addTask {
-          for _ in 0..<1000 { book.note(.token(), by: .till) }
-          await book.flush()
+          for _ in 0..<1000 { repository.note(.token(), by: .till) }
+          await repository.flush()
         }
       }
     }
-    await book.close()
+    await repository.close()
     #expect(keeper.rows.map(\.count) == [1, 7999])
   }
 }

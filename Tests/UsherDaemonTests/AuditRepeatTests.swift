@@ -8,8 +8,8 @@ import UsherTestKit
 @Suite("Counting again and anew")
 struct AuditRepeatTests {
   /// In any order: rows of one moment have none.
-  private func rows(_ tally: AuditAggregator) -> [String] {
-    tally.waiting.map { "\($0)" }.sorted()
+  private func rows(_ aggregator: AuditAggregator) -> [String] {
+    aggregator.waiting.map { "\($0)" }.sorted()
   }
 
   @Test(

@@ -12,17 +12,17 @@ struct AuditServiceTests {
   private let place: TemporaryDirectory
   private let clock = FakeClock()
   private let store: Store
-  private let book: AuditRecorder
+  private let repository: AuditRecorder
   private var service: AuditService
 
   init() throws {
     place = try TemporaryDirectory()
     store = try place.store(clock)
-    book = AuditRecorder(
+    repository = AuditRecorder(
       dependencies: .fake(clock, FakeScheduler(clock)),
       log: .silent)
-    book.open(store.audit)
-    service = AuditService(log: store.audit, book: book)
+    repository.open(store.audit)
+    service = AuditService(log: store.audit, repository: repository)
   }
 
   /// Six calls, a minute after each other; the clock stands at the last.
@@ -33,7 +33,7 @@ struct AuditServiceTests {
       (.denied("token.get"), .till), (.token(method: "totp.code"), .bert),
     ] {
       clock.advance(by: .seconds(60))
-      book.note(note, by: caller)
+      repository.note(note, by: caller)
     }
   }
 
@@ -94,7 +94,7 @@ struct AuditServiceTests {
   @Test("a call looks at so many rows and no more; the next goes on")
   mutating func bounded() async throws {
     sixCalls()
-    await book.flush()
+    await repository.flush()
     for n in 0..<1200 {
       try await store.audit.append([
         AuditEntry(.init(at: clock.now(), note: .denied("x\(n)"), caller: .bert))
@@ -132,7 +132,7 @@ struct AuditServiceTests {
         == .init(whole: true, first: 1, last: 6, begunAt: begunAt, findings: []))
     try await withThrowingTaskGroup(of: Bool.self) { group in
       for _ in 0..<4 { group.addTask { try await service.verify().whole } }
-      for _ in 0..<200 { book.note(.denied("flow.list"), by: .bert) }
+      for _ in 0..<200 { repository.note(.denied("flow.list"), by: .bert) }
       for try await isWhole in group { #expect(isWhole) }
     }
   }

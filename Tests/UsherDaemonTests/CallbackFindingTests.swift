@@ -22,10 +22,10 @@ struct CallbackFindingTests {
 
   /// As a daemon finds them that has none of them in memory.
   private func found(_ key: String) async throws -> Found {
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: harness.dependencies, events: harness.events, store: harness.store)
     var found = Found()
-    try await book.forEach(calledBy: key, at: VerdictHarness.provider) {
+    try await repository.forEach(calledBy: key, at: VerdictHarness.provider) {
       found.ids.append($0.id)
     } skipped: { _ in
       found.skipped += 1
@@ -37,7 +37,8 @@ struct CallbackFindingTests {
   private func configure(_ providers: [ProviderConfig]) {
     var config = harness.dependencies.config
     config.providers = providers
-    harness.dependencies.configStore.replace(by: config, harness.dependencies.configStore.current.policy)
+    harness.dependencies.configStore.replace(
+      by: config, harness.dependencies.configStore.current.policy)
   }
 
   @Test("are found by what the call is known by; no other is opened, however damaged it is")
@@ -61,13 +62,13 @@ struct CallbackFindingTests {
     let dependencies = Dependencies(
       settings: harness.dependencies.configStore, clock: harness.clock, entropy: SystemEntropy(),
       scheduler: harness.scheduler)
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: dependencies, events: harness.events, store: harness.store)
     var ids: Set<AccountID> = []
     for number in 0..<70 {
       let owner = Owner(realm: "host", uid: 2000 + UInt32(number))
       let record = try await calls.submit(
-        "req-1", subject: "corr-\(number)", owner: owner, in: book)
+        "req-1", subject: "corr-\(number)", owner: owner, in: repository)
       ids.insert(record.id)
     }
     let found = try await found("req-1")
@@ -99,7 +100,7 @@ struct CallbackFindingTests {
 
   @Test("are none that nothing can be told of")
   func nothing() async throws {
-    let record = try await harness.book.keep(at: VerdictHarness.provider)
+    let record = try await harness.repository.keep(at: VerdictHarness.provider)
     #expect(record.callTag == nil)
     #expect(try await found("") == Found())
   }

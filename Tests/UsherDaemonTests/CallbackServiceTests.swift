@@ -55,7 +55,7 @@ struct CallbackServiceTests {
     ])
     #expect(try await harness.call("shared-value", requestID: "cancelled") == .taken)
     #expect(try await harness.call("linking-token", requestID: "cancelled") == .unauthorized)
-    #expect(try harness.harness.book.accounts(of: .bert).isEmpty)
+    #expect(try harness.harness.repository.accounts(of: .bert).isEmpty)
   }
 
   @Test("two users with one requestId: only the one whose token it is hears of it")
@@ -131,7 +131,7 @@ struct FollowUpWatchTests {
     let other = try await harness.submit("req-2", submission: "sub-2", subject: "corr-2")
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
     try await harness.harness.store.commit([.deleteAccount(other.id)])
-    harness.harness.book.remove(other)
+    harness.harness.repository.remove(other)
     #expect(harness.harness.scheduler.pending.isEmpty)
     try await harness.submit("req-3", submission: "sub-3", subject: "corr-3")
     harness.watch.stop()

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @Suite("A caller under the rules that are in force")
 struct CallerCacheTests {
-  private let newcomer = Newcomer(
+  private let connectingPeer = Newcomer(
     CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
 
   private func policy(_ allow: String..., owner: ClientRule.Ownership = .user) throws -> Policy {
@@ -22,7 +22,7 @@ struct CallerCacheTests {
   @Test("is worked out anew when other rules are in force, and kept else")
   func anew() throws {
     let configStore = ConfigStore(Config(), try policy("account.list"))
-    let standing = CallerCache(newcomer, configStore)
+    let standing = CallerCache(connectingPeer, configStore)
     let list = PolicyRequest(method: "account.list")
     #expect(standing.caller.decide(list).isAllowed)
     var generation = configStore.generation
@@ -37,7 +37,7 @@ struct CallerCacheTests {
   @Test("whose things it brings follows the rules too")
   func owner() throws {
     let configStore = ConfigStore(Config(), try policy("*"))
-    let standing = CallerCache(newcomer, configStore)
+    let standing = CallerCache(connectingPeer, configStore)
     #expect(standing.caller.owner == Owner(realm: "host", uid: 1000))
     configStore.replace(by: Config(), try policy("*", owner: .client))
     #expect(standing.caller.owner.client == "till")

@@ -147,8 +147,8 @@ struct ClientServiceTests {
     try await harness.keep(.consented(["email": "c@x.example"], subject: "usr_3"), for: "desk")
     try await harness.keep(.consented(["email": "d@x.example"]), for: "till", owner: .bert)
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 2, kept: 0))
-    #expect(try harness.book.accounts(of: .anna).map(\.subject) == ["usr_3"])
-    #expect(try harness.book.accounts(of: .bert).count == 1)
+    #expect(try harness.repository.accounts(of: .anna).map(\.subject) == ["usr_3"])
+    #expect(try harness.repository.accounts(of: .bert).count == 1)
     #expect(try harness.harness.store.loadAccounts().count == 2)
     #expect(try harness.harness.store.loadConsents().count == 2)
     await harness.close()
@@ -164,7 +164,7 @@ struct ClientServiceTests {
     #expect(try harness.profile(record, to: "desk") == ["email": "a@x.example"])
     #expect(try harness.stored(record.id)?.details.profile == ["email": "a@x.example"])
     #expect(try await clear("desk") == .init(cancelled: 0, forgotten: 0, kept: 1))
-    #expect(harness.book.record(record.id)?.consents.entries.isEmpty == true)
+    #expect(harness.repository.record(record.id)?.consents.entries.isEmpty == true)
   }
 
   @Test("another's consent that has expired keeps nothing")
@@ -182,7 +182,7 @@ struct ClientServiceTests {
     try await harness.keep(.consented(nil), for: "desk")
     let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 0, kept: 1))
-    #expect(harness.book.record(record.id)?.details.profile == nil)
+    #expect(harness.repository.record(record.id)?.details.profile == nil)
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 0, kept: 0))
   }
 

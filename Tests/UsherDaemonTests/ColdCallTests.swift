@@ -22,7 +22,7 @@ struct ColdCallTests {
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let domain = try lockController.domain()
-    account = try await domain.book.keep().id
+    account = try await domain.repository.keep().id
     // What is in memory goes with the lock.
     try await lockController.lock()
     try await lockController.unlock()
@@ -83,9 +83,9 @@ struct ColdCallTests {
   func lists() async throws {
     let bert = try Caller.program(of: .bert)
     let answered = Recorded<Void>()
-    let book = try lockController.domain().book
+    let repository = try lockController.domain().repository
     let waiting = try respond("account.list", [:])
-    let task = try await book.lists.take(Owner.anna.uid) {
+    let task = try await repository.lists.take(Owner.anna.uid) {
       () async throws(UsherError) -> Task<Void, any Error> in
       let task = Task {
         _ = try await waiting.reply()
@@ -129,6 +129,6 @@ struct ColdCallTests {
       try await waited(try respond("token.get", params, as: .program(of: .bert)))
     }
     #expect(error?.reason == .notFound)
-    #expect(try lockController.domain().book.count == 0)
+    #expect(try lockController.domain().repository.count == 0)
   }
 }

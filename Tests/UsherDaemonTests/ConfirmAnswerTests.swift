@@ -145,8 +145,9 @@ struct ConfirmListTests {
   @Test("a question says who asks for what, until when; an answer besides who gave it")
   func list() async throws {
     let now = harness.clock.now()
-    let update = try harness.harness.book.update(.sample(), owner: .anna, provider: .work, at: now)
-    harness.harness.book.install(update)
+    let update = try harness.harness.repository.update(
+      .sample(), owner: .anna, provider: .work, at: now)
+    harness.harness.repository.install(update)
     var request = PolicyRequest(method: "flow.start", provider: "work", kind: "sca")
     request.account = .init(id: update.record.id.rawValue, subject: "usr_anna")
     request.scopes = ["openid"]

@@ -35,7 +35,7 @@ final class ConfirmHarness: Sendable {
   private static func service(_ harness: FlowHarness) -> ConfirmationService {
     ConfirmationService(
       dependencies: harness.dependencies, store: harness.store, events: harness.events,
-      accounts: harness.book,
+      accounts: harness.repository,
       localAuth: LocalAuthMethods(service: harness.localAuth, clock: harness.clock))
   }
 

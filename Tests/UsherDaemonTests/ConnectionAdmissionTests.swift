@@ -24,11 +24,11 @@ struct ConnectionAdmissionTests {
       descriptors: DescriptorBudget(limit: limit(Int(near.raw))))
     let lockController = try await harness.begun()
     let loop = try SocketLoop()
-    let count = lockController.life.count
-    let door = ConnectionAcceptor(lockController)
+    let count = lockController.processContext.count
+    let acceptor = ConnectionAcceptor(lockController)
     _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8) + [0x0A])
     far.finish()
-    let told = try await loop.submit { door.admit(near, on: loop, isAdmin: isAdmin) }
+    let told = try await loop.submit { acceptor.admit(near, on: loop, isAdmin: isAdmin) }
     let bytes = try await far.receiveAll()
     await lockController.end()
     await loop.stop()
@@ -63,11 +63,11 @@ struct ConnectionAdmissionTests {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
     let loop = try SocketLoop()
-    let count = lockController.life.count
-    let door = ConnectionAcceptor(lockController)
-    door.apply(SubordinateUsers("4000:\(getuid()):1"))
+    let count = lockController.processContext.count
+    let acceptor = ConnectionAcceptor(lockController)
+    acceptor.apply(SubordinateUsers("4000:\(getuid()):1"))
     let (near, far) = try FarEnd.pair()
-    #expect(try await loop.submit { door.admit(near, on: loop, isAdmin: false) } == nil)
+    #expect(try await loop.submit { acceptor.admit(near, on: loop, isAdmin: false) } == nil)
     #expect(count.count(of: 4000) == 1)
     #expect(count.count(of: getuid()) == 0)
     far.finish()
@@ -158,19 +158,19 @@ struct ConnectionAdmissionTests {
     harness.dependencies.configStore.replace(
       by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
-    let door = ConnectionAcceptor(lockController)
+    let acceptor = ConnectionAcceptor(lockController)
     func reply() async throws -> String {
       let (near, far) = try FarEnd.pair()
       _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"flow.list"}"#.utf8) + [0x0A])
       far.finish()
-      _ = try await loop.submit { door.admit(near, on: loop, isAdmin: false) }
+      _ = try await loop.submit { acceptor.admit(near, on: loop, isAdmin: false) }
       return String(decoding: try await far.receiveAll(), as: UTF8.self)
     }
     let own = try await reply()
     // The user database of the test does not know it: the rules are asked first.
     #expect(!own.contains("you may not call"), "\(own)")
     let lines = owners.map { "\($0):\(getuid()):1" }
-    door.apply(SubordinateUsers(lines.joined(separator: "\n")))
+    acceptor.apply(SubordinateUsers(lines.joined(separator: "\n")))
     let subordinate = try await reply()
     #expect(subordinate.contains("you may not call flow.list"), "\(subordinate)")
     await lockController.end()

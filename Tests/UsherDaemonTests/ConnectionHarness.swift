@@ -15,7 +15,7 @@ import UsherTestKit
 /// is sent comes in the pieces in which it was sent.
 final class ConnectionHarness: Sendable {
   /// Whose each connection is, in the group of those who may call.
-  static let newcomer = Newcomer(
+  static let connectingPeer = Newcomer(
     CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
     realm: Owner.anna.realm)
 
@@ -27,7 +27,7 @@ final class ConnectionHarness: Sendable {
 
   var clock: FakeClock { harness.clock }
   var configStore: ConfigStore { harness.dependencies.configStore }
-  var book: AccountRepository { get throws { try lockController.domain().book } }
+  var repository: AccountRepository { get throws { try lockController.domain().repository } }
 
   /// - Parameter users: Nil: it does not answer.
   init(users: UserDatabase? = nil) async throws {
@@ -53,10 +53,10 @@ final class ConnectionHarness: Sendable {
   ///   - isAlone: Whether the connection may work as long as it has something to do, as those of
   ///     administrators may. Otherwise a batch is interrupted after 2 ms.
   func connect(
-    as user: UInt32 = newcomer.identity.uid, isAlone: Bool = false
+    as user: UInt32 = connectingPeer.identity.uid, isAlone: Bool = false
   ) async throws -> HarnessConnection {
     let (near, far) = try FarEnd.pair()
-    let caller = CallerCache(Self.newcomer, configStore)
+    let caller = CallerCache(Self.connectingPeer, configStore)
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
@@ -89,7 +89,7 @@ final class ConnectionHarness: Sendable {
   /// What a finished sign-in leaves.
   @discardableResult
   func signIn(_ grant: AccountGrant = .sample()) async throws -> AccountRecord {
-    try await book.keep(grant)
+    try await repository.keep(grant)
   }
 
   /// All that is in memory goes, as with every lock.
@@ -101,7 +101,7 @@ final class ConnectionHarness: Sendable {
   func forget(_ record: AccountRecord) async throws {
     let domain = try lockController.domain()
     try await domain.store.commit([.deleteAccount(record.id)])
-    domain.book.remove(record)
+    domain.repository.remove(record)
   }
 
   /// Ends the minute, and returns how many calls of a method all rows of the audit tell of.

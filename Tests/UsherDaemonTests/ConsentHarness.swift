@@ -20,7 +20,7 @@ final class ConsentHarness: Sendable {
   let consents: ConsentService
   let clients: ClientService
   let tokens: TokenService
-  var book: AccountRepository { harness.book }
+  var repository: AccountRepository { harness.repository }
   var credentials: Credentials { harness.credentials }
   var clock: FakeClock { harness.clock }
 
@@ -38,21 +38,24 @@ final class ConsentHarness: Sendable {
     config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
     if let other { config.providers.append(other) }
     harness = try FlowHarness(config: config)
-    let (dependencies, store, book) = (harness.dependencies, harness.store, harness.book)
+    let (dependencies, store, repository) = (
+      harness.dependencies, harness.store, harness.repository
+    )
     let providers = Providers(config)
     let revoker = Revoker(
-      dependencies: dependencies, store: store, book: book, queue: harness.revocations)
+      dependencies: dependencies, store: store, repository: repository, queue: harness.revocations)
     engine = FlowEngine(
       dependencies: dependencies, store: store, providers: providers,
       credentials: harness.credentials,
-      accounts: book, events: harness.events, runner: harness.runner)
+      accounts: repository, events: harness.events, runner: harness.runner)
     flows = FlowService(engine: engine, scheduler: harness.scheduler)
-    accounts = AccountService(book: book, clock: harness.clock)
-    consents = ConsentService(store: store, book: book, clock: harness.clock)
+    accounts = AccountService(repository: repository, clock: harness.clock)
+    consents = ConsentService(store: store, repository: repository, clock: harness.clock)
     clients = ClientService(
       engine: engine, providers: providers, consents: consents, revoker: revoker)
     tokens = TokenService(
-      dependencies: dependencies, book: book, providers: providers, refresher: harness.refresher,
+      dependencies: dependencies, repository: repository, providers: providers,
+      refresher: harness.refresher,
       revoker: revoker)
   }
 
@@ -61,7 +64,7 @@ final class ConsentHarness: Sendable {
   func keep(
     _ grant: AccountGrant, for client: String = "till", owner: Owner = .anna
   ) async throws -> AccountRecord {
-    try await book.keep(grant, of: owner, at: Self.provider, client: client)
+    try await repository.keep(grant, of: owner, at: Self.provider, client: client)
   }
 
   /// What a refresh that asked with the record's refresh token brings, planned on what is there now.
@@ -69,7 +72,7 @@ final class ConsentHarness: Sendable {
     of record: AccountRecord, key: TokenKey? = nil, _ tokens: TokenSet
   ) throws -> AccountRepository.Update {
     guard let used = record.details.grant.refreshToken,
-      let update = try book.update(
+      let update = try repository.update(
         record.id, key ?? record.mainKey, granted: tokens, for: used, at: clock.now())
     else { throw TestError("nothing can be renewed") }
     return update
@@ -88,9 +91,9 @@ final class ConsentHarness: Sendable {
 
   /// The account as a restarted daemon would find it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: harness.dependencies, events: EventBus(remembered: 1), store: harness.store)
-    return try book.find(id)
+    return try repository.find(id)
   }
 
   /// A flow that stands at a step, without a word to the provider.

@@ -71,7 +71,7 @@ struct ConsentServiceTests {
     let record = try await account()
     let till = try Caller.program("till")
     #expect(try await revoke(.init(account: record.id, grant: "read.firstname"), till) == 1)
-    for now in [harness.book.record(record.id), try harness.stored(record.id)] {
+    for now in [harness.repository.record(record.id), try harness.stored(record.id)] {
       #expect(now?.details.profile == ["email": "a@x.example"])
       #expect(now?.consents.entries.count == 2)
     }
@@ -122,7 +122,7 @@ struct ConsentServiceTests {
     #expect(try harness.stored(record.id)?.details.profile?.count == 2)
     harness.clock.time = end
     try await harness.consents.sweep()
-    for now in [harness.book.record(record.id), try harness.stored(record.id)] {
+    for now in [harness.repository.record(record.id), try harness.stored(record.id)] {
       #expect(now?.details.profile == ["email": "a@x.example"])
       #expect(now?.consents.entries.keys.map(\.client) == ["desk"])
     }

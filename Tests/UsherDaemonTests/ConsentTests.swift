@@ -23,7 +23,7 @@ struct ConsentTests {
     #expect(try harness.profile(record, to: "desk") == ["email": "ada@x.example"])
     for other in ["other", nil] { #expect(try harness.profile(record, to: other) == nil) }
     #expect(try harness.profile(record, to: nil, isAdmin: true) == nil)
-    #expect(try harness.book.accounts(of: .anna).count == 1)
+    #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 
   @Test("a person's own programs are one client among others")
@@ -41,7 +41,7 @@ struct ConsentTests {
     #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
     harness.clock.time = end
     #expect(try harness.profile(record, to: "till") == nil)
-    #expect(harness.book.record(record.id)?.details.profile == ["firstname": "Ada"])
+    #expect(harness.repository.record(record.id)?.details.profile == ["firstname": "Ada"])
   }
 
   @Test("what is granted again is renewed, and is one consent")

@@ -89,7 +89,7 @@ extension LocalAuthService {
     -> LocalAuthService
   {
     LocalAuthService(
-      dependencies: dependencies, book: LocalAuthRepository(store: store), reader: reader,
+      dependencies: dependencies, repository: LocalAuthRepository(store: store), reader: reader,
       log: .silent, rounds: 16)
   }
 }

@@ -47,7 +47,7 @@ final class FakeScheduler: Scheduler {
       for number in due.keys { state.pending[number] = nil }
       return due.values.sorted { $0.due < $1.due }
     }
-    for alarm in due { alarm.body() }
+    for timer in due { timer.body() }
   }
 }
 

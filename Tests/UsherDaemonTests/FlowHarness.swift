@@ -21,7 +21,7 @@ final class FlowHarness: Sendable {
   let dependencies: Dependencies
   let store: Store
   let events = EventBus(remembered: 100)
-  let book: AccountRepository
+  let repository: AccountRepository
   let runner: FlowRunner
   let probe: CallProbe
   let reader = FakeReader()
@@ -49,7 +49,7 @@ final class FlowHarness: Sendable {
       clock, scheduler, config: config, users: users, descriptors: descriptors)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
-    book = AccountRepository(dependencies: dependencies, events: events, store: store)
+    repository = AccountRepository(dependencies: dependencies, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     credentials = try Credentials(
       store: store, handed: nil, on: LocalDisk(), dependencies: dependencies)
@@ -64,12 +64,14 @@ final class FlowHarness: Sendable {
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source, log: log)
     refresher = Refresher(
-      dependencies: dependencies, store: store, book: book, source: source, queue: revocations,
+      dependencies: dependencies, store: store, repository: repository, source: source,
+      queue: revocations,
       events: events, log: log)
-    calls = AccountCalls(dependencies: dependencies, http: http, book: book, refresher: refresher)
+    calls = AccountCalls(
+      dependencies: dependencies, http: http, repository: repository, refresher: refresher)
     localAuth = .fake(dependencies, store, reader)
     totp = TOTPService(
-      dependencies: dependencies, store: store, book: book,
+      dependencies: dependencies, store: store, repository: repository,
       providers: Providers(dependencies.config))
     let effects = EffectRunner(
       dependencies: dependencies, http: http, bearer: calls, metadata: metadata,
@@ -77,10 +79,11 @@ final class FlowHarness: Sendable {
       listeners: RedirectListeners(
         dependencies: dependencies, group: group, uid: { _, _ in nil }, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
+        accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))
     runner = FlowRunner(
-      dependencies: dependencies, store: store, accounts: book, events: events, effects: effects,
+      dependencies: dependencies, store: store, accounts: repository, events: events,
+      effects: effects,
       revocations: revocations, log: log)
   }
 

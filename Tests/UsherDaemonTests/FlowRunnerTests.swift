@@ -143,7 +143,8 @@ struct FlowRunnerTests {
     let flow = session.flow
     #expect(flow.status == .succeeded && flow.step == nil && flow.failure == nil)
     #expect(flow.result == ["word": "well", "account": .string(account.id.rawValue)])
-    #expect(try harness.book.account(account.id, of: .anna).details.label == "anna@example.com")
+    #expect(
+      try harness.repository.account(account.id, of: .anna).details.label == "anna@example.com")
     // The same person once more: the same account.
     let again = try await harness.open(id: "flw_2")
     await harness.type("done", again)
@@ -159,7 +160,7 @@ struct FlowRunnerTests {
     #expect(await [one, two] == [nil, nil])
     #expect(try harness.store.loadAccounts().count == 1)
     #expect(flows[0].flow.result == flows[1].flow.result)
-    #expect(try harness.book.accounts(of: .anna).count == 1)
+    #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 
   @Test("after its end a flow keeps no secret, on disk or in memory, and takes no input")
@@ -211,7 +212,7 @@ struct FlowRunnerTests {
     }
     #expect(session.flow.failure?.message.hasSuffix("; the token is kept") == true)
     #expect(session.flow.failure?.retryable == true)
-    #expect(try harness.book.accounts(of: .anna).count == 1)
+    #expect(try harness.repository.accounts(of: .anna).count == 1)
     #expect(try harness.store.loadAccounts().count == 1)
   }
 

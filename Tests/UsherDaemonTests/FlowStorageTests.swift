@@ -85,11 +85,11 @@ struct FlowStorageTests {
     let session = try await harness.open(client: "till")
     let disk = try FailingDisk(harness)
     #expect(await harness.type("keep", session) == .storageUnavailable)
-    #expect(try harness.book.accounts(of: .anna).isEmpty)
+    #expect(try harness.repository.accounts(of: .anna).isEmpty)
     #expect(session.flow.state == "asking")
     try disk.mend()
     #expect(try harness.store.loadAccounts().isEmpty)
     #expect(await harness.type("keep", session) == nil)
-    #expect(try harness.book.accounts(of: .anna).count == 1)
+    #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 }

@@ -32,7 +32,7 @@ struct GrantEndTests {
     let tokens = TokenSet.sample(
       expiresAt: now + .seconds(300), refreshExpiresAt: now + .seconds(1800),
       scope: "openid profile")
-    let record = try await fixture.book.keep(.sample(tokens: tokens))
+    let record = try await fixture.repository.keep(.sample(tokens: tokens))
     fixture.clock.advance(by: Self.day)
     return record
   }
@@ -82,7 +82,7 @@ struct GrantEndTests {
         .sample(
           "access-2", refreshToken: nil, expiresAt: fixture.clock.now() + .seconds(900),
           scope: "openid profile"))
-      let grant = fixture.book.record(record.id)?.details.grant
+      let grant = fixture.repository.record(record.id)?.details.grant
       #expect(grant?.refreshToken == Sealed(Secret("refresh-1")))
       #expect(grant?.refreshExpiresAt == nil)
     }

@@ -65,9 +65,9 @@ struct GuardedTokenTests {
     let narrow = TokenKey(audience: "", scope: "read.email")
     let update = try harness.renewal(
       of: record, key: narrow, .sample(scope: "read.email read.firstname"))
-    harness.book.install(update)
+    harness.repository.install(update)
     #expect(try refusal(record, "till", scope: "read.email")?.reason == .consentRequired)
-    harness.book.install(
+    harness.repository.install(
       try harness.renewal(of: update.record, key: narrow, .sample(scope: "read.email")))
     #expect(try refusal(record, "till", scope: "read.email") == nil)
   }
@@ -96,13 +96,13 @@ struct GuardedTokenTests {
       Issue.record("an expired token was handed out")
       return
     }
-    harness.book.install(
+    harness.repository.install(
       try harness.renewal(of: record, .sample("access-2", scope: "read.email")))
     let token = try JSONValue(parsing: try await answer())["accessToken"]
     #expect(token == "access-2")
-    try harness.book.install(
+    try harness.repository.install(
       #require(
-        try harness.book.update(record.id, at: harness.clock.now()) { _, _ in true }
+        try harness.repository.update(record.id, at: harness.clock.now()) { _, _ in true }
       ).update)
     let error = await #expect(throws: UsherError.self) { try await answer() }
     #expect(error?.reason == .consentRequired)
@@ -129,7 +129,7 @@ struct GuardedTokenTests {
     #expect(try harness.stored(record.id)?.details.tokensAreInternal == true)
     _ = try await harness.tokens.forget(
       AccountForget(account: record.id, revoke: false), .program())
-    #expect(harness.book.record(record.id) == nil)
+    #expect(harness.repository.record(record.id) == nil)
     await harness.close()
   }
 

@@ -103,7 +103,7 @@ final class ImplicitAccountHarness: Sendable {
       subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     edit(&grant)
-    return try await lockController.domain().book.keep(grant, at: provider, client: "till").id
+    return try await lockController.domain().repository.keep(grant, at: provider, client: "till").id
   }
 
   func forget(_ id: AccountID) async throws {
@@ -176,7 +176,7 @@ final class ImplicitAccountHarness: Sendable {
 
   private func account(of id: FlowID) throws -> AccountID? {
     let text = try machine(of: id)
-    let accounts = try lockController.domain().book.accounts(of: .anna).map(\.id)
+    let accounts = try lockController.domain().repository.accounts(of: .anna).map(\.id)
     return accounts.first { text.contains($0.rawValue) }
   }
 }

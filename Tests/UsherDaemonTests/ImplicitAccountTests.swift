@@ -76,7 +76,7 @@ struct ImplicitAccountTests {
     ])
     try await harness.lockController.lock()
     try await harness.lockController.unlock()
-    #expect(try harness.lockController.domain().book.count == 0)
+    #expect(try harness.lockController.domain().repository.count == 0)
     let response = try harness.respond("flow.start", Harness.sca(), as: till)
     guard case .cold = response else {
       Issue.record("account \(excluded) is not read before the call is decided")
@@ -102,7 +102,7 @@ struct ImplicitAccountTests {
     let two = try await harness.keep("two")
     let outcome = try await harness.outcome(of: response)
     #expect(outcome == .refused(.notFound))
-    #expect(try harness.lockController.domain().book.record(two) != nil)
+    #expect(try harness.lockController.domain().repository.record(two) != nil)
   }
 
   @Test("a one-time code of the only account that has codes is confirmed as one that is named")
@@ -128,9 +128,9 @@ struct ImplicitAccountTests {
       Harness.rule("asking", allow: "client.clear") { $0.confirm = true },
     ])
     #expect(try await harness.outcome("client.clear", ["provider": "wallet"], as: till) == .reply)
-    let book = try harness.lockController.domain().book
-    #expect(book.record(one) == nil)
-    #expect(book.record(two) != nil)
+    let repository = try harness.lockController.domain().repository
+    #expect(repository.record(one) == nil)
+    #expect(repository.record(two) != nil)
   }
 
   @Test("a flow lets a person choose only among accounts that its rule permits")

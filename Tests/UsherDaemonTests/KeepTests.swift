@@ -18,7 +18,7 @@ struct KeepTests {
   func keeping() async throws {
     let session = try await harness.open(client: "till")
     #expect(await harness.type("keep", session) == nil)
-    let record = try #require(try harness.book.accounts(of: .anna).first)
+    let record = try #require(try harness.repository.accounts(of: .anna).first)
     #expect(try harness.store.loadAccounts().map(\.id) == [record.id])
     #expect(try harness.store.loadConsents().map(\.client) == ["till"])
     try await reached("it is told") { session.flow.state == "kept \(record.id)" }
@@ -33,7 +33,7 @@ struct KeepTests {
   func atOnce() async throws {
     let session = try await harness.open(
       [.keep(.consented(["firstname": "Ada"]))], client: "till")
-    let record = try #require(try harness.book.accounts(of: .anna).first)
+    let record = try #require(try harness.repository.accounts(of: .anna).first)
     try await reached("it is told") { session.flow.state == "kept \(record.id)" }
     #expect(try harness.store.loadConsents().count == 1)
   }
@@ -44,14 +44,14 @@ struct KeepTests {
     await harness.type("keeping", session)
     harness.clock.advance(by: .seconds(90))
     await harness.type("keep", session)
-    let record = try #require(try harness.book.accounts(of: .anna).first)
+    let record = try #require(try harness.repository.accounts(of: .anna).first)
     #expect(record.details.createdAt == harness.clock.now())
     #expect(record.consents.entries.values.map(\.grantedAt) == [harness.clock.now()])
   }
 
   @Test("a flow that builds on a consent ends well while it holds")
   func relying() async throws {
-    let record = try await harness.book.keep(.consented(["firstname": "Ada"]), client: "till")
+    let record = try await harness.repository.keep(.consented(["firstname": "Ada"]), client: "till")
     let session = try await harness.open(client: "till")
     await harness.type("rely \(record.id)", session)
     #expect(session.flow.status == .succeeded)
@@ -61,7 +61,7 @@ struct KeepTests {
   @Test("a flow that builds on a consent has failed where another client has it, or it is over")
   func notRelying() async throws {
     let end = harness.clock.now() + .seconds(60)
-    let record = try await harness.book.keep(
+    let record = try await harness.repository.keep(
       .consented(["firstname": "Ada"], until: end), client: "till")
     let other = try await harness.open(id: "flw_1", client: "desk")
     await harness.type("rely \(record.id)", other)
@@ -72,18 +72,18 @@ struct KeepTests {
       #expect(session.flow.status == .failed && session.flow.failure?.reason == .denied)
       #expect(session.flow.result == nil)
     }
-    #expect(harness.book.record(record.id)?.details.profile?["lastname"] == nil)
+    #expect(harness.repository.record(record.id)?.details.profile?["lastname"] == nil)
   }
 
   @Test("an account that was forgotten meanwhile does not come back")
   func forgotten() async throws {
-    let record = try await harness.book.keep(.consented(["firstname": "Ada"]), client: "till")
+    let record = try await harness.repository.keep(.consented(["firstname": "Ada"]), client: "till")
     let session = try await harness.open(client: "till")
     try await harness.store.commit([.deleteAccount(record.id)])
-    harness.book.remove(record)
+    harness.repository.remove(record)
     await harness.type("rely \(record.id)", session)
     #expect(session.flow.failure?.reason == .denied)
-    #expect(try harness.book.accounts(of: .anna).isEmpty)
+    #expect(try harness.repository.accounts(of: .anna).isEmpty)
   }
 
   @Test("two flows of one person keep one account, whoever comes first")
@@ -93,8 +93,8 @@ struct KeepTests {
     async let first = harness.type("keep", one)
     async let second = harness.type("keep", two)
     #expect(await [first, second] == [nil, nil])
-    let record = try #require(try harness.book.accounts(of: .anna).first)
-    #expect(try harness.book.accounts(of: .anna).count == 1)
+    let record = try #require(try harness.repository.accounts(of: .anna).first)
+    #expect(try harness.repository.accounts(of: .anna).count == 1)
     #expect(Set(record.consents.entries.keys.map(\.client)) == ["till", "desk"])
     for session in [one, two] {
       try await reached("it is told") { session.flow.state == "kept \(record.id)" }
@@ -104,11 +104,12 @@ struct KeepTests {
   @Test("a flow is told what its own client was granted, and has not expired")
   func asking() async throws {
     let end = harness.clock.now() + .seconds(60)
-    var record = try await harness.book.keep(
+    var record = try await harness.repository.keep(
       .consented(nil, granted: ["email", "phone"]), client: "till")
-    record = try await harness.book.keep(
+    record = try await harness.repository.keep(
       .consented(nil, granted: ["lastname"], until: end), client: "till")
-    record = try await harness.book.keep(.consented(nil, granted: ["firstname"]), client: "desk")
+    record = try await harness.repository.keep(
+      .consented(nil, granted: ["firstname"]), client: "desk")
     let word = "ask \(record.id)"
     for (client, now, answer) in [
       ("till", end - .milliseconds(1), "may read.email read.lastname read.phone"),
@@ -125,7 +126,7 @@ struct KeepTests {
 
   @Test("of another's account, or of none, a flow is told nothing")
   func others() async throws {
-    let record = try await harness.book.keep(
+    let record = try await harness.repository.keep(
       .consented(nil, granted: ["email"]), of: .bert, client: "till")
     for id in [record.id, AccountID("acc_none")] {
       let session = try await harness.open(id: "flw_\(id)", client: "till")

@@ -237,7 +237,7 @@ struct FingerServiceTests {
   }
 
   @Test("a right passcode opens the reader")
-  func opened() async throws {
+  func unlocked() async throws {
     #expect(try await service.setPasscode(right, old: nil, isReset: false, of: .anna) == .done)
     for _ in 1...5 { _ = try await scan(.success(.noMatch)) }
     harness.reader.enrol("left-thumb")

@@ -99,8 +99,8 @@ final class LockControllerHarness: Sendable {
 
 extension LockController {
   func domain() throws -> Domain {
-    guard let opened else { throw TestError("it is locked") }
-    return opened.parts.domain
+    guard let unlocked else { throw TestError("it is locked") }
+    return unlocked.parts.domain
   }
 }
 
@@ -108,8 +108,8 @@ extension ConnectionAcceptor {
   convenience init(_ lockController: LockController) {
     self.init(
       service: RPCService(lockController), realm: DaemonSetting.realm,
-      count: lockController.life.count,
-      open: lockController.life.connections)
+      count: lockController.processContext.count,
+      open: lockController.processContext.connections)
   }
 }
 

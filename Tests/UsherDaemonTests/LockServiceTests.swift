@@ -41,11 +41,11 @@ struct LockServiceTests {
     let wrong = await unlock(lockController, Self.wrong, till)
     #expect(wrong?.reason == .permissionDenied && wrong?.detail.field == "passcode")
     #expect(wrong?.message == "the passcode is wrong; 4 attempts left")
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
     #expect(await unlock(lockController, LockControllerHarness.passcode, till) == nil)
-    #expect(lockController.opened != nil)
+    #expect(lockController.unlocked != nil)
     _ = try await LockService(lockController: lockController).lock(till)
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
   }
 
   @Test("somebody else's passcode does not, nor that of who has none")
@@ -54,7 +54,7 @@ struct LockServiceTests {
     let bert = try Caller.program("till", of: .bert)
     let error = await unlock(lockController, LockControllerHarness.passcode, bert)
     #expect(error?.reason == .permissionDenied && error?.message.contains("no passcode") == true)
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
   }
 
   @Test("five wrong ones lock out, over restarts; the operator needs none")
@@ -71,7 +71,7 @@ struct LockServiceTests {
     #expect(last?.reason == .rateLimited && last?.detail.limit == "passcode_attempts")
     let right = await unlock(lockController, LockControllerHarness.passcode, till)
     #expect(right?.reason == .rateLimited && (right?.detail.retryAfterMs ?? 0) > 0)
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
     let admin = try Caller.program(isAdmin: true)
     #expect(await unlock(lockController, nil, admin) == nil)
     // In the same book: the lock-out is the one everybody has.
@@ -103,11 +103,11 @@ struct LockServiceTests {
     let error = await #expect(throws: UsherError.self) {
       try await LockService(lockController: lockController).lock(person)
     }
-    #expect(error?.reason == .permissionDenied && lockController.opened != nil)
+    #expect(error?.reason == .permissionDenied && lockController.unlocked != nil)
     try await lockController.lock()
     #expect(
       await unlock(lockController, LockControllerHarness.passcode, person)?.reason
         == .permissionDenied)
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
   }
 }

@@ -19,9 +19,9 @@ struct LockTests {
 
   /// What must not be there any more.
   private struct Traces {
-    weak var opened: UnlockedServices?
+    weak var unlocked: UnlockedServices?
     weak var store: Store?
-    weak var book: AccountRepository?
+    weak var repository: AccountRepository?
     weak var engine: FlowEngine?
     weak var runner: FlowRunner?
     weak var session: FlowSession?
@@ -32,7 +32,7 @@ struct LockTests {
     /// The names of those that are.
     var left: [String] {
       let all: [(String, AnyObject?)] = [
-        ("opened", opened), ("store", store), ("book", book), ("engine", engine),
+        ("opened", unlocked), ("store", store), ("book", repository), ("engine", engine),
         ("runner", runner), ("session", session), ("refresher", refresher),
         ("credentials", credentials), ("local authenticator", localAuth),
       ]
@@ -46,12 +46,12 @@ struct LockTests {
   {
     let domain = try lockController.domain()
     let end = harness.clock.now() + .seconds(3600)
-    try await domain.book.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
+    try await domain.repository.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
     let flow = try await harness.startFlow(lockController)
     #expect(flow.step?.kind == .localAuth)
     try await reached("the flow is at its mail") { domain.flows.engine.isIdle }
     return Traces(
-      opened: lockController.opened, store: domain.store, book: domain.book,
+      unlocked: lockController.unlocked, store: domain.store, repository: domain.repository,
       engine: domain.flows.engine,
       runner: domain.flows.engine.runner,
       session: try domain.flows.engine.flow(flow.id, of: .anna),
@@ -67,7 +67,7 @@ struct LockTests {
     #expect(traces.left.count == 9 && !harness.scheduler.pending.isEmpty)
     try await lockController.lock()
     try await reached("left: \(traces.left)") { traces.left.isEmpty }
-    #expect(harness.scheduler.pending == [] && lockController.opened == nil)
+    #expect(harness.scheduler.pending == [] && lockController.unlocked == nil)
   }
 
   @Test("what was there is there again, and goes on, and again after another lock")
@@ -78,11 +78,11 @@ struct LockTests {
       try await lockController.lock()
       try await lockController.unlock()
       let domain = try lockController.domain()
-      #expect(try domain.book.accounts(of: .anna).map(\.subject) == ["usr_anna"])
+      #expect(try domain.repository.accounts(of: .anna).map(\.subject) == ["usr_anna"])
       #expect(domain.flows.engine.liveCount(of: .anna) == 1)
     }
     await lockController.end()
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
   }
 
   @Test("the write-ahead log is emptied, and the database is free for others")
@@ -100,26 +100,26 @@ struct LockTests {
       entropy: SystemEntropy())
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable && error?.message.contains("in use") == true)
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
     try other.close()
     try await lockController.unlock()
-    #expect(lockController.opened != nil)
+    #expect(lockController.unlocked != nil)
   }
 
   @Test("it is remembered, and forgotten when it is unlocked")
   func remembered() async throws {
     for _ in 1...2 {
       let lockController = try await harness.begun()
-      #expect(lockController.opened != nil)
+      #expect(lockController.unlocked != nil)
       try await lockController.lock()
       await lockController.end()
       let second = try await harness.begun()
-      #expect(second.opened == nil)
+      #expect(second.unlocked == nil)
       #expect(second.hasMethod("token.get", isAdmin: false))
       #expect(!second.hasMethod("credential.set", isAdmin: false))
       #expect(second.hasMethod("credential.set", isAdmin: true))
       try await second.unlock()
-      #expect(second.opened != nil)
+      #expect(second.unlocked != nil)
       await second.end()
     }
   }
@@ -131,7 +131,7 @@ struct LockTests {
     await lockController.end()
     try execute("DELETE FROM notes WHERE name = 'lock'", at: harness.databasePath)
     let second = try await harness.begun()
-    #expect(second.opened == nil)
+    #expect(second.unlocked == nil)
     await second.end()
     try execute("DELETE FROM notes WHERE name <> 'audit.head'", at: harness.databasePath)
     let error = await #expect(throws: UsherError.self) { try await harness.begun() }
@@ -143,10 +143,10 @@ struct LockTests {
     let lockController = try await harness.begun()
     try execute("ALTER TABLE notes RENAME TO notes_away", at: harness.databasePath)
     let error = await #expect(throws: UsherError.self) { try await lockController.lock() }
-    #expect(error?.reason == .storageUnavailable && lockController.opened != nil)
+    #expect(error?.reason == .storageUnavailable && lockController.unlocked != nil)
     try execute("ALTER TABLE notes_away RENAME TO notes", at: harness.databasePath)
     try await lockController.lock()
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
   }
 
   @Test(
@@ -160,10 +160,10 @@ struct LockTests {
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable, "\(String(describing: error))")
     #expect(error?.message.contains(words) == true, "\(String(describing: error))")
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
     #expect(Glibc.rename(path + ".away", path) == 0)
     try await lockController.unlock()
-    #expect(lockController.opened != nil)
+    #expect(lockController.unlocked != nil)
   }
 
   @Test("locks and unlocks that come together come one after the other")
@@ -180,7 +180,7 @@ struct LockTests {
     try await lockController.unlock()
     #expect(try lockController.domain().flows.engine.liveCount(of: .anna) == 1)
     try await lockController.lock()
-    #expect(lockController.opened == nil)
+    #expect(lockController.unlocked == nil)
   }
 
   @Test("who stops for good neither locks nor unlocks, and is not locked by it")
@@ -191,7 +191,7 @@ struct LockTests {
       let error = await #expect(throws: UsherError.self) { try await deed() }
       #expect(error?.reason == .shuttingDown)
     }
-    #expect(try await harness.begun().opened != nil)
+    #expect(try await harness.begun().unlocked != nil)
   }
 }
 

@@ -27,7 +27,7 @@ private final class LogoutHarness: Sendable {
     calls.watch.start()
   }
 
-  var book: AccountRepository { calls.harness.book }
+  var repository: AccountRepository { calls.harness.repository }
   /// The events of the topics `token` and `kyc` so far.
   var news: [String] { told.all }
 
@@ -38,15 +38,15 @@ private final class LogoutHarness: Sendable {
       subject: subject, label: subject,
       attributes: ["mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: tokenID))],
       tokens: .sample())
-    return try await book.keep(grant, of: owner, at: calls.provider.name)
+    return try await repository.keep(grant, of: owner, at: calls.provider.name)
   }
 
   func renew(_ record: AccountRecord, tokenID: String) async throws {
     var tokens = TokenSet.sample("access-2", refreshToken: "refresh-2")
     tokens.attributes = ["tokenIdHash": FreedomTokenID.hash(of: tokenID)]
     let used = try #require(record.details.grant.refreshToken)
-    try await book.write(
-      book.update(
+    try await repository.write(
+      repository.update(
         record.id, record.mainKey, granted: tokens, for: used, at: calls.harness.clock.now()))
   }
 
@@ -60,7 +60,7 @@ private final class LogoutHarness: Sendable {
   }
 
   func isSignedIn(_ record: AccountRecord) -> Bool {
-    guard let record = book.record(record.id) else { return false }
+    guard let record = repository.record(record.id) else { return false }
     return !record.tokens.isEmpty && record.details.grant.isAlive(at: calls.harness.clock.now())
   }
 }
@@ -77,8 +77,8 @@ struct LogoutTests {
     let (outcome, reply) = try await harness.logOut("{\"id\": \"token-1\"}")
     #expect(outcome == .taken && reply.status == 200 && reply.body == Array("{}".utf8))
     #expect(!harness.isSignedIn(record))
-    #expect(harness.book.record(record.id)?.tokens.isEmpty == true)
-    #expect(harness.book.record(record.id)?.details.grant.death?.code == "logged_out")
+    #expect(harness.repository.record(record.id)?.tokens.isEmpty == true)
+    #expect(harness.repository.record(record.id)?.details.grant.death?.code == "logged_out")
     #expect(try harness.calls.harness.store.loadTokens().isEmpty)
     let row = try #require(try harness.calls.harness.store.loadAccounts().first)
     #expect(try AccountRecord(row, tokens: []).details.grant.refreshToken == nil)
@@ -139,7 +139,7 @@ struct LogoutTests {
   func renewed() async throws {
     let record = try await harness.signIn("token-1")
     try await harness.renew(record, tokenID: "token-2")
-    let renewed = try #require(harness.book.record(record.id))
+    let renewed = try #require(harness.repository.record(record.id))
     #expect(
       renewed.details.attributes == [
         "mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: "token-2")),

@@ -35,8 +35,8 @@ struct LostCallerTests {
     let rule = ClientRule(
       name: "till", match: match, allow: [try AccessPattern(setting: "system.status")])
     let policy = try Policy.of([rule], daemonUser: daemonUser, group: getegid())
-    let newcomer = Newcomer(try lostPeer(), isAdmin: false, realm: "host", connectedAt: nil)
-    return Caller(newcomer, policy: policy).decide(PolicyRequest(method: "account.list"))
+    let connectingPeer = Newcomer(try lostPeer(), isAdmin: false, realm: "host", connectedAt: nil)
+    return Caller(connectingPeer, policy: policy).decide(PolicyRequest(method: "account.list"))
   }
 
   @Test("it has no right where a rule that restricts it by unit or program could match")

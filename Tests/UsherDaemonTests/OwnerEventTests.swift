@@ -40,7 +40,7 @@ struct OwnerEventTests {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(
       Newcomer(
-        ConnectionHarness.newcomer.identity, isAdmin: false, realm: Owner.anna.realm,
+        ConnectionHarness.connectingPeer.identity, isAdmin: false, realm: Owner.anna.realm,
         connectedAt: harness.clock.monotonicNow()),
       policy: harness.configStore.current.policy)
   }

@@ -171,7 +171,7 @@ final class OwnerHarness: Sendable {
     let tokens = TokenSet.sample(
       expiresAt: harness.clock.now() + .seconds(900),
       refreshExpiresAt: harness.clock.now() + .seconds(86_400))
-    return try await lockController.domain().book.keep(
+    return try await lockController.domain().repository.keep(
       .sample(keepAlive: keepAlive, tokens: tokens))
   }
 

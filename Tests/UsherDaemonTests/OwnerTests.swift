@@ -50,7 +50,7 @@ struct OwnerTests {
     let (harness, flow) = try await filled()
     let before = harness.program()
     #expect(try await token(harness, by: before) == "access-1")
-    let generation = try harness.lockController.domain().book.generation
+    let generation = try harness.lockController.domain().repository.generation
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
     for (method, params) in Self.calls + [("flow.get", ["flow": .string(flow)])] {
       let error = try await harness.error(method, params)
@@ -63,7 +63,8 @@ struct OwnerTests {
     // Nor does a program that connected before the other name was seen.
     #expect(try await harness.error("account.list", by: before)?.reason == .permissionDenied)
     #expect(
-      try harness.lockController.domain().book.generation != generation, "cached replies hold on")
+      try harness.lockController.domain().repository.generation != generation,
+      "cached replies hold on")
     await harness.end()
   }
 
@@ -441,7 +442,7 @@ struct OwnerTests {
       _ = try await LockService(lockController: harness.lockController).unlock(call, ben)
     }
     #expect(error?.message.contains("owner accept") == true)
-    #expect(harness.lockController.opened == nil)
+    #expect(harness.lockController.unlocked == nil)
     await harness.end()
   }
 }

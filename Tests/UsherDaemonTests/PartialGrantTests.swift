@@ -23,10 +23,10 @@ struct PartialGrantTests {
 
   @Test("tokens of a partial grant leave attributes, profile, label and TOTP secret as they are")
   func partial() async throws {
-    _ = try await harness.book.keep(known())
+    _ = try await harness.repository.keep(known())
     var grant = AccountGrant(subject: "ada", label: "•••", tokens: .sample())
     grant.isPartial = true
-    let record = try await harness.book.keep(grant)
+    let record = try await harness.repository.keep(grant)
     #expect(record.details.attributes == ["localAuthType": "PASSCODE", "pushToken": "new"])
     #expect(record.details.profile == ["name": "Ada"] && record.details.label == "Ada")
     #expect(record.details.authenticator != nil && record.tokens.count == 1)
@@ -34,8 +34,8 @@ struct PartialGrantTests {
 
   @Test("a whole grant replaces them")
   func whole() async throws {
-    _ = try await harness.book.keep(known())
-    let record = try await harness.book.keep(
+    _ = try await harness.repository.keep(known())
+    let record = try await harness.repository.keep(
       AccountGrant(subject: "ada", label: "A.", attributes: ["a": 1], tokens: .sample()))
     #expect(record.details.attributes == ["a": 1])
     #expect(record.details.profile == nil && record.details.label == "A.")
@@ -43,10 +43,10 @@ struct PartialGrantTests {
 
   @Test("a registration without a usable TOTP secret drops the one of before")
   func secret() async throws {
-    _ = try await harness.book.keep(known())
+    _ = try await harness.repository.keep(known())
     var grant = AccountGrant(subject: "ada", label: "Ada", tokens: nil)
     grant.dropsTOTPSecret = true
-    let record = try await harness.book.keep(grant)
+    let record = try await harness.repository.keep(grant)
     #expect(record.details.authenticator == nil && record.tokens.count == 1)
   }
 }

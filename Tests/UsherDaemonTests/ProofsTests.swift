@@ -39,7 +39,8 @@ struct ProofsTests {
   private func replace(by other: ProviderConfig?) {
     var config = harness.dependencies.config
     config.providers = [other].compactMap(\.self)
-    harness.dependencies.configStore.replace(by: config, harness.dependencies.configStore.current.policy)
+    harness.dependencies.configStore.replace(
+      by: config, harness.dependencies.configStore.current.policy)
   }
 
   @Test("of the provider in force: the credential as it is now, whatever a flow began with")

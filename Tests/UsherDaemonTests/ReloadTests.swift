@@ -45,17 +45,17 @@ struct ReloadTests {
     #expect(try names(lockController) == [.work])
     #expect(try await reload(lockController).isEmpty)
     #expect(try names(lockController) == [.work, other])
-    #expect(lockController.life.dependencies.config.limits.connections == 100)
-    #expect(lockController.life.policies.list().rules.map(\.name) == ["till"])
+    #expect(lockController.processContext.dependencies.config.limits.connections == 100)
+    #expect(lockController.processContext.policies.list().rules.map(\.name) == ["till"])
     let check = PolicyCheck(user: "1000", method: "token.get", provider: other)
-    #expect(try await lockController.life.policies.check(check).client == "till")
+    #expect(try await lockController.processContext.policies.check(check).client == "till")
     await lockController.end()
   }
 
   @Test("changes nothing where anything is wrong; systemd and the caller are told")
   func failed() async throws {
     let lockController = try await harness.begun()
-    let before = lockController.life.dependencies.configStore.current
+    let before = lockController.processContext.dependencies.configStore.current
     harness.files.spoil("must be a number")
     let caller = try Caller.program(isAdmin: true)
     let reply = try await ReloadService(lockController: lockController).reload(caller)
@@ -63,7 +63,7 @@ struct ReloadTests {
       reply.problems == [
         .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
       ])
-    #expect(lockController.life.dependencies.configStore.current === before)
+    #expect(lockController.processContext.dependencies.configStore.current === before)
     let told = harness.told.all.suffix(2)
     #expect(told.first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
     #expect(
@@ -106,7 +106,7 @@ struct ReloadTests {
     #expect(
       problems.first?.message
         == "cannot be changed while usherd runs, with \"sqlite:usherd.db\": stop it first")
-    #expect(lockController.life.dependencies.config.store == StoreSettings())
+    #expect(lockController.processContext.dependencies.config.store == StoreSettings())
     await lockController.end()
   }
 
@@ -119,7 +119,7 @@ struct ReloadTests {
       ]
     }
     #expect(try await reload(lockController).map(\.key) == ["client[0].match.user"])
-    #expect(lockController.life.policies.list().rules.isEmpty)
+    #expect(lockController.processContext.policies.list().rules.isEmpty)
     await lockController.end()
   }
 
@@ -184,8 +184,8 @@ struct ReloadTests {
     }
     try harness.files.change { $0.limits.connections = 99 }
     #expect(try await reload(lockController).isEmpty)
-    #expect(lockController.life.dependencies.config.limits.connections == 99)
-    #expect(lockController.opened != nil)
+    #expect(lockController.processContext.dependencies.config.limits.connections == 99)
+    #expect(lockController.unlocked != nil)
     await lockController.end()
   }
 
@@ -207,7 +207,7 @@ struct ReloadTests {
   func providerGone() async throws {
     let lockController = try await harness.begun()
     let domain = try lockController.domain()
-    let record = try await domain.book.keep()
+    let record = try await domain.repository.keep()
     let anna = try Caller.program()
     let get = TokenGet(account: record.id)
     _ = try domain.tokens.get(get, anna)
@@ -282,7 +282,7 @@ struct CredentialReloadTests {
     #expect(problems.map(\.file) == [harness.place.file("credentials/odd")])
     #expect(problems.first?.message == "the credential odd is not text in UTF-8")
     #expect(try value(lockController) == "one")
-    #expect(lockController.life.dependencies.config.limits.connections != 99)
+    #expect(lockController.processContext.dependencies.config.limits.connections != 99)
     await lockController.end()
   }
 

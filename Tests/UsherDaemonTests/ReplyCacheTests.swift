@@ -23,10 +23,10 @@ struct ReplyCacheTests {
   private func standing(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
     let now = harness.clock.now()
     var standing = CachedReply(
-      reply: Array(reply.utf8), moments: now...(now + .seconds(60)), book: harness.book)
+      reply: Array(reply.utf8), moments: now...(now + .seconds(60)), repository: harness.repository)
     guard isDecided else { return standing }
     standing.decision = .init(
-      accounts: harness.book.generation, audit: audit,
+      accounts: harness.repository.generation, audit: audit,
       call: try #require(AuditRepeat(.token(), by: .till)))
     return standing
   }
@@ -72,12 +72,12 @@ struct ReplyCacheTests {
     }
     try remember()
     #expect(ask() == "reply")
-    let update = try harness.book.update(
+    let update = try harness.repository.update(
       .sample(), owner: .bert, provider: .work, at: harness.clock.now())
-    harness.book.install(update)
+    harness.repository.install(update)
     #expect(ask() == nil)
     try remember()
-    harness.book.remove(update.record)
+    harness.repository.remove(update.record)
     #expect(ask() == nil)
     #expect(answers.isEmpty)
   }
@@ -85,8 +85,9 @@ struct ReplyCacheTests {
   @Test("what was read of the accounts before a change is not given after it")
   mutating func readBefore() throws {
     let standing = try standing()
-    harness.book.install(
-      try harness.book.update(.sample(), owner: .bert, provider: .work, at: harness.clock.now()))
+    harness.repository.install(
+      try harness.repository.update(
+        .sample(), owner: .bert, provider: .work, at: harness.clock.now()))
     Array("{}".utf8).withUnsafeBytes { answers.remember(standing, to: $0, in: epoch) }
     #expect(ask() == nil)
   }

@@ -44,7 +44,7 @@ struct RotatedTokenTests {
       provider.answerRefreshes(reply)
       let call = TokenGet(account: record.id, forceRefresh: true)
       #expect(await fixture.outcome(call) == "provider_protocol_error")
-      let grant = fixture.book.record(record.id)?.details.grant
+      let grant = fixture.repository.record(record.id)?.details.grant
       #expect(grant?.refreshToken == Sealed(Secret("refresh-2")))
       #expect(try self.grant(of: record)?.refreshToken == Sealed(Secret("refresh-2")))
       #expect(grant?.death == nil)
@@ -64,7 +64,7 @@ struct RotatedTokenTests {
       let record = try await fixture.signIn()
       provider.answerRefreshes(reply)
       _ = await fixture.outcome(TokenGet(account: record.id, forceRefresh: true))
-      let grant = fixture.book.record(record.id)?.details.grant
+      let grant = fixture.repository.record(record.id)?.details.grant
       #expect(grant?.refreshToken == Sealed(Secret("refresh-1")))
       #expect(grant?.death == nil)
     }

@@ -105,7 +105,7 @@ struct RuledAccountTests {
       let error = await #expect(throws: UsherError.self) { try await call() }
       #expect(error?.reason == .notFound)
     }
-    #expect(harness.book.record(other.id) != nil)
+    #expect(harness.repository.record(other.id) != nil)
     let event = Event.account("updated", other, at: harness.clock.now())
     let entry = EventBus.Entry(
       cursor: 1, event: event, owner: .anna, account: PolicyRequest.Account(other))
@@ -146,7 +146,7 @@ struct RuledAccountTests {
       #expect(error?.detail.field == "scope")
     }
     let narrow = TokenKey(audience: "", scope: "openid")
-    harness.book.install(
+    harness.repository.install(
       try harness.renewal(of: record, key: narrow, .sample(scope: "openid email")))
     #expect(refusal("openid", ["openid"])?.detail.field == "scope", "more came than was asked for")
   }

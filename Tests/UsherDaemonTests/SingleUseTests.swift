@@ -91,7 +91,7 @@ struct SingleUseTests {
     for _ in 1...2 {
       #expect(try await harness.refusal(record.id, "till")?.reason == .storageUnavailable)
     }
-    #expect(harness.book.record(record.id)?.details.authenticator?.givenUntil == [:])
+    #expect(harness.repository.record(record.id)?.details.authenticator?.givenUntil == [:])
   }
 
   @Test("nobody is told by an event, and nothing else of the account changes")
@@ -101,7 +101,7 @@ struct SingleUseTests {
     _ = harness.harness.events.listen(since: nil) { _ in heard.withLock { $0 += 1 } }
     _ = try await harness.code(record, "till")
     #expect(heard.withLock { $0 } == 0)
-    var after = try #require(harness.book.record(record.id))
+    var after = try #require(harness.repository.record(record.id))
     #expect(after.mainToken == record.mainToken)
     after.details.authenticator?.givenUntil = [:]
     #expect(after.details == record.details)
@@ -122,8 +122,8 @@ struct SingleUseTests {
       return
     }
     let withdrawn = try #require(
-      try harness.book.update(record.id, at: harness.clock.now()) { _, _ in true })
-    harness.book.install(withdrawn.update)
+      try harness.repository.update(record.id, at: harness.clock.now()) { _, _ in true })
+    harness.repository.install(withdrawn.update)
     let error = await #expect(throws: UsherError.self) { try await answer() }
     #expect(error?.reason == .consentRequired)
   }
@@ -190,7 +190,7 @@ struct RunningFlowCodeTests {
     for (secret, state) in [(TOTPHarness.secret, "shown"), (nil, "not shown")] {
       var grant = AccountGrant(subject: state, label: "anna", tokens: nil)
       grant.totpSecret = secret.map { Sealed(Secret($0)) }
-      let record = try await harness.book.keep(grant)
+      let record = try await harness.repository.keep(grant)
       let session = try await harness.open(id: "flw_\(state.count)", client: "till")
       #expect(await harness.type("show \(record.id)", session) == nil)
       try await reached("the answer") { session.flow.state == state }

@@ -48,7 +48,7 @@ struct StandingAnswerFuzzTests {
       }
     }
     #expect(given > Self.steps / 4, "\(given) tokens: \(history)")
-    if staged.lockController.opened == nil { try await staged.lockController.unlock() }
+    if staged.lockController.unlocked == nil { try await staged.lockController.unlock() }
     #expect(try await staged.audited() == recorded)
     await staged.end()
   }
@@ -93,7 +93,7 @@ private struct RandomChanges {
 
   /// - Returns: What has happened.
   mutating func next(_ staged: ConnectionHarness) async throws -> String {
-    guard staged.lockController.opened != nil else {
+    guard staged.lockController.unlocked != nil else {
       try await staged.lockController.unlock()
       return "unlock"
     }
@@ -132,7 +132,7 @@ private struct RandomChanges {
 
   private mutating func record(_ staged: ConnectionHarness) throws -> AccountRecord? {
     guard let id = seen.last else { return nil }
-    return try staged.book.record(pick([id, seen[0]]))
+    return try staged.repository.record(pick([id, seen[0]]))
   }
 
   private mutating func changeRules(_ staged: ConnectionHarness) throws -> String {

@@ -20,7 +20,7 @@ struct SubordinateLimitTests {
     let harness = try LockControllerHarness { $0.limits.flowStartsPerMinute = 2 }
     let lockController = try await harness.begun()
     let engine = try lockController.domain().flows.engine
-    lockController.life.dependencies.subordinates.apply(Self.users)
+    lockController.processContext.dependencies.subordinates.apply(Self.users)
     _ = try engine.admit(.anna)
     _ = try engine.admit(Self.below[0])
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
@@ -34,7 +34,7 @@ struct SubordinateLimitTests {
     let harness = try LockControllerHarness { $0.limits.liveFlowsPerUser = 2 }
     let lockController = try await harness.begun()
     let engine = try lockController.domain().flows.engine
-    lockController.life.dependencies.subordinates.apply(Self.users)
+    lockController.processContext.dependencies.subordinates.apply(Self.users)
     let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
     #expect(error?.detail.limit == "live_flows_per_user")

@@ -17,7 +17,7 @@ final class TOTPHarness: Sendable {
   let harness: FlowHarness
   let service: TOTPService
 
-  var book: AccountRepository { harness.book }
+  var repository: AccountRepository { harness.repository }
   var clock: FakeClock { harness.clock }
 
   /// - Parameter isConfigured: Whether the provider of the accounts is there at all.
@@ -40,10 +40,10 @@ final class TOTPHarness: Sendable {
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
     let dependencies = Dependencies.fake(clock, harness.scheduler, config: Self.config(change))
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: dependencies, events: EventBus(remembered: 1), store: harness.store)
     return TOTPService(
-      dependencies: dependencies, store: harness.store, book: book,
+      dependencies: dependencies, store: harness.store, repository: repository,
       providers: Providers(dependencies.config))
   }
 
@@ -55,7 +55,7 @@ final class TOTPHarness: Sendable {
     var grant = AccountGrant(subject: subject, label: subject, tokens: nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     change(&grant)
-    return try await book.keep(grant, of: owner, at: Self.provider, client: "till")
+    return try await repository.keep(grant, of: owner, at: Self.provider, client: "till")
   }
 
   /// The reply to a call of a client; nil: one of the person's own programs.

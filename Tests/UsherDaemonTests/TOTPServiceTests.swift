@@ -50,7 +50,7 @@ struct TOTPServiceTests {
   func often() async throws {
     let record = try await harness.keep()
     #expect(try await harness.code(record) == harness.code(record))
-    #expect(harness.book.record(record.id)?.details.authenticator?.givenUntil == [:])
+    #expect(harness.repository.record(record.id)?.details.authenticator?.givenUntil == [:])
   }
 
   @Test("a provider means the only account of it that has a secret")
@@ -85,7 +85,7 @@ struct TOTPServiceTests {
     let record = try await harness.keep()
     let other = try #require(try await harness.refusal(record.id, of: .bert))
     try await harness.harness.store.commit([.deleteAccount(record.id)])
-    harness.book.remove(record)
+    harness.repository.remove(record)
     let gone = try #require(try await harness.refusal(record.id, of: .bert))
     #expect(other.reason == .notFound && other.reason == gone.reason)
     #expect(other.message == gone.message && other.detail == gone.detail)

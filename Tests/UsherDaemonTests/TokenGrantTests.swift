@@ -17,7 +17,7 @@ final class TokenFixture: Sendable {
   let accounts: AccountService
   var source: TokenSource { harness.source }
   var clock: FakeClock { harness.clock }
-  var book: AccountRepository { harness.book }
+  var repository: AccountRepository { harness.repository }
 
   init(
     log: Logger = .silent,
@@ -31,12 +31,13 @@ final class TokenFixture: Sendable {
     config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
     harness = try FlowHarness(config: config, log: log)
     tokens = TokenService(
-      dependencies: harness.dependencies, book: harness.book, providers: Providers(config),
+      dependencies: harness.dependencies, repository: harness.repository,
+      providers: Providers(config),
       refresher: harness.refresher,
       revoker: Revoker(
-        dependencies: harness.dependencies, store: harness.store, book: harness.book,
+        dependencies: harness.dependencies, store: harness.store, repository: harness.repository,
         queue: harness.revocations))
-    accounts = AccountService(book: harness.book, clock: harness.clock)
+    accounts = AccountService(repository: harness.repository, clock: harness.clock)
   }
 
   /// A log-in whose token lives for that many seconds.
@@ -44,16 +45,16 @@ final class TokenFixture: Sendable {
   func signIn(
     _ accessToken: String = "access-1", scope: String = "openid profile", seconds: Int = 300
   ) async throws -> AccountRecord {
-    try await book.keep(
+    try await repository.keep(
       .sample(
         tokens: .sample(accessToken, expiresAt: clock.now() + .seconds(seconds), scope: scope)))
   }
 
   /// The provider's answer to a refresh of the whole grant arrives.
   func refreshed(_ record: AccountRecord, _ tokens: TokenSet) async throws {
-    let used = try #require(book.record(record.id)?.details.grant.refreshToken)
-    try await book.write(
-      book.update(record.id, record.mainKey, granted: tokens, for: used, at: clock.now()))
+    let used = try #require(repository.record(record.id)?.details.grant.refreshToken)
+    try await repository.write(
+      repository.update(record.id, record.mainKey, granted: tokens, for: used, at: clock.now()))
   }
 
   /// The access token that `token.get` hands out, or the error's reason.
@@ -111,9 +112,10 @@ struct TokenGrantTests {
     let error = try await fixture.refusal(TokenGet(account: record.id))
     #expect(error?.reason == .consentRequired)
     #expect(error?.detail.next?.account == record.id)
-    #expect(fixture.book.record(record.id)?.details.grant.scope == "openid profile")
+    #expect(fixture.repository.record(record.id)?.details.grant.scope == "openid profile")
     #expect(
-      fixture.book.record(record.id)?.details.grant.refreshToken == Sealed(Secret("refresh-2")))
+      fixture.repository.record(record.id)?.details.grant.refreshToken
+        == Sealed(Secret("refresh-2")))
     #expect(await fixture.outcome(TokenGet(account: record.id, scope: "openid")) == "access-2")
     try await fixture.signIn("access-3")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
@@ -125,11 +127,11 @@ struct TokenGrantTests {
     let record = try await fixture.signIn()
     try await fixture.signIn("access-2", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
-    #expect(fixture.book.record(record.id)?.details.grant.scope == "openid profile")
+    #expect(fixture.repository.record(record.id)?.details.grant.scope == "openid profile")
     // A grant that is dead is replaced by whatever comes.
-    let used = fixture.book.record(record.id)?.details.grant.refreshToken
+    let used = fixture.repository.record(record.id)?.details.grant.refreshToken
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
-    try await fixture.book.write(fixture.book.update(record.id, died: word, of: used))
+    try await fixture.repository.write(fixture.repository.update(record.id, died: word, of: used))
     try await fixture.signIn("access-3", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
     await fixture.close()
@@ -139,11 +141,11 @@ struct TokenGrantTests {
   func dead() async throws {
     let record = try await fixture.signIn()
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
-    let generation = fixture.book.generation
+    let generation = fixture.repository.generation
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
-    try await fixture.book.write(
-      fixture.book.update(record.id, died: word, of: record.details.grant.refreshToken))
-    #expect(fixture.book.generation != generation, "remembered replies go on being given")
+    try await fixture.repository.write(
+      fixture.repository.update(record.id, died: word, of: record.details.grant.refreshToken))
+    #expect(fixture.repository.generation != generation, "remembered replies go on being given")
     for isForced in [false, true, true] {
       let error = try await fixture.refusal(
         TokenGet(account: record.id, forceRefresh: isForced))
@@ -205,10 +207,10 @@ struct TokenGrantTests {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 999))
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
     // It is kept with the token.
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
       store: fixture.harness.store)
-    let stored = try book.find(record.id)
+    let stored = try repository.find(record.id)
     #expect(
       stored?.tokens[record.mainKey]?.issuedAtBootTime
         == BootTime(boot: "a", milliseconds: 1000))

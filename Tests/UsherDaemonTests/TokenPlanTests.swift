@@ -13,18 +13,19 @@ struct TokenPlanTests {
   private static let warning = Duration.seconds(300)
 
   private func record(
-    keepAlive: Bool, life: Int? = 900, grantLife: Int? = 1800, refreshToken: String? = "refresh-1"
+    keepAlive: Bool, processContext: Int? = 900, grantLife: Int? = 1800,
+    refreshToken: String? = "refresh-1"
   ) throws -> AccountRecord {
     let clock = FakeClock(Self.issued)
     let dependencies = Dependencies.fake(clock, FakeScheduler(clock))
     let place = try TemporaryDirectory()
     defer { withExtendedLifetime(place) {} }
-    let book = AccountRepository(
+    let repository = AccountRepository(
       dependencies: dependencies, events: EventBus(remembered: 1), store: try place.store(clock))
     let tokens = TokenSet.sample(
-      refreshToken: refreshToken, expiresAt: life.map { Self.issued + .seconds($0) },
+      refreshToken: refreshToken, expiresAt: processContext.map { Self.issued + .seconds($0) },
       refreshExpiresAt: grantLife.map { Self.issued + .seconds($0) })
-    return try book.update(
+    return try repository.update(
       .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work,
       at: Self.issued
     ).record
@@ -47,8 +48,8 @@ struct TokenPlanTests {
       // The grant ends before the token does, or the token never.
       (3600, 1800, 1740), (nil, 1800, 1740),
     ] as [(Int?, Int?, Int)])
-  func renewing(life: Int?, grantLife: Int?, at age: Int) throws {
-    let record = try record(keepAlive: true, life: life, grantLife: grantLife)
+  func renewing(processContext: Int?, grantLife: Int?, at age: Int) throws {
+    let record = try record(keepAlive: true, processContext: processContext, grantLife: grantLife)
     var progress = TokenPlan.Progress()
     progress.warnedOf = record.details.grant.refreshExpiresAt
     let plan = try #require(next(record, progress))
@@ -96,8 +97,8 @@ struct TokenPlanTests {
   @Test(
     "tokens that are due the moment they come are not renewed without a pause",
     arguments: [(0, 1800), (1, 1800), (900, 1)])
-  func dueAtOnce(life: Int, grantLife: Int) throws {
-    let record = try record(keepAlive: true, life: life, grantLife: grantLife)
+  func dueAtOnce(processContext: Int, grantLife: Int) throws {
+    let record = try record(keepAlive: true, processContext: processContext, grantLife: grantLife)
     var progress = TokenPlan.Progress()
     for pause in [5, 10, 20] {
       progress.renewed(record, at: Self.issued)
@@ -114,6 +115,6 @@ struct TokenPlanTests {
     dead.details.grant.death = ProviderErrorCode(name: .work, code: "invalid_grant")
     #expect(next(dead) == nil)
     #expect(next(try record(keepAlive: false, grantLife: nil)) == nil)
-    #expect(next(try record(keepAlive: true, life: nil, grantLife: nil)) == nil)
+    #expect(next(try record(keepAlive: true, processContext: nil, grantLife: nil)) == nil)
   }
 }

@@ -19,7 +19,7 @@ struct TokenWatchTests {
   private var store: Store { harness.store }
   private var clock: FakeClock { harness.clock }
   private var scheduler: FakeScheduler { harness.scheduler }
-  private var book: AccountRepository { harness.book }
+  private var repository: AccountRepository { harness.repository }
 
   init() throws {
     var provider = try ProviderConfig.sample()
@@ -30,7 +30,8 @@ struct TokenWatchTests {
     config.providers = [provider]
     harness = try FlowHarness(config: config)
     watch = TokenWatch(
-      dependencies: harness.dependencies, book: harness.book, refresher: harness.refresher,
+      dependencies: harness.dependencies, repository: harness.repository,
+      refresher: harness.refresher,
       events: harness.events,
       log: .silent)
     _ = harness.events.listen(since: nil) { [told] entry in
@@ -46,7 +47,7 @@ struct TokenWatchTests {
     let now = clock.now()
     let tokens = TokenSet.sample(
       expiresAt: now + .seconds(900), refreshExpiresAt: now + .seconds(grantSeconds))
-    return try await book.keep(.sample(keepAlive: keepAlive, tokens: tokens))
+    return try await repository.keep(.sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   /// As a reload leaves it.
@@ -133,7 +134,7 @@ struct TokenWatchTests {
     watch.start()
     let record = try await signIn(keepAlive: false)
     try await store.commit([.deleteAccount(record.id)])
-    book.remove(record)
+    repository.remove(record)
     #expect(scheduler.pending.isEmpty)
     try await signIn(keepAlive: false)
     #expect(scheduler.pending.count == 1)
@@ -160,12 +161,12 @@ struct OtherTypeTests {
     config.providers = [ProviderConfig(name: .work, settings: settings)]
     let harness = try FlowHarness(config: config)
     _ = try await harness.credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
-    let record = try await harness.book.keep()
+    let record = try await harness.repository.keep()
     let error = await #expect(throws: UsherError.self) {
       try await harness.refresher.token(record.id, record.mainKey, validFor: 0, isForced: true)
     }
     #expect(error?.reason == .reauthenticationRequired)
     #expect(error?.message == "tokens of this provider are not renewed")
-    #expect(harness.book.record(record.id)?.details.grant.death == nil)
+    #expect(harness.repository.record(record.id)?.details.grant.death == nil)
   }
 }

@@ -211,10 +211,10 @@ struct TransportTests {
   @Test("who comes in the place of one that was closed in the same turn hears nothing of it")
   func reused() async throws {
     for _ in 0..<200 {
-      let newcomers = try await loop.submit { [loop] in OnLoop(Newcomers(loop), loop) }
+      let connectingPeers = try await loop.submit { [loop] in OnLoop(Newcomers(loop), loop) }
       let prepare: @Sendable (Hearer) -> Void = { hearer in
-        newcomers.value.add(hearer)
-        hearer.onBytes = { one, _ in newcomers.value.replaceOther(than: one) }
+        connectingPeers.value.add(hearer)
+        hearer.onBytes = { one, _ in connectingPeers.value.replaceOther(than: one) }
       }
       let (first, one) = try await connect(prepare)
       let (second, two) = try await connect(prepare)
@@ -227,7 +227,7 @@ struct TransportTests {
         (first.value.heard + second.value.heard, first.value.closings + second.value.closings)
       }
       #expect(heard.count == 1 && closings == 1, "one has heard, and closed the other")
-      let answer = try await loop.submit { newcomers.value.finish() }
+      let answer = try await loop.submit { connectingPeers.value.finish() }
       #expect(answer == [], "what was said to one that is closed was heard")
     }
     await loop.stop()

@@ -58,7 +58,7 @@ struct UnseenTests {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
     let domain = try lockController.domain()
-    let id = try await domain.book.keep().id.rawValue
+    let id = try await domain.repository.keep().id.rawValue
     let service = RPCService(lockController)
     let methods = [
       "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",

@@ -41,15 +41,16 @@ final class VerdictHarness: Sendable {
     configStore = .fake(config)
     let providers = Providers(configStore)
     watch = FollowUpWatch(
-      dependencies: harness.dependencies, store: harness.store, book: harness.book,
+      dependencies: harness.dependencies, store: harness.store, repository: harness.repository,
       providers: providers,
       calls: harness.calls, events: harness.events, log: .silent)
     let engine = FlowEngine(
       dependencies: harness.dependencies, store: harness.store, providers: providers,
-      credentials: harness.credentials, accounts: harness.book, events: harness.events,
+      credentials: harness.credentials, accounts: harness.repository, events: harness.events,
       runner: harness.runner)
     service = CallbackService(
-      credentials: harness.credentials, engine: engine, book: harness.book, watch: watch,
+      credentials: harness.credentials, engine: engine, repository: harness.repository,
+      watch: watch,
       dependencies: harness.dependencies, log: .silent)
     _ = try await harness.credentials.set(
       CredentialSet(name: "gopay-callback", value: WireSecret(Secret("shared-value"))))
@@ -79,7 +80,7 @@ final class VerdictHarness: Sendable {
   @discardableResult
   func submit(
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
-    token: String? = "linking-token", owner: Owner = .anna, in book: AccountRepository? = nil
+    token: String? = "linking-token", owner: Owner = .anna, in repository: AccountRepository? = nil
   ) async throws -> AccountRecord {
     let now = harness.clock.now()
     let grant = AccountGrant(
@@ -95,11 +96,11 @@ final class VerdictHarness: Sendable {
         TokenSet(
           accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "")
       })
-    return try await (book ?? harness.book).keep(grant, of: owner, at: Self.provider)
+    return try await (repository ?? harness.repository).keep(grant, of: owner, at: Self.provider)
   }
 
   func kyc(_ record: AccountRecord) -> JSONValue? {
-    harness.book.record(record.id)?.details.attributes["kyc"]
+    harness.repository.record(record.id)?.details.attributes["kyc"]
   }
 
   /// The account as a restarted daemon would find it.

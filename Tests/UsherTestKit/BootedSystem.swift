@@ -22,7 +22,7 @@ package final class BootedSystem: @unchecked Sendable {
   private let place: TemporaryDirectory
   private let process = Process()
   /// As long as it is open, the system runs.
-  private let life: FileHandle
+  private let processContext: FileHandle
 
   /// Its root directory, as seen from here.
   package var root: String { "/proc/\(pid)/root" }
@@ -37,7 +37,7 @@ package final class BootedSystem: @unchecked Sendable {
     // Children of other tests must not hold it open.
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TestError("no socket pair") }
-    life = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
+    processContext = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     let input = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
     let output = FileHandle(forWritingAtPath: place.file("out"))
     process.executableURL = URL(fileURLWithPath: Self.script)
@@ -66,7 +66,7 @@ package final class BootedSystem: @unchecked Sendable {
   ///
   /// - Returns: 0 where all went in order.
   package func powerOff() throws -> Int32 {
-    try life.close()
+    try processContext.close()
     try eventually(within: 60, "the system is off") { !process.isRunning }
     return process.terminationStatus
   }

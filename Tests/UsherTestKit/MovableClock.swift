@@ -76,8 +76,8 @@ package final class MovableClock: Sendable {
   package func stop() {
     state.withLock { state in
       state.stopped = (SystemClock().now(), SystemClock().monotonicNow())
-      for (number, alarm) in state.pending where !alarm.isShort {
-        alarm.timer?.cancel()
+      for (number, timer) in state.pending where !timer.isShort {
+        timer.timer?.cancel()
         state.pending[number]?.timer = nil
       }
     }
@@ -100,15 +100,15 @@ package final class MovableClock: Sendable {
       seconds += state.passed
       let (now, isStopped) = (monotonicNow(state), state.stopped != nil)
       let due = state.pending.filter { $0.value.due <= now }
-      for (number, alarm) in state.pending {
-        alarm.timer?.cancel()
+      for (number, timer) in state.pending {
+        timer.timer?.cancel()
         state.pending[number] =
-          due[number] == nil ? scheduled(number, alarm, from: now, isStopped) : nil
+          due[number] == nil ? scheduled(number, timer, from: now, isStopped) : nil
       }
       return due.values.sorted { $0.due < $1.due }
     }
     try write()
-    for alarm in due { alarm.loop.execute(alarm.body) }
+    for timer in due { timer.loop.execute(timer.body) }
     if seconds > 0 { connectionTimers.advance(by: .seconds(seconds)) }
   }
 }
@@ -160,23 +160,23 @@ extension MovableClock {
       state.lastPending += 1
       let (number, now) = (state.lastPending, monotonicNow(state))
       let due = now + min(max(delay, .zero), .seconds(365 * 86_400))
-      let alarm = Pending(
+      let timer = Pending(
         due: due, loop: loop, timer: nil, body: body, isShort: delay < .seconds(1))
-      state.pending[number] = scheduled(number, alarm, from: now, state.stopped != nil)
+      state.pending[number] = scheduled(number, timer, from: now, state.stopped != nil)
       return number
     }
   }
 
   private func scheduled(
-    _ number: Int, _ alarm: Pending, from now: Timestamp, _ isStopped: Bool
+    _ number: Int, _ timer: Pending, from now: Timestamp, _ isStopped: Bool
   ) -> Pending {
-    var alarm = alarm
-    alarm.timer = nil
-    guard alarm.isShort || !isStopped else { return alarm }
-    alarm.timer = alarm.loop.scheduleTask(in: TimeAmount(max(alarm.due - now, .zero))) {
+    var timer = timer
+    timer.timer = nil
+    guard timer.isShort || !isStopped else { return timer }
+    timer.timer = timer.loop.scheduleTask(in: TimeAmount(max(timer.due - now, .zero))) {
       [weak self] in self?.takeOut(number)?.body()
     }
-    return alarm
+    return timer
   }
 
   private func takeOut(_ number: Int) -> Pending? {

@@ -178,11 +178,11 @@ struct HeldToken: Sendable {
   /// token that has just been fetched is handed out: for a tenth of its life, at most 10 seconds.
   func lastMoment(for seconds: Int) -> Timestamp {
     guard let expiresAt = set.expiresAt else { return .latest }
-    let life = expiresAt - issuedAt
-    guard life > .seconds(seconds) else {
-      return expiresAt - .milliseconds(life.milliseconds / 2)
+    let processContext = expiresAt - issuedAt
+    guard processContext > .seconds(seconds) else {
+      return expiresAt - .milliseconds(processContext.milliseconds / 2)
     }
-    return max(expiresAt - .seconds(seconds), issuedAt + min(life / 10, .seconds(10)))
+    return max(expiresAt - .seconds(seconds), issuedAt + min(processContext / 10, .seconds(10)))
   }
 
   func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }

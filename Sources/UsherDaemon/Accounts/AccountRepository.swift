@@ -114,7 +114,7 @@ extension AccountRepository {
       defer { endRead(read) }
       for owner in owners.map({ $0.map(Optional.some) }) ?? [nil] {
         if let row = try store.accounts(.id(id, of: owner), atMost: 1).first {
-          return take(try opened(row), read)
+          return take(try unlocked(row), read)
         }
       }
       return nil
@@ -130,7 +130,7 @@ extension AccountRepository {
     }.value
   }
 
-  private func opened(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
+  private func unlocked(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     var record = try AccountRecord(try store.open(row))
     // Of before this was kept: it is written with what changes next.
     if record.details.place == nil { record.details.place = places[record.provider] }
@@ -283,7 +283,7 @@ extension AccountRepository {
   /// From memory where it is there, which is no use of it; else opened.
   private func current(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     if let record = state.withLock({ $0.records.peek(row.id) }) { return record }
-    return try opened(row)
+    return try unlocked(row)
   }
 }
 

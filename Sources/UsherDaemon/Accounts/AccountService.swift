@@ -6,25 +6,25 @@ import UsherStore
 /// `account.list`, `account.get` and `token.list`. Of a profile by consent a
 /// client sees what it was granted, as it stands at the moment of the call.
 struct AccountService: Sendable {
-  let book: AccountRepository
+  let repository: AccountRepository
   let clock: any Clock
 
   /// Blocks where they are on the disk.
   func list(
     _ provider: ProviderName?, _ caller: Caller
   ) throws(UsherError) -> AccountList.Reply {
-    let records = try book.listed(for: caller, AccountList.name, at: provider)
+    let records = try repository.listed(for: caller, AccountList.name, at: provider)
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, by: clock) })
   }
 
   func get(_ id: AccountID, _ caller: Caller) throws(UsherError) -> AccountGet.Reply {
-    let record = try book.account(id, for: caller, AccountGet.name)
+    let record = try repository.account(id, for: caller, AccountGet.name)
     return .init(account: record.account(for: caller, AccountGet.name, by: clock))
   }
 
   /// Which members of the profile of an account a caller is shown, for the audit.
   func shown(of id: AccountID, to caller: Caller) -> [(account: AccountID, fields: [String])] {
-    guard let record = try? book.account(id, for: caller, AccountGet.name) else { return [] }
+    guard let record = try? repository.account(id, for: caller, AccountGet.name) else { return [] }
     return [(id, record.members(for: caller, AccountGet.name, by: clock))]
   }
 
@@ -32,7 +32,7 @@ struct AccountService: Sendable {
   func shown(
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {
-    let records = try? book.listed(for: caller, AccountList.name, at: provider)
+    let records = try? repository.listed(for: caller, AccountList.name, at: provider)
     return (records ?? [])
       .map { ($0.id, $0.members(for: caller, AccountList.name, by: clock)) }
       .filter { !$0.1.isEmpty }
@@ -43,9 +43,9 @@ struct AccountService: Sendable {
     let now = clock.now()
     let records: [AccountRecord]
     if let id = call.account {
-      records = [try book.account(id, for: caller, TokenList.name)]
+      records = [try repository.account(id, for: caller, TokenList.name)]
     } else {
-      records = try book.listed(for: caller, TokenList.name, at: call.provider)
+      records = try repository.listed(for: caller, TokenList.name, at: call.provider)
     }
     let entries = records.flatMap { record in
       record.summaries(at: now).map {

@@ -15,7 +15,7 @@ import UsherStore
 final class FollowUpWatch: Sendable {
   private let dependencies: Dependencies
   private let store: Store
-  private let book: AccountRepository
+  private let repository: AccountRepository
   private let providers: Providers
   private let calls: AccountCalls
   private let events: EventBus
@@ -33,7 +33,7 @@ final class FollowUpWatch: Sendable {
   private struct Entry {
     let provider: ProviderName?
     var attributes: [String: JSONValue]
-    var alarm: ScheduledTimer?
+    var timer: ScheduledTimer?
     /// A question is under way: its end looks for what comes next.
     var isAsking = false
     /// Until something else is known of the account, or a restart.
@@ -44,27 +44,27 @@ final class FollowUpWatch: Sendable {
 
   /// - Parameter isWithheld: Whether nothing of an owner's may be used: nothing is asked about it.
   init(
-    dependencies: Dependencies, store: Store, book: AccountRepository, providers: Providers,
+    dependencies: Dependencies, store: Store, repository: AccountRepository, providers: Providers,
     calls: AccountCalls,
     events: EventBus, log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
     self.store = store
-    self.book = book
+    self.repository = repository
     self.providers = providers
     self.calls = calls
     self.events = events
     self.log = log
     self.isWithheld = isWithheld
-    waking = WakingAccounts(store: book.store, dependencies: dependencies, log: log)
+    waking = WakingAccounts(store: repository.store, dependencies: dependencies, log: log)
   }
 
   /// From now on every change of an account is followed; those there are will be found by
   /// ``review()``, and nobody is told anew of them.
   func start() {
     waking.advance()
-    book.follow { [weak self] update in update.before.map { self?.recall($0) } }
+    repository.follow { [weak self] update in update.before.map { self?.recall($0) } }
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
@@ -125,7 +125,7 @@ final class FollowUpWatch: Sendable {
       defer { state.entries = [:] }
       return (state.entries.values, state.listener)
     }
-    for entry in entries { entry.alarm?.cancel() }
+    for entry in entries { entry.timer?.cancel() }
     if let listener { events.stop(listener) }
   }
 
@@ -144,7 +144,7 @@ final class FollowUpWatch: Sendable {
   /// Nil also where it cannot be read: then it is looked at again with the others.
   private func find(_ account: AccountID) -> AccountRecord? {
     do throws(UsherError) {
-      guard let record = try book.find(account) else {
+      guard let record = try repository.find(account) else {
         forget(account)
         return nil
       }
@@ -173,7 +173,7 @@ final class FollowUpWatch: Sendable {
 
   /// An alarm has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
-    guard !book.holds(account) else { return ask(about: account) }
+    guard !repository.holds(account) else { return ask(about: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.ask(about: account) }
   }
 
@@ -208,23 +208,23 @@ final class FollowUpWatch: Sendable {
   }
 
   private func forget(_ account: AccountID) {
-    state.withLock { $0.entries.removeValue(forKey: account) }?.alarm?.cancel()
+    state.withLock { $0.entries.removeValue(forKey: account) }?.timer?.cancel()
   }
 
   private func setAlarm(_ account: AccountID, _ delay: Duration?) {
-    let alarm = delay.map { delay in
+    let timer = delay.map { delay in
       dependencies.scheduler.after(delay) { [weak self] in self?.wake(account) }
     }
     let old = state.withLock { state -> ScheduledTimer? in
-      guard !state.isStopped, state.entries[account] != nil else { return alarm }
-      defer { state.entries[account]?.alarm = alarm }
-      return state.entries[account]?.alarm
+      guard !state.isStopped, state.entries[account] != nil else { return timer }
+      defer { state.entries[account]?.timer = timer }
+      return state.entries[account]?.timer
     }
     old?.cancel()
   }
 
   private func ask(about account: AccountID) {
-    guard let record = book.record(account), let inquiry = inquiry(of: record),
+    guard let record = repository.record(account), let inquiry = inquiry(of: record),
       let provider = try? providers.named(record.provider)
     else { return forget(account) }
     let isMine = state.withLock { state in
@@ -268,15 +268,15 @@ final class FollowUpWatch: Sendable {
   func learn(
     about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async throws(UsherError) -> FollowUpOutcome {
-    guard let record = try book.find(account) else { return .nothing }
-    return try await book.turns.take(record.shelf) { () throws(UsherError) in
-      guard let record = try book.find(account), let followUp = followUp(of: record) else {
+    guard let record = try repository.find(account) else { return .nothing }
+    return try await repository.turns.take(record.shelf) { () throws(UsherError) in
+      guard let record = try repository.find(account), let followUp = followUp(of: record) else {
         return .nothing
       }
       let learnt = lesson(followUp)
       guard let update = try update(record, learnt) else { return learnt }
       try await store.commit(update.changes)
-      book.install(update)
+      repository.install(update)
       if case .grantIsOver = learnt {
         events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
       }
@@ -290,10 +290,10 @@ final class FollowUpWatch: Sendable {
   ) throws(UsherError) -> AccountRepository.Update? {
     switch lesson {
     case .nothing, .hopeless: nil
-    case .attributes(let attributes): try book.update(record.id, attributes: attributes)
+    case .attributes(let attributes): try repository.update(record.id, attributes: attributes)
     // Of one that is dead already nobody is told again.
     case .grantIsOver(let word):
-      record.details.grant.death == nil ? try book.update(dropping: record, word: word) : nil
+      record.details.grant.death == nil ? try repository.update(dropping: record, word: word) : nil
     }
   }
 }

@@ -29,7 +29,7 @@ final class AuditRecorder: Sendable {
   private static let mostUntrimmed = 1024
 
   fileprivate struct State {
-    var tally = AuditAggregator()
+    var aggregator = AuditAggregator()
     var keeper: (any AuditKeeping)?
     /// The one that writes just now, if anybody does.
     var writing: Task<Void, Never>?
@@ -49,7 +49,7 @@ final class AuditRecorder: Sendable {
   }
 
   /// Whether too much waits to be written.
-  var isFull: Bool { state.withLock { $0.tally.isFull } }
+  var isFull: Bool { state.withLock { $0.aggregator.isFull } }
 
   /// - Throws: `storage_unavailable` while what would be handed out cannot be recorded.
   func admit() throws(UsherError) {
@@ -61,7 +61,7 @@ final class AuditRecorder: Sendable {
   func note(_ note: AuditEvent, by caller: AuditedCaller) {
     let now = dependencies.clock.now()
     let due = state.withLock { state in
-      state.tally.note(note, by: caller, at: now)
+      state.aggregator.note(note, by: caller, at: now)
       return (row: state.setAlarm(), minute: state.setMinute())
     }
     if due.row { ring(after: Self.delay) }
@@ -74,7 +74,7 @@ final class AuditRecorder: Sendable {
   ///   ``admit()`` has it.
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
     let (outcome, due) = state.withLock { state in
-      let outcome = state.tally.again(&call, at: now)
+      let outcome = state.aggregator.again(&call, at: now)
       // What is counted only has its alarm since the minute began.
       guard outcome == .written else { return (outcome, (row: false, minute: false)) }
       return (outcome, (row: state.setAlarm(), minute: state.setMinute()))
@@ -96,14 +96,14 @@ final class AuditRecorder: Sendable {
   /// Writes what there is, counts too, and nothing more until it is opened again. What cannot be
   /// written is kept.
   func close() async {
-    state.withLock { $0.tally.close() }
+    state.withLock { $0.aggregator.close() }
     await flush()
     state.withLock { $0.keeper = nil }
   }
 
   /// Says how many rows nobody will write any more; for the end of the daemon.
   func end() {
-    let lost = state.withLock { $0.tally.unwritten }
+    let lost = state.withLock { $0.aggregator.unwritten }
     guard lost > 0 else { return }
     log.warning(
       "rows of the audit are lost: they could not be written", metadata: ["count": "\(lost)"])
@@ -139,7 +139,7 @@ extension AuditRecorder {
       let now = dependencies.clock.now()
       let due = state.withLock { state in
         state.isMinuteSet = false
-        state.tally.turn(at: now)
+        state.aggregator.turn(at: now)
         return (row: state.setAlarm(), minute: state.setMinute())
       }
       if due.row { ring(after: Self.delay) }
@@ -174,7 +174,7 @@ extension AuditRecorder {
   /// - Returns: Whether there is enough to trim; a failure of that is told once a minute.
   private func wrote(_ count: Int) -> Bool {
     let (wasFailing, isMuch) = state.withLock { state in
-      state.tally.drop(count)
+      state.aggregator.drop(count)
       state.untrimmed += count
       defer { state.isFailing = false }
       return (state.isFailing, state.untrimmed >= Self.mostUntrimmed)
@@ -199,24 +199,26 @@ extension AuditRecorder {
 extension AuditRecorder.State {
   /// Whether an alarm is to be set, so that what waits is written; it counts as set then.
   fileprivate mutating func setAlarm() -> Bool {
-    guard keeper != nil, writing == nil, !isAlarmSet, !tally.waiting.isEmpty else { return false }
+    guard keeper != nil, writing == nil, !isAlarmSet, !aggregator.waiting.isEmpty else {
+      return false
+    }
     isAlarmSet = true
     return true
   }
 
   /// Whether an alarm is to be set for the end of the minute; it counts as set then.
   fileprivate mutating func setMinute() -> Bool {
-    guard !isMinuteSet, tally.isCounting else { return false }
+    guard !isMinuteSet, aggregator.isCounting else { return false }
     isMinuteSet = true
     return true
   }
 
   /// What is written next; with nil the writing ends.
   fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
-    guard let keeper, !tally.waiting.isEmpty else {
+    guard let keeper, !aggregator.waiting.isEmpty else {
       writing = nil
       return nil
     }
-    return (Array(tally.waiting.prefix(AuditRecorder.batch)), keeper)
+    return (Array(aggregator.waiting.prefix(AuditRecorder.batch)), keeper)
   }
 }

@@ -8,7 +8,7 @@ struct AuditService: Sendable {
   static let mostRows = 1000
 
   let log: AuditLog
-  let book: AuditRecorder
+  let repository: AuditRecorder
   /// Rows that one call looks at, or a few hundred more.
   var mostSeen = 10_000
 
@@ -21,7 +21,7 @@ struct AuditService: Sendable {
     let since = call.since ?? .earliest
     guard since <= call.until ?? .latest else { return .init(rows: []) }
     let times = since...(call.until ?? .latest)
-    await book.flush()
+    await repository.flush()
     guard let span = try await log.span(of: times) else { return .init(rows: []) }
     var page = AuditPage(call, limit: limit, of: span)
     var seen = 0
@@ -34,7 +34,7 @@ struct AuditService: Sendable {
   }
 
   func verify() async throws(UsherError) -> AuditVerify.Reply {
-    await book.flush()
+    await repository.flush()
     let report = try await log.verify()
     return .init(
       whole: report.findings.isEmpty, first: report.kept.map { Int($0.lowerBound) },

@@ -14,8 +14,8 @@ final class ConfirmationService: Sendable {
   static let proofSeconds = 60
 
   private struct State {
-    var book = ConfirmationStore()
-    var scheduler: [ConfirmationID: ScheduledTimer] = [:]
+    var repository = ConfirmationStore()
+    var timers: [ConfirmationID: ScheduledTimer] = [:]
     /// Whether an answer has expired that is still on disk.
     var isStale = false
   }
@@ -46,7 +46,7 @@ final class ConfirmationService: Sendable {
       let answer = try GivenAnswer(row)
       // Versions before 0.1.1 remembered answers about operations, whatever the body was.
       guard answer.question.call.operation == nil else { continue }
-      state.withLock { $0.book.restore(answer) }
+      state.withLock { $0.repository.restore(answer) }
     }
   }
 
@@ -117,17 +117,17 @@ extension ConfirmationService {
     let limit = dependencies.config.limits.openConfirmationsPerUser
     let users = dependencies.subordinates.current
     return state.withLock { state in
-      switch state.book.rule(on: call, of: caller.person, at: now, limit: limit, users) {
+      switch state.repository.rule(on: call, of: caller.person, at: now, limit: limit, users) {
       case .agreed: return (.agreed, nil)
       case .refused: return (.refused, nil)
       case .asked(let question): return (.asked(question, isNew: false), nil)
       case .full(let end): return (.full(until: end), nil)
       case .unasked:
         let question = question(call, caller, at: now)
-        state.scheduler[question.id] = dependencies.scheduler.after(Self.openFor) { [weak self] in
+        state.timers[question.id] = dependencies.scheduler.after(Self.openFor) { [weak self] in
           self?.timeIsOver(question)
         }
-        return (.asked(question, isNew: true), state.book.open(question))
+        return (.asked(question, isNew: true), state.repository.open(question))
       }
     }
   }
@@ -143,13 +143,13 @@ extension ConfirmationService {
   }
 
   private func timeIsOver(_ question: OpenQuestion) {
-    guard state.withLock({ $0.book.expire(question) }) != nil else { return }
+    guard state.withLock({ $0.repository.expire(question) }) != nil else { return }
     tellExpired(question)
   }
 
   private func prune(at now: Timestamp) {
     let expired = state.withLock { state in
-      let (expired, isStale) = state.book.prune(at: now)
+      let (expired, isStale) = state.repository.prune(at: now)
       state.isStale = state.isStale || isStale
       return expired
     }
@@ -162,7 +162,7 @@ extension ConfirmationService {
   }
 
   private func drop(_ question: OpenQuestion) {
-    state.withLock { $0.scheduler.removeValue(forKey: question.id) }?.cancel()
+    state.withLock { $0.timers.removeValue(forKey: question.id) }?.cancel()
   }
 
   private func tell(_ what: String, _ question: OpenQuestion) {
@@ -177,7 +177,7 @@ extension ConfirmationService {
     let now = dependencies.clock.now()
     prune(at: now)
     let (questions, answers) = state.withLock { state in
-      (state.book.questions(at: now), state.book.answers(at: now))
+      (state.repository.questions(at: now), state.repository.answers(at: now))
     }
     let seen = questions.filter { caller.right(over: $0) != nil }
     let known = answers.filter { caller.right(over: $0.question) != nil }
@@ -219,7 +219,7 @@ extension ConfirmationService {
       } else if let before, before.isStored {
         try await store.commit([try before.deletion()])
       }
-      state.withLock { $0.book.settle(answer) }
+      state.withLock { $0.repository.settle(answer) }
       drop(question)
       tell("answered", question)
       return Done()
@@ -231,7 +231,7 @@ extension ConfirmationService {
     return try await turns.take(answer.question.person) { () throws(UsherError) in
       let answer = try given(call.answer, caller)
       if answer.isStored { try await store.commit([try answer.deletion()]) }
-      guard state.withLock({ $0.book.forget(answer) }) else { throw Self.noAnswer }
+      guard state.withLock({ $0.repository.forget(answer) }) else { throw Self.noAnswer }
       tell("forgotten", answer.question)
       return Done()
     }
@@ -240,7 +240,7 @@ extension ConfirmationService {
   /// Forgets the questions and answers of a user.
   func forget(_ person: LocalPerson) async throws(UsherError) {
     try await turns.take(person) { () throws(UsherError) in
-      let (open, stored) = state.withLock { $0.book.forget(person) }
+      let (open, stored) = state.withLock { $0.repository.forget(person) }
       for question in open { drop(question) }
       var changes: [Change] = []
       for answer in stored { changes.append(try answer.deletion()) }
@@ -256,8 +256,8 @@ extension ConfirmationService {
     let users = dependencies.subordinates.current
     let (count, before) = state.withLock { state in
       (
-        state.book.answers(of: person, beside: call, users),
-        state.book.answer(to: call, of: person)
+        state.repository.answers(of: person, beside: call, users),
+        state.repository.answer(to: call, of: person)
       )
     }
     guard count < limit else {
@@ -274,7 +274,7 @@ extension ConfirmationService {
   private func open(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> OpenQuestion {
     let now = dependencies.clock.now()
     let question: OpenQuestion
-    switch state.withLock({ $0.book.find(id, at: now) }) {
+    switch state.withLock({ $0.repository.find(id, at: now) }) {
     case nil: throw Self.noQuestion
     case .answered(let answered):
       guard caller.right(over: answered) != nil else { throw Self.noQuestion }
@@ -289,7 +289,7 @@ extension ConfirmationService {
 
   private func given(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> GivenAnswer {
     let now = dependencies.clock.now()
-    guard let answer = state.withLock({ $0.book.answer(id, at: now) }),
+    guard let answer = state.withLock({ $0.repository.answer(id, at: now) }),
       let right = caller.right(over: answer.question)
     else { throw Self.noAnswer }
     try prove(right, caller)

@@ -16,8 +16,8 @@ struct ClientService: Sendable {
     where isCovered: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> ClientClear.Reply {
     let (owner, client) = (caller.owner, caller.client)
-    let book = consents.book
-    if try !book.hasAccounts(of: owner, at: call.provider) {
+    let repository = consents.repository
+    if try !repository.hasAccounts(of: owner, at: call.provider) {
       _ = try providers.named(call.provider)
     }
     var reply = ClientClear.Reply(cancelled: 0, forgotten: 0, kept: 0)
@@ -33,7 +33,7 @@ struct ClientService: Sendable {
     if let provider = try? providers.named(call.provider) {
       try await engine.dropHandoffSecrets(at: provider, of: owner, client)
     }
-    let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
+    let records = try repository.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.concerns(client) && isCovered(record) {
       let isGone = try await revoker.forget(record, by: .init(caller)) { current in
         current.details.broughtBy == client

@@ -9,7 +9,7 @@ struct ConsentService: Sendable {
   private static let page = 256
 
   let store: Store
-  let book: AccountRepository
+  let repository: AccountRepository
   let clock: any Clock
   /// Nil where every name may be a provider's.
   var providers: Providers?
@@ -19,7 +19,7 @@ struct ConsentService: Sendable {
     let now = clock.now()
     let records =
       call.account == nil
-      ? try book.listed(for: caller, ConsentList.name, at: call.provider) {
+      ? try repository.listed(for: caller, ConsentList.name, at: call.provider) {
         !$0.consents.entries.isEmpty
       } : try records(call.account, call.provider, caller, ConsentList.name)
     return .init(
@@ -43,7 +43,7 @@ struct ConsentService: Sendable {
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
     if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
-      try !book.hasAccounts(of: caller.owner, at: provider)
+      try !repository.hasAccounts(of: caller.owner, at: provider)
     {
       throw UsherError(
         .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
@@ -74,7 +74,7 @@ struct ConsentService: Sendable {
         expiredBy: clock.now(), after: last, atMost: Self.page)
       for id in ids {
         // Of one that does not open nobody is told anything either.
-        guard let record = book.record(id) else { continue }
+        guard let record = repository.record(id) else { continue }
         try await withdraw(from: record) { !$1.holds(at: clock.now()) }
       }
       last = ids.count == Self.page ? ids.last : nil
@@ -87,12 +87,12 @@ struct ConsentService: Sendable {
     from record: AccountRecord,
     where isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
   ) async throws(UsherError) -> Int {
-    try await book.turns.take(record.shelf) { () throws(UsherError) in
+    try await repository.turns.take(record.shelf) { () throws(UsherError) in
       guard
-        let plan = try book.update(record.id, at: clock.now(), withdrawing: isMeant)
+        let plan = try repository.update(record.id, at: clock.now(), withdrawing: isMeant)
       else { return 0 }
       try await store.commit(plan.update.changes)
-      book.install(plan.update)
+      repository.install(plan.update)
       return plan.withdrawn
     }
   }
@@ -100,8 +100,8 @@ struct ConsentService: Sendable {
   private func records(
     _ account: AccountID?, _ provider: ProviderName?, _ caller: Caller, _ method: String
   ) throws(UsherError) -> [AccountRecord] {
-    guard let account else { return try book.accounts(for: caller, method, at: provider) }
-    let record = try book.account(account, for: caller, method)
+    guard let account else { return try repository.accounts(for: caller, method, at: provider) }
+    let record = try repository.account(account, for: caller, method)
     return provider == nil || provider == record.provider ? [record] : []
   }
 }

@@ -121,5 +121,7 @@ struct PackedMachine: Sendable {
   let bytes: [UInt8]
   let coder: FlowCoder
 
-  func opened() throws(UsherError) -> any AnyFlowMachine { try type.init(packed: bytes, by: coder) }
+  func unlocked() throws(UsherError) -> any AnyFlowMachine {
+    try type.init(packed: bytes, by: coder)
+  }
 }

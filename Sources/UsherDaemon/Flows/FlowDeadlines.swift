@@ -10,7 +10,7 @@ final class FlowDeadlines: Sendable {
     /// A heap: who is next stands first. Flows that have ended stay until they are next, or too many.
     var sessions: [WatchedFlow] = []
     var watched = 0
-    var alarm: (at: Timestamp, alarm: ScheduledTimer?)?
+    var timer: (at: Timestamp, timer: ScheduledTimer?)?
     var isStopped = false
     var onEnd: @Sendable (FlowSession) -> Void = { _ in }
   }
@@ -36,14 +36,14 @@ final class FlowDeadlines: Sendable {
       guard !state.isStopped else { return false }
       state.sessions.push(flow)
       state.watched += 1
-      return state.alarm.map { flow.end < $0.at } ?? true
+      return state.timer.map { flow.end < $0.at } ?? true
     }
     if isNext { setAlarm() }
   }
 
   func unwatch(_ session: FlowSession) {
     guard session.endWatch() else { return }
-    let alarm = state.withLock { state -> ScheduledTimer? in
+    let timer = state.withLock { state -> ScheduledTimer? in
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
       if state.sessions.count > 2 * state.watched + 64 {
@@ -51,16 +51,16 @@ final class FlowDeadlines: Sendable {
       }
       return nil
     }
-    alarm?.cancel()
+    timer?.cancel()
   }
 
   /// From now on nothing is told.
   func stop() {
-    let alarm = state.withLock { state in
+    let timer = state.withLock { state in
       state.isStopped = true
       return state.clear()
     }
-    alarm?.cancel()
+    timer?.cancel()
   }
 
   /// Tells of flows whose time is over though no alarm has gone off: the wall clock was set ahead, or the
@@ -84,30 +84,30 @@ final class FlowDeadlines: Sendable {
 
   private func setAlarm() {
     let (next, old) = state.withLock { state -> (Timestamp?, ScheduledTimer?) in
-      let old = state.alarm?.alarm
+      let old = state.timer?.timer
       let next = state.sessions.first?.end
-      state.alarm = next.map { ($0, nil) }
+      state.timer = next.map { ($0, nil) }
       return (next, old)
     }
     old?.cancel()
     guard let next else { return }
-    let alarm = dependencies.scheduler.after(next - dependencies.clock.monotonicNow()) {
+    let timer = dependencies.scheduler.after(next - dependencies.clock.monotonicNow()) {
       [weak self] in
       self?.ring()
     }
     // It may have rung by now, or another one been set.
     let isWanted = state.withLock { state in
-      guard state.alarm?.at == next, state.alarm?.alarm == nil else { return false }
-      state.alarm?.alarm = alarm
+      guard state.timer?.at == next, state.timer?.timer == nil else { return false }
+      state.timer?.timer = timer
       return true
     }
-    if !isWanted { alarm.cancel() }
+    if !isWanted { timer.cancel() }
   }
 
   private func ring() {
     let now = dependencies.clock.monotonicNow()
     let (over, onEnd) = state.withLock { state in
-      state.alarm = nil
+      state.timer = nil
       var over: [FlowSession] = []
       while let first = state.sessions.first, first.end <= now {
         state.sessions.popFirst()
@@ -126,8 +126,8 @@ extension FlowDeadlines.State {
   fileprivate mutating func clear() -> ScheduledTimer? {
     for flow in sessions { _ = flow.session.endWatch() }
     (sessions, watched) = ([], 0)
-    defer { alarm = nil }
-    return alarm?.alarm
+    defer { timer = nil }
+    return timer?.timer
   }
 }
 

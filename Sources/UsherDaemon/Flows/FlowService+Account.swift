@@ -16,19 +16,20 @@ extension FlowService {
   func account(
     of call: FlowStart, for caller: Caller
   ) throws(UsherError) -> AccountRecord? {
-    let book = engine.accounts
+    let repository = engine.accounts
     let request = PolicyRequest(call)
     guard let named = call.namedAccount else {
       guard needsAccount(call) else { return nil }
       guard call.params.objectValue != nil else { throw .wrongType("params", "an object") }
-      let records = try book.accounts(
+      let records = try repository.accounts(
         of: caller.owner, at: call.provider, most: AccountRepository.mostToChoose
       ) { caller.sees($0, request) }
-      return try book.onlyAccount(among: records, at: call.provider, field: "params.account")
+      return try repository.onlyAccount(among: records, at: call.provider, field: "params.account")
     }
     guard let text = named.stringValue else { throw .wrongType("params.account", "a string") }
     let id = AccountID(text)
-    guard let record = try book.find(id, of: caller.owners), caller.sees(record, request) else {
+    guard let record = try repository.find(id, of: caller.owners), caller.sees(record, request)
+    else {
       throw AccountRepository.notFound(id)
     }
     guard record.provider == call.provider else {

@@ -37,7 +37,7 @@ final class FlowSession: Sendable {
     var moves: Int32 = 0
     var nextWaiter: Int32 = 0
     var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
-    var alarm: ScheduledTimer?
+    var timer: ScheduledTimer?
     var listener: RedirectListener?
     /// What is left of the machine once the flow has ended.
     var epilogue: Compensation?
@@ -131,7 +131,7 @@ final class FlowSession: Sendable {
     case .awake(let standing, _): return standing
     case .resting(let packed):
       do throws(UsherError) {
-        let machine = try packed.opened()
+        let machine = try packed.unlocked()
         return Standing(
           machine: machine, view: machine.view, ending: .active, revision: last.revision,
           updatedAt: last.at, expiresAt: expiresAt)
@@ -208,7 +208,7 @@ extension FlowSession {
     }
     // What lives in memory only is not packed, and keeps a flow from resting.
     guard let standing, let packed, let machine = standing.machine,
-      let opened = try? packed.opened(), opened.isSame(as: machine)
+      let unlocked = try? packed.unlocked(), unlocked.isSame(as: machine)
     else { return }
     current.withLock { current in
       guard current.moves == 0, !current.isDraining, current.last.revision == standing.revision,
@@ -314,7 +314,7 @@ extension FlowSession.Mail {
 
 // What a flow holds while it lives.
 extension FlowSession {
-  func setAlarm(_ alarm: ScheduledTimer?) { replace(\.alarm, by: alarm)?.cancel() }
+  func setAlarm(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
 
   /// Holds no secret: the machine, with its verifier and tokens, is gone by then.
   var epilogue: Compensation? {
@@ -345,21 +345,21 @@ extension FlowSession {
     _ timeout: Duration, _ scheduler: any Scheduler,
     until isDue: @escaping @Sendable (Standing) -> Bool
   ) async -> Standing {
-    let gate = AsyncLatch()
+    let latch = AsyncLatch()
     let number = current.withLock { current -> Int32? in
       guard !isDue(standing(current.form, current.last)) else { return nil }
       current.nextWaiter += 1
       current.waiters[current.nextWaiter] = { standing in
         guard isDue(standing) else { return false }
-        gate.open()
+        latch.open()
         return true
       }
       return current.nextWaiter
     }
     guard let number else { return standing }
-    let alarm = scheduler.after(timeout) { gate.open() }
-    await gate.pass()
-    alarm.cancel()
+    let timer = scheduler.after(timeout) { latch.open() }
+    await latch.pass()
+    timer.cancel()
     current.withLock { _ = $0.waiters.removeValue(forKey: number) }
     return standing
   }

@@ -170,7 +170,7 @@ final class RedirectListeners: Sendable {
         if ports[address] === port { ports[address] = nil }
       }
     }
-    port.opened(channel)
+    port.unlocked(channel)
   }
 
   private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
@@ -288,7 +288,7 @@ final class RedirectPort: Sendable {
     state.withLock { $0.routes.find(path: path, query: query) }
   }
 
-  func opened(_ channel: any Channel) {
+  func unlocked(_ channel: any Channel) {
     let isClosed = state.withLock { state in
       state.channel = channel
       return state.isClosed

@@ -80,7 +80,7 @@ struct RestoredFlow: Sendable {
     guard let place else { return }
     let packed = PackedMachine(
       type: Self.box(type), bytes: try coder.packed(row.payload.bytes, at: place), coder: coder)
-    machine = try packed.opened()
+    machine = try packed.unlocked()
     self.packed = packed
   }
 

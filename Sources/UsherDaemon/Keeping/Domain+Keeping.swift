@@ -5,7 +5,7 @@ import UsherStore
 // What a host that is lost is made good by.
 extension Domain {
   func backUp() async throws(UsherError) -> SystemBackup.Reply {
-    let copies = BackupCopies(database: store.status.path, on: life.setting.disk)
+    let copies = BackupCopies(database: store.status.path, on: processContext.setting.disk)
     copies.sweep(before: dependencies.clock.now() - BackupCopies.patience)
     let path = copies.path(dependencies.identifier(""))
     let size = try await store.copy(to: path)

@@ -16,7 +16,7 @@ final class LocalAuthService: Sendable {
   static let scanLimit = Duration.seconds(30)
 
   let dependencies: Dependencies
-  private let book: LocalAuthRepository
+  private let repository: LocalAuthRepository
   private let reader: any FingerprintScanning
   private let log: Logger
   private let memory = LocalAuthMemory()
@@ -29,19 +29,19 @@ final class LocalAuthService: Sendable {
   private let computations = AsyncKeyedLock<Computation>()
 
   init(
-    dependencies: Dependencies, book: LocalAuthRepository, reader: any FingerprintScanning,
+    dependencies: Dependencies, repository: LocalAuthRepository, reader: any FingerprintScanning,
     log: Logger,
     rounds: Int = PasscodeHash.usualRounds
   ) {
     self.dependencies = dependencies
-    self.book = book
+    self.repository = repository
     self.reader = reader
     readerNotices = RepeatedNotice(dependencies.clock)
     self.log = log
     self.rounds = rounds
   }
 
-  func restore() throws(UsherError) { try book.restore() }
+  func restore() throws(UsherError) { try repository.restore() }
 
   /// The last successes in flows of a client, as far as this daemon has seen them.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
@@ -54,7 +54,7 @@ final class LocalAuthService: Sendable {
 
   /// Forgets the passcode, the attempts, the saved fingers and what was proved.
   func forget(_ person: LocalPerson) async throws(UsherError) {
-    try await book.forget(person)
+    try await repository.forget(person)
     memory.forget(person)
   }
 
@@ -89,7 +89,7 @@ extension LocalAuthService {
   ) async -> (LocalAuthStanding, fingers: Int?) {
     let fingers = await fingers(of: person)
     let now = dependencies.clock.now()
-    var record = book.record(of: person, at: now)
+    var record = repository.record(of: person, at: now)
     let hasChanged = hasChanged(try? fingers.get(), record, asker)
     let biometric: LocalAuthStanding.Biometric =
       switch fingers {
@@ -152,7 +152,7 @@ extension LocalAuthService {
     onHint: @escaping @Sendable (String) -> Void
   ) async -> ScanOutcome? {
     let now = dependencies.clock.now()
-    var record = book.record(of: person, at: now)
+    var record = repository.record(of: person, at: now)
     if let until = record.fingers.lockedUntil(at: now) { return .lockedOut(until: until) }
     let user: String
     do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
@@ -228,10 +228,10 @@ extension LocalAuthService {
     _ change: (inout LocalAuthRecord) -> Outcome
   ) async -> Outcome {
     do throws(UsherError) {
-      return try await book.turns.take(person) { () throws(UsherError) in
-        var record = book.record(of: person, at: dependencies.clock.now())
+      return try await repository.turns.take(person) { () throws(UsherError) in
+        var record = repository.record(of: person, at: dependencies.clock.now())
         let outcome = change(&record)
-        try await book.keep(record, of: person)
+        try await repository.keep(record, of: person)
         return outcome
       }
     } catch {
@@ -245,7 +245,7 @@ extension LocalAuthService {
 extension LocalAuthService {
   func passcode(of person: LocalPerson) -> LocalAuthStanding.Passcode {
     let now = dependencies.clock.now()
-    var record = book.record(of: person, at: now)
+    var record = repository.record(of: person, at: now)
     guard record.passcode != nil else { return .notEnrolled }
     return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .ready
   }
@@ -260,7 +260,7 @@ extension LocalAuthService {
     insteadOf wanted: LocalAuthType? = nil
   ) async -> PasscodeOutcome {
     do throws(UsherError) {
-      return try await book.turns.take(person) { () throws(UsherError) in
+      return try await repository.turns.take(person) { () throws(UsherError) in
         let outcome = try await guess(passcode, of: person)
         // Within the turn: once another passcode is set, this one has proved nothing.
         if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
@@ -279,9 +279,9 @@ extension LocalAuthService {
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {
-    try await book.turns.take(person) { () throws(UsherError) in
+    try await repository.turns.take(person) { () throws(UsherError) in
       if !isReset {
-        let isThere = book.record(of: person, at: dependencies.clock.now()).passcode != nil
+        let isThere = repository.record(of: person, at: dependencies.clock.now()).passcode != nil
         if let old {
           let outcome = try await guess(old, of: person)
           guard outcome == .accepted else { return .refused(outcome) }
@@ -293,10 +293,10 @@ extension LocalAuthService {
       let hash = try await compute { [rounds] () throws(UsherError) in
         try PasscodeHash(new, salt: salt, rounds: rounds)
       }
-      var record = book.record(of: person, at: dependencies.clock.now())
+      var record = repository.record(of: person, at: dependencies.clock.now())
       record.passcode = hash
       record.passcodes = AttemptCount()
-      try await book.keep(record, of: person)
+      try await repository.keep(record, of: person)
       memory.forget(person)
       return .done
     }
@@ -307,12 +307,12 @@ extension LocalAuthService {
     _ passcode: Secret, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeOutcome {
     let now = dependencies.clock.now()
-    var record = book.record(of: person, at: now)
+    var record = repository.record(of: person, at: now)
     guard let hash = record.passcode else { return .notEnrolled }
     if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
     // Counted before it is looked at: whoever kills the daemon now has had this guess.
     record.passcodes.countWrong(at: now)
-    try await book.keep(record, of: person)
+    try await repository.keep(record, of: person)
     FailPoint.reach("local-auth.before-check")
     let isRight = try await compute { () throws(UsherError) in try hash.accepts(passcode) }
     guard isRight else {
@@ -325,7 +325,7 @@ extension LocalAuthService {
     }
     record.passcodes = AttemptCount()
     record.fingers = AttemptCount()
-    try await book.keep(record, of: person)
+    try await repository.keep(record, of: person)
     return .accepted
   }
 

@@ -4,9 +4,9 @@ import UsherCore
 
 /// Decides on, and records, calls that are answered whether the daemon is locked or not.
 struct CallAuditor: Sendable {
-  private let life: ProcessContext
+  private let processContext: ProcessContext
 
-  init(_ life: ProcessContext) { self.life = life }
+  init(_ processContext: ProcessContext) { self.processContext = processContext }
 
   func permit(_ method: String, _ caller: Caller) throws(UsherError) -> Permit {
     let request = PolicyRequest(method: method)
@@ -14,9 +14,9 @@ struct CallAuditor: Sendable {
     case .allowed(let permit): return permit
     case .denied(let denial):
       var error = UsherError(.permissionDenied, "you may not call \(method)")
-      let correlation = life.dependencies.correlationID()
+      let correlation = processContext.dependencies.correlationID()
       error.correlationID = correlation
-      life.audit.note(
+      processContext.audit.note(
         AuditEvent(
           request, .denied, rule: denial.rule, unmet: denial.cause.unmet, failure: error.reason,
           correlation: correlation),
@@ -30,7 +30,7 @@ struct CallAuditor: Sendable {
     _ method: String, _ permit: Permit, _ caller: Caller, failure: UsherError.Reason? = nil
   ) {
     let request = PolicyRequest(method: method)
-    life.audit.note(
+    processContext.audit.note(
       AuditEvent(request, .allowed, rule: permit.rule, failure: failure), by: caller.audited)
   }
 
@@ -39,9 +39,9 @@ struct CallAuditor: Sendable {
     _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
   ) -> UsherError {
     var error = error
-    let correlation = life.dependencies.correlationID()
+    let correlation = processContext.dependencies.correlationID()
     error.correlationID = correlation
-    life.audit.note(
+    processContext.audit.note(
       AuditEvent(
         PolicyRequest(method: method), .allowed, rule: permit.rule, failure: error.reason,
         correlation: correlation),

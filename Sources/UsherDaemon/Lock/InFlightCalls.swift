@@ -98,14 +98,14 @@ final class InFlightCalls: Sendable {
   /// be waiting for something that cannot be cancelled.
   func settle(within limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
-    let gate = AsyncLatch()
-    let alarm = dependencies.scheduler.after(limit) { gate.open() }
+    let latch = AsyncLatch()
+    let timer = dependencies.scheduler.after(limit) { latch.open() }
     Task(executorPreference: dependencies.executor) {
       for task in tasks { await task.value }
-      gate.open()
+      latch.open()
     }
-    await gate.pass()
-    alarm.cancel()
+    await latch.pass()
+    timer.cancel()
   }
 }
 

@@ -23,21 +23,21 @@ final class LockController: Sendable {
 
   private enum Deed { case any }
 
-  let life: ProcessContext
+  let processContext: ProcessContext
   private let state = Mutex(State.locked)
   private let changes = Atomic<Int>(0)
   private let turns = AsyncKeyedLock<Deed>()
   /// What there is to call, once that is known.
   private let surface = Mutex<MethodTable.Surface?>(nil)
 
-  init(_ life: ProcessContext) { self.life = life }
+  init(_ processContext: ProcessContext) { self.processContext = processContext }
 
-  var opened: UnlockedServices? {
-    state.withLock { if case .open(let opened) = $0 { opened } else { nil } }
+  var unlocked: UnlockedServices? {
+    state.withLock { if case .open(let unlocked) = $0 { unlocked } else { nil } }
   }
 
   /// Another number whenever it was locked, unlocked or ended. Costs one atomic read, for what is kept
-  /// of ``opened`` and looked at with every call.
+  /// of ``unlocked`` and looked at with every call.
   var generation: Int { changes.load(ordering: .acquiring) }
 
   /// All but what is answered whether it is locked or not.
@@ -56,63 +56,64 @@ final class LockController: Sendable {
   func begin() async throws(UsherError) {
     try await turns.take(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
-      BackupCopies(database: bootstrap.store.status.path, on: life.setting.disk).sweep()
+      BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
-      learn(MethodTable(try Parts(life, bootstrap).domain))
+      learn(MethodTable(try Parts(processContext, bootstrap).domain))
       await close(bootstrap)
-      life.log.notice("locked, as it was before")
+      processContext.log.notice("locked, as it was before")
     }
   }
 
   private func openStore(mayBeNew: Bool) throws(UsherError) -> StoreBootstrap {
-    let bootstrap = try StoreBootstrap(life.setting, mayBeNew: mayBeNew)
+    let bootstrap = try StoreBootstrap(processContext.setting, mayBeNew: mayBeNew)
     if bootstrap.store.wasRecovered {
-      life.log.notice("opened by the recovery key; the master key opens it again from now on")
+      processContext.log.notice(
+        "opened by the recovery key; the master key opens it again from now on")
     }
     if bootstrap.store.wasUnproven {
-      life.log.warning(
+      processContext.log.warning(
         """
         locked: a database of an earlier version does not show whether rows of it were deleted; \
         unlock it (usherctl unlock), and look at its accounts and its passcode
         """)
     }
     if !bootstrap.store.acceptedTables.isEmpty {
-      life.log.warning(
+      processContext.log.warning(
         "accepted a database that was changed by something other than usherd; locked by it",
         metadata: ["tables": .string(bootstrap.store.acceptedTables.joined(separator: " "))])
     }
-    life.audit.open(bootstrap.store.audit)
+    processContext.audit.open(bootstrap.store.audit)
     return bootstrap
   }
 
   private func take(_ bootstrap: StoreBootstrap) async throws(UsherError) -> UnlockedServices {
-    let opened = try await UnlockedServices.take(bootstrap, of: life)
-    learn(opened.table)
-    return opened
+    let unlocked = try await UnlockedServices.take(bootstrap, of: processContext)
+    learn(unlocked.table)
+    return unlocked
   }
 
   private func learn(_ table: MethodTable) { surface.withLock { $0 = table.surface } }
 
   /// Closes what was opened and not taken up.
   private func close(_ bootstrap: StoreBootstrap) async {
-    await life.audit.close()
+    await processContext.audit.close()
     try? bootstrap.store.close()
   }
 
   /// Sets going what goes on by itself.
-  func resume() async { await inTurn { opened?.resume() } }
+  func resume() async { await inTurn { unlocked?.resume() } }
 
   func sweep() async throws(UsherError) {
-    try await turns.take(.any) { () throws(UsherError) in try await opened?.parts.sweep() }
+    try await turns.take(.any) { () throws(UsherError) in try await unlocked?.parts.sweep() }
   }
 
   /// The daemon stops: in order, and not locked by it.
   func end() async {
     await inTurn {
-      let last = opened
+      let last = unlocked
       become(.over)
       await last?.end(within: Self.patience)
-      life.audit.end()
+      processContext.audit.end()
     }
   }
 
@@ -132,15 +133,15 @@ final class LockController: Sendable {
 
   /// What was open goes with this function's frame.
   private func close(_ tell: () -> Void) async throws(UsherError) {
-    guard let opened else { return }
-    try await opened.parts.domain.store.setLocked(true)
+    guard let unlocked else { return }
+    try await unlocked.parts.domain.store.setLocked(true)
     FailPoint.reach("lock.after-marker")
     become(.locked)
     tell()
-    await life.connections.dropUnread()
-    await opened.end(within: Self.patience)
-    life.setting.notifier.status(status)
-    life.log.notice("locked")
+    await processContext.connections.dropUnread()
+    await unlocked.end(within: Self.patience)
+    processContext.setting.notifier.status(status)
+    processContext.log.notice("locked")
   }
 
   /// - Parameters:
@@ -155,7 +156,7 @@ final class LockController: Sendable {
   ) async throws(UsherError) {
     try await turns.take(.any) { () throws(UsherError) in
       try checkRunning()
-      guard opened == nil else { return }
+      guard unlocked == nil else { return }
       let bootstrap = try openStore(mayBeNew: false)
       do throws(UsherError) {
         try await check(bootstrap.store)
@@ -170,17 +171,17 @@ final class LockController: Sendable {
 
   /// What was opened in vain goes with this function's frame.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
-    let opened = try await take(bootstrap)
+    let unlocked = try await take(bootstrap)
     do throws(UsherError) {
       try await bootstrap.store.setLocked(false)
     } catch {
-      await opened.end(within: .zero)
+      await unlocked.end(within: .zero)
       throw error
     }
-    become(.open(opened))
-    opened.resume()
-    life.setting.notifier.ready(status: status)
-    life.log.notice("unlocked")
+    become(.open(unlocked))
+    unlocked.resume()
+    processContext.setting.notifier.ready(status: status)
+    processContext.log.notice("unlocked")
   }
 
   /// Runs `body` with what there is, while nothing is locked or unlocked; nothing else that asks for
@@ -193,7 +194,7 @@ final class LockController: Sendable {
   ) async throws(UsherError) -> Value {
     try await turns.take(.any) { () throws(UsherError) in
       try checkRunning()
-      return try await body(opened)
+      return try await body(unlocked)
     }
   }
 

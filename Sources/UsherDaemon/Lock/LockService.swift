@@ -11,12 +11,12 @@ import UsherSystem
 struct LockService: Sendable {
   let lockController: LockController
 
-  private var life: ProcessContext { lockController.life }
-  private var calls: CallAuditor { CallAuditor(life) }
+  private var processContext: ProcessContext { lockController.processContext }
+  private var calls: CallAuditor { CallAuditor(processContext) }
 
   func lock(_ caller: Caller) async throws(UsherError) -> Done {
     let permit = try calls.permit(SystemLock.name, caller)
-    try life.audit.admit()
+    try processContext.audit.admit()
     return try await toTheEnd { () throws(UsherError) in
       do throws(UsherError) {
         try await lockController.lock { calls.note(SystemLock.name, permit, caller) }
@@ -53,7 +53,7 @@ struct LockService: Sendable {
   private func toTheEnd(
     _ body: @escaping @Sendable () async throws(UsherError) -> Void
   ) async throws(UsherError) -> Done {
-    let task = Task(executorPreference: life.dependencies.executor) {
+    let task = Task(executorPreference: processContext.dependencies.executor) {
       () -> Result<Done, UsherError> in
       do throws(UsherError) {
         try await body()
@@ -69,14 +69,15 @@ struct LockService: Sendable {
   private func check(
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
-    let dependencies = life.dependencies
-    let owners = OwnerRegistry(dependencies: dependencies, store: store, log: life.log)
+    let dependencies = processContext.dependencies
+    let owners = OwnerRegistry(dependencies: dependencies, store: store, log: processContext.log)
     try owners.restore()
     // Nothing is written while it is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
-      dependencies: dependencies, book: LocalAuthRepository(store: store),
-      reader: life.setting.fingerprints(), log: life.log, rounds: life.setting.passcodeRounds)
+      dependencies: dependencies, repository: LocalAuthRepository(store: store),
+      reader: processContext.setting.fingerprints(), log: processContext.log,
+      rounds: processContext.setting.passcodeRounds)
     try service.restore()
     let outcome = await service.check(passcode, of: caller.person)
     guard let refusal = refusal(outcome, at: dependencies.clock.now()) else { return }

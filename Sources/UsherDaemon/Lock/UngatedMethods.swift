@@ -10,13 +10,13 @@ import UsherSystem
 /// What is answered whether the daemon is locked or not.
 struct UngatedMethods: Sendable {
   private let lockController: LockController
-  private let life: ProcessContext
+  private let processContext: ProcessContext
   private let document: Lazy<Result<[UInt8], UsherError>>
   private var entries: [String: MethodEntry] = [:]
 
   init(_ lockController: LockController) {
     self.lockController = lockController
-    life = lockController.life
+    processContext = lockController.processContext
     let own: [any Method.Type] = [
       RPCHello.self, RPCDiscover.self, RPCCancel.self, SystemStatus.self, SystemLock.self,
       SystemUnlock.self, SystemReload.self,
@@ -28,15 +28,15 @@ struct UngatedMethods: Sendable {
           OpenRPC.document(version: Version.current, methods: types))
       }
     }
-    let (document, life) = (document, life)
+    let (document, processContext) = (document, processContext)
     add(RPCHello.self) { hello, call throws(UsherError) in
-      try .now(try life.hello(hello, on: call.connection))
+      try .now(try processContext.hello(hello, on: call.connection))
     }
     add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
     entries[RPCCancel.name] = .cancel
     add(SystemStatus.self) { _, call throws(UsherError) in
-      let status = lockController.opened?.parts.domain.status(call.caller)
-      return try .now(status ?? life.lockedStatus(call.caller))
+      let status = lockController.unlocked?.parts.domain.status(call.caller)
+      return try .now(status ?? processContext.lockedStatus(call.caller))
     }
     let lockService = LockService(lockController: lockController)
     add(SystemLock.self) { _, call throws(UsherError) in

@@ -15,10 +15,11 @@ final class UnlockedServices: Sendable {
   /// Takes the store's contents up and listens for providers; nothing runs yet.
   ///
   /// - Throws: A sentence for the operator where a row cannot be read or an address not be had.
-  static func take(_ bootstrap: StoreBootstrap, of life: ProcessContext) async throws(UsherError)
+  static func take(_ bootstrap: StoreBootstrap, of processContext: ProcessContext)
+    async throws(UsherError)
     -> UnlockedServices
   {
-    let parts = try Parts(life, bootstrap)
+    let parts = try Parts(processContext, bootstrap)
     try await parts.restore()
     try await parts.listen()
     return UnlockedServices(parts)

@@ -50,9 +50,9 @@ final class Listener: LoopSource {
     let begun = loop.now
     repeat {
       switch accept(socket) {
-      case .newcomer(let newcomer):
+      case .connectingPeer(let connectingPeer):
         inARow += 1
-        welcome(newcomer, inARow > Self.crowd).map(tellSeldom)
+        welcome(connectingPeer, inARow > Self.crowd).map(tellSeldom)
       case .closed(let count): inARow += count
       case .nobody:
         inARow = 0

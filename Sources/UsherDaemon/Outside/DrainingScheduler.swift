@@ -6,7 +6,7 @@ final class DrainingScheduler: Scheduler {
   private struct Pending {
     let body: @Sendable () -> Void
     /// Nil until it is set.
-    var alarm: ScheduledTimer?
+    var timer: ScheduledTimer?
   }
 
   private struct State {
@@ -31,14 +31,14 @@ final class DrainingScheduler: Scheduler {
       body()
       return ScheduledTimer {}
     }
-    let alarm = scheduler.after(delay) { [self] in take(number)?.body() }
+    let timer = scheduler.after(delay) { [self] in take(number)?.body() }
     // It may have rung by now.
     let isPending = state.withLock { state in
-      state.pending[number]?.alarm = alarm
+      state.pending[number]?.timer = timer
       return state.pending[number] != nil
     }
-    if !isPending { alarm.cancel() }
-    return ScheduledTimer { [self] in take(number)?.alarm?.cancel() }
+    if !isPending { timer.cancel() }
+    return ScheduledTimer { [self] in take(number)?.timer?.cancel() }
   }
 
   /// Rings them all, now and from now on.
@@ -49,7 +49,7 @@ final class DrainingScheduler: Scheduler {
       return state.pending.values
     }
     for pending in all {
-      pending.alarm?.cancel()
+      pending.timer?.cancel()
       pending.body()
     }
   }

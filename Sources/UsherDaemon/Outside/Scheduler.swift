@@ -32,9 +32,9 @@ struct EventLoopScheduler: Scheduler {
 extension Scheduler {
   /// Waits, or returns at once when the task is cancelled.
   func pause(_ delay: Duration) async {
-    let gate = AsyncLatch()
-    let alarm = after(delay) { gate.open() }
-    await gate.pass()
-    alarm.cancel()
+    let latch = AsyncLatch()
+    let timer = after(delay) { latch.open() }
+    await latch.pass()
+    timer.cancel()
   }
 }

@@ -70,13 +70,13 @@ final class UserLookups: Sendable {
   /// Waits for a look-up until ``deadline``.
   private func hasEnded(_ lookup: PendingLookup) async -> Bool {
     let either = AsyncLatch()
-    let alarm = scheduler.after(Self.deadline) { either.open() }
+    let timer = scheduler.after(Self.deadline) { either.open() }
     Task(executorPreference: executor) {
       await lookup.ended.pass()
       either.open()
     }
     await either.pass()
-    alarm.cancel()
+    timer.cancel()
     return lookup.answer.withLock { $0 } != nil
   }
 }

@@ -11,7 +11,7 @@ struct OwnerService: Sendable {
 
   let registry: OwnerRegistry
   let engine: FlowEngine
-  let book: AccountRepository
+  let repository: AccountRepository
   let revoker: Revoker
   let localAuth: LocalAuthService
   let confirm: ConfirmationService
@@ -29,7 +29,7 @@ struct OwnerService: Sendable {
     let person = person(call.uid)
     let wiped = try await registry.forget(person) { () throws(UsherError) -> OwnerForget.Reply in
       let flows = try await engine.forget(person.owner)
-      let records = try book.accounts(of: person.owner)
+      let records = try repository.accounts(of: person.owner)
       var notRevoked = 0
       for start in stride(from: 0, to: records.count, by: Self.revokedAtOnce) {
         let some = records[start..<min(start + Self.revokedAtOnce, records.count)]
@@ -91,7 +91,7 @@ struct OwnerService: Sendable {
 /// What follows from a change of an owner.
 struct OwnerFollower: Sendable {
   let engine: FlowEngine
-  let book: AccountRepository
+  let repository: AccountRepository
   let localAuth: LocalAuthService
   let confirm: ConfirmationService
   let watch: TokenWatch
@@ -101,13 +101,13 @@ struct OwnerFollower: Sendable {
   func follow(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
     let owner = person.owner
     // Replies that connections remember are decided anew.
-    book.changes.add(1, ordering: .releasing)
+    repository.changes.add(1, ordering: .releasing)
     switch change {
     case .reconsidered: break
     case .withheld: engine.pause(owner)
     case .restored:
       await engine.resume(owner)
-      let accounts = ((try? book.accounts(of: owner)) ?? []).map(\.id)
+      let accounts = ((try? repository.accounts(of: owner)) ?? []).map(\.id)
       watch.review(accounts)
       followUps.review(accounts)
     case .replaced:

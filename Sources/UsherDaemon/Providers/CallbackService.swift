@@ -10,7 +10,7 @@ import UsherStore
 struct CallbackService: Sendable {
   let credentials: Credentials
   let engine: FlowEngine
-  let book: AccountRepository
+  let repository: AccountRepository
   let watch: FollowUpWatch
   let dependencies: Dependencies
   let log: Logger
@@ -64,7 +64,7 @@ struct CallbackService: Sendable {
       }
       // A flow that ended just now has left its account behind.
       let key = dialect.callKey(of: callback)
-      try await book.forEach(calledBy: key, at: provider.name) {
+      try await repository.forEach(calledBy: key, at: provider.name) {
         record async throws(UsherError) in
         verdicts.append(try await offer(callback, to: record, provider))
       } skipped: { error in

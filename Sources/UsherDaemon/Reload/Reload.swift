@@ -10,7 +10,7 @@ import UsherSystem
 struct Reload: Sendable {
   let lockController: LockController
 
-  private var life: ProcessContext { lockController.life }
+  private var processContext: ProcessContext { lockController.processContext }
 
   /// Returns when all is in force, or when it is certain that nothing has changed.
   ///
@@ -18,20 +18,20 @@ struct Reload: Sendable {
   /// - Throws: `shuttingDown`.
   @discardableResult
   func run() async throws(UsherError) -> [ConfigProblem] {
-    try await life.reloads.take(.next) { () throws(UsherError) in
-      let notifier = life.setting.notifier
+    try await processContext.reloads.take(.next) { () throws(UsherError) in
+      let notifier = processContext.setting.notifier
       notifier.reloading()
       // Files and names may be far away: whoever locks or stops does not wait for them.
       let read = await read()
-      return try await lockController.undisturbed { opened throws(UsherError) in
+      return try await lockController.undisturbed { unlocked throws(UsherError) in
         var problems: [ConfigProblem] = []
         do throws(ConfigError) {
-          try await change(to: try read.get(), opened)
+          try await change(to: try read.get(), unlocked)
         } catch {
           problems = error.problems
           tell(problems)
         }
-        life.lastReload.ended(problems: problems.count)
+        processContext.lastReload.ended(problems: problems.count)
         notifier.ready(status: lockController.status)
         return problems
       }
@@ -46,22 +46,22 @@ struct Reload: Sendable {
     let policy: Policy
   }
 
-  private func change(to found: Found, _ opened: UnlockedServices?) async throws(ConfigError) {
+  private func change(to found: Found, _ unlocked: UnlockedServices?) async throws(ConfigError) {
     let (config, policy) = (found.config, found.policy)
-    let before = life.dependencies.config
+    let before = processContext.dependencies.config
     let others = config.providers(otherThanIn: before)
-    let exchange: @Sendable () -> Set<ProviderName> = { [life] in
-      life.dependencies.configStore.replace(by: config, policy)
-      life.setting.follow(config.log)
+    let exchange: @Sendable () -> Set<ProviderName> = { [processContext] in
+      processContext.dependencies.configStore.replace(by: config, policy)
+      processContext.setting.follow(config.log)
       return others
     }
     let changed: Set<ProviderName>
-    if let parts = opened?.parts {
+    if let parts = unlocked?.parts {
       changed = await parts.follow(try await parts.ready(for: config), exchange: exchange)
     } else {
-      changed = await life.betweenCalls(exchange)
+      changed = await processContext.betweenCalls(exchange)
     }
-    life.log.notice(
+    processContext.log.notice(
       "reloaded",
       metadata: config.places.merging([
         "providers": "\(config.providers.count)", "clients": "\(config.clients.count)",
@@ -70,7 +70,7 @@ struct Reload: Sendable {
   }
 
   private func read() async -> Result<Found, ConfigError> {
-    await life.dependencies.blocking.run { [setting = life.setting] in
+    await processContext.dependencies.blocking.run { [setting = processContext.setting] in
       Result { () throws(ConfigError) in
         let config = try setting.reread()
         let fixed = setting.problems(with: config)
@@ -81,10 +81,10 @@ struct Reload: Sendable {
   }
 
   private func tell(_ problems: [ConfigProblem]) {
-    life.log.warning(
+    processContext.log.warning(
       "the reload failed: nothing has changed", metadata: ["problems": "\(problems.count)"])
     for problem in problems.prefix(SystemReload.Reply.mostTold) {
-      life.log.warning(
+      processContext.log.warning(
         "\(problem.message)",
         metadata: [
           "file": .string(problem.file), "line": "\(problem.line)", "key": .string(problem.key),
@@ -112,9 +112,9 @@ final class LastReload: Sendable {
 extension LockController {
   /// For `systemctl status`.
   var status: String {
-    let count = life.dependencies.config.providers.count
+    let count = processContext.dependencies.config.providers.count
     let served = count == 1 ? "Serving 1 provider" : "Serving \(count) providers"
-    return (opened == nil ? "Locked" : served) + life.lastReload.words
+    return (unlocked == nil ? "Locked" : served) + processContext.lastReload.words
   }
 }
 

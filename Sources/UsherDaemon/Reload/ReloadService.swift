@@ -7,9 +7,9 @@ struct ReloadService: Sendable {
   let lockController: LockController
 
   func reload(_ caller: Caller) async throws(UsherError) -> SystemReload.Reply {
-    let service = CallAuditor(lockController.life)
+    let service = CallAuditor(lockController.processContext)
     let permit = try service.permit(SystemReload.name, caller)
-    try lockController.life.audit.admit()
+    try lockController.processContext.audit.admit()
     let problems: [ConfigProblem]
     do throws(UsherError) {
       problems = try await Reload(lockController: lockController).run()

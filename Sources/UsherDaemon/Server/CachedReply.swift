@@ -9,7 +9,7 @@ struct CachedReply: Sendable {
   /// ends it too.
   let moments: ClosedRange<Timestamp>
   /// Whose contents it gives.
-  let book: AccountRepository
+  let repository: AccountRepository
   /// Nil where another call like this would have to be decided anew.
   var decision: Decision?
 

@@ -62,21 +62,21 @@ struct Caller: Sendable {
 }
 
 extension Caller {
-  init(_ newcomer: ConnectingPeer, policy: Policy) {
-    let identity = newcomer.identity
+  init(_ connectingPeer: PeerIdentity, policy: Policy) {
+    let identity = connectingPeer.identity
     let policy = policy.caller(identity)
     let owner =
       switch policy.ownership {
-      case .user: Owner(realm: newcomer.realm, uid: identity.uid)
-      case .client: Owner(realm: newcomer.realm, client: policy.clientName)
+      case .user: Owner(realm: connectingPeer.realm, uid: identity.uid)
+      case .client: Owner(realm: connectingPeer.realm, client: policy.clientName)
       }
     self.init(
-      owner: owner, policy: policy, isAdmin: newcomer.isAdmin,
+      owner: owner, policy: policy, isAdmin: connectingPeer.isAdmin,
       label: identity.unit ?? "uid \(identity.uid)",
       audited: AuditedCaller(
-        client: policy.clientName, uid: identity.uid, gid: identity.gid, pid: newcomer.pid,
-        unit: identity.unit, invocation: newcomer.invocation, executable: identity.executable),
-      connectedAt: newcomer.connectedAt)
+        client: policy.clientName, uid: identity.uid, gid: identity.gid, pid: connectingPeer.pid,
+        unit: identity.unit, invocation: connectingPeer.invocation, executable: identity.executable),
+      connectedAt: connectingPeer.connectedAt)
   }
 }
 

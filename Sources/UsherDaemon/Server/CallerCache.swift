@@ -6,7 +6,7 @@ import UsherSystem
 
 /// Who is at the other end of a connection, as the kernel said when it was accepted. What the rules
 /// make of that is a ``Caller``.
-struct ConnectingPeer: Sendable {
+struct PeerIdentity: Sendable {
   let identity: CallerIdentity
   /// For the audit only.
   let pid: Int32
@@ -51,20 +51,20 @@ final class CallerCache: Sendable {
     var generation: Int
     var caller: Caller
 
-    init(_ newcomer: ConnectingPeer, _ snapshot: ConfigSnapshot) {
+    init(_ connectingPeer: PeerIdentity, _ snapshot: ConfigSnapshot) {
       generation = snapshot.generation
-      caller = Caller(newcomer, policy: snapshot.policy)
+      caller = Caller(connectingPeer, policy: snapshot.policy)
     }
   }
 
-  private let newcomer: ConnectingPeer
+  private let connectingPeer: PeerIdentity
   private let configStore: ConfigStore
   private let state: Mutex<State>
 
-  init(_ newcomer: ConnectingPeer, _ configStore: ConfigStore) {
-    self.newcomer = newcomer
+  init(_ connectingPeer: PeerIdentity, _ configStore: ConfigStore) {
+    self.connectingPeer = connectingPeer
     self.configStore = configStore
-    state = Mutex(State(newcomer, configStore.current))
+    state = Mutex(State(connectingPeer, configStore.current))
   }
 
   /// From any thread.
@@ -73,7 +73,9 @@ final class CallerCache: Sendable {
   /// Also the generation of the settings whose rules they are.
   var current: (caller: Caller, generation: Int) {
     state.withLock { state in
-      if state.generation != configStore.generation { state = State(newcomer, configStore.current) }
+      if state.generation != configStore.generation {
+        state = State(connectingPeer, configStore.current)
+      }
       return (state.caller, state.generation)
     }
   }

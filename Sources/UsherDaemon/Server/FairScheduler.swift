@@ -100,7 +100,7 @@ struct FairScheduler {
     /// Of the connections that have worked since it is paced, the one that listens.
     var listening: Seat?
 
-    static func newcomer(at now: NIODeadline) -> User {
+    static func connectingPeer(at now: NIODeadline) -> User {
       User(
         paidAt: .distantPast, pacedUntil: now, crowdUntil: now, knocks: ConnectRate(now),
         told: ConnectRate(now))
@@ -143,7 +143,7 @@ extension FairScheduler {
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
   ) -> Welcome {
     guard case .user(let uid) = party else { return .comesIn }
-    var user = users[uid] ?? .newcomer(at: now)
+    var user = users[uid] ?? .connectingPeer(at: now)
     defer { users[uid] = user }
     let isWithin = user.knocks.add(now, perSecond: terms.knocks)
     guard isCrowded || user.isPaced(now), !isWithin else { return .comesIn }
@@ -160,7 +160,7 @@ extension FairScheduler {
       admins += 1
       return true
     }
-    var user = users[uid] ?? .newcomer(at: now)
+    var user = users[uid] ?? .connectingPeer(at: now)
     if user.seats == 0 { usersWithSeats += 1 }
     user.seats += 1
     users[uid] = user

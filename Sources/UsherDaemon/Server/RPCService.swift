@@ -23,11 +23,11 @@ final class RPCService: Sendable {
   init(_ lockController: LockController) {
     self.lockController = lockController
     ungatedMethods = UngatedMethods(lockController)
-    events = lockController.life.events
-    dependencies = lockController.life.dependencies
+    events = lockController.processContext.events
+    dependencies = lockController.processContext.dependencies
     slowReaders = RepeatedNotice(dependencies.clock)
     configStore = dependencies.configStore
-    logger = lockController.life.log
+    logger = lockController.processContext.log
   }
 
   /// As they are in force just now.
@@ -45,7 +45,7 @@ final class RPCService: Sendable {
   /// Makes what would else be made at the first calls.
   func warm() {
     ungatedMethods.warm()
-    lockController.opened?.table.warm()
+    lockController.unlocked?.table.warm()
   }
 
   private enum LongLines { case ofUsers }
@@ -111,11 +111,13 @@ final class RPCService: Sendable {
     if isDraining.load(ordering: .acquiring) { throw .stopping }
     let isAdmin = caller.isAdmin
     if let entry = ungatedMethods.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
-    guard let opened = lockController.opened else {
+    guard let unlocked = lockController.unlocked else {
       throw lockController.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }
-    guard let entry = opened.table.entry(method, isAdmin: isAdmin) else { throw Self.noSuchMethod }
-    return .gated(entry, opened)
+    guard let entry = unlocked.table.entry(method, isAdmin: isAdmin) else {
+      throw Self.noSuchMethod
+    }
+    return .gated(entry, unlocked)
   }
 
   /// Rights come first: what a caller may not do is not decoded.
@@ -131,7 +133,7 @@ final class RPCService: Sendable {
   ) throws(UsherError) -> Response {
     switch found {
     case .ungated(let entry): try entry.run(params, call)
-    case .gated(let entry, let opened): try opened.run(entry, params, call)
+    case .gated(let entry, let unlocked): try unlocked.run(entry, params, call)
     }
   }
 
@@ -147,7 +149,7 @@ final class RPCService: Sendable {
 
   /// Whether what belongs to the caller is withheld, for its uid was another user's.
   func isWithheld(_ caller: Caller) -> Bool {
-    lockController.opened?.parts.domain.owners.isWithheld(caller.owner) ?? false
+    lockController.unlocked?.parts.domain.owners.isWithheld(caller.owner) ?? false
   }
 
   /// An error's reply; the journal gets its cause under the same correlation id.

@@ -23,7 +23,7 @@ struct ReplyCache {
     let reply: [UInt8]
     private let epoch: Epoch
     private let moments: ClosedRange<Timestamp>
-    private let book: AccountRepository
+    private let repository: AccountRepository
     private let accounts: Int
     private let audit: any Auditing
     // As what a connection has of every call.
@@ -37,7 +37,7 @@ struct ReplyCache {
       self.epoch = epoch
       reply = standing.reply
       moments = standing.moments
-      book = standing.book
+      repository = standing.repository
       accounts = decision.accounts
       audit = decision.audit
       call = decision.call
@@ -47,7 +47,7 @@ struct ReplyCache {
     ///
     /// - Returns: Whether it may be given.
     func isGiven(in epoch: Epoch, at now: Timestamp) -> Bool {
-      epoch == self.epoch && moments.contains(now) && book.generation == accounts
+      epoch == self.epoch && moments.contains(now) && repository.generation == accounts
         && audit.again(&call, at: now)
     }
   }

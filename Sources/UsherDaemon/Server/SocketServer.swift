@@ -23,7 +23,8 @@ final class SocketServer: Sendable {
   ///   - isAdmin: Whether admin methods exist on it.
   ///   - remove: Removes it.
   static func serve(
-    _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop, door: ConnectionAcceptor,
+    _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop,
+    acceptor: ConnectionAcceptor,
     removing remove: @escaping @Sendable (_ path: String) -> Void
   ) async throws -> SocketServer {
     let socket = DirectSocket(descriptor)
@@ -31,9 +32,9 @@ final class SocketServer: Sendable {
     let listener = try await loop.submit {
       let listener = Listener(
         socket, on: loop,
-        accept: { isAdmin ? $0.accept() : door.accept(from: $0, on: loop) },
-        welcome: { door.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
-        tell: { door.service.noteFullHouse($0) })
+        accept: { isAdmin ? $0.accept() : acceptor.accept(from: $0, on: loop) },
+        welcome: { acceptor.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
+        tell: { acceptor.service.noteFullHouse($0) })
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }
@@ -109,12 +110,12 @@ final class ConnectionAcceptor: Sendable {
   ///   does not read that within their `unread_reply_seconds` loses it.
   func drain(within limits: Limits, _ scheduler: any Scheduler) async {
     open.tell { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
-    let alarm = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
+    let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
       service.drain()
       open.tell { $0.end() }
     }
     await open.allClosed()
-    alarm.cancel()
+    timer.cancel()
   }
 
   /// Accepts one who waits, on the loop. Whoever was turned away just now is closed at once: in a flood
@@ -204,11 +205,11 @@ final class ConnectionAcceptor: Sendable {
       // What anybody can cause at will is not for the journal.
       return error.reason == .permissionDenied ? nil : error.message
     }
-    let newcomer = ConnectingPeer(
+    let connectingPeer = PeerIdentity(
       peer, isAdmin: isAdmin, realm: realm,
       subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid),
       connectedAt: service.monotonicNow)
-    let caller = CallerCache(newcomer, service.settings)
+    let caller = CallerCache(connectingPeer, service.settings)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {
       do throws(UsherError) {

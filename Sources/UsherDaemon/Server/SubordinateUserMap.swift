@@ -28,7 +28,7 @@ final class SubordinateUserMap: Sendable {
   func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
     let over = AsyncLatch()
-    let alarm = dependencies.scheduler.after(limit) { over.open() }
+    let timer = dependencies.scheduler.after(limit) { over.open() }
     Task(executorPreference: dependencies.executor) { [self] in
       let found = await dependencies.blocking.run(dependencies.users.subordinates)
       if let found { apply(found) }
@@ -37,7 +37,7 @@ final class SubordinateUserMap: Sendable {
       over.open()
     }
     await over.pass()
-    alarm.cancel()
+    timer.cancel()
     guard !isReading.load(ordering: .acquiring) else {
       return Task.isCancelled ? .cancelled : .late
     }

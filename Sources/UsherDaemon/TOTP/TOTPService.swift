@@ -11,7 +11,7 @@ import UsherStore
 struct TOTPService: Sendable {
   let dependencies: Dependencies
   let store: Store
-  let book: AccountRepository
+  let repository: AccountRepository
   let providers: Providers
 
   func code(_ call: TOTPCode, _ caller: Caller) throws(UsherError) -> Response {
@@ -33,7 +33,7 @@ struct TOTPService: Sendable {
 
   /// Blocks where they are on the disk.
   func list(_ call: TOTPList, _ caller: Caller) throws(UsherError) -> TOTPList.Reply {
-    let records = try book.listed(
+    let records = try repository.listed(
       for: caller, TOTPList.name, at: call.provider, where: \.hasCodes)
     return .init(
       accounts: records.compactMap { record in
@@ -48,7 +48,7 @@ struct TOTPService: Sendable {
   func answer(_ account: AccountID, _ session: FlowSession) async -> OneTimeCodeAnswer {
     let client = session.client ?? CallerPolicy.ownPrograms
     let now = dependencies.clock.now()
-    guard let record = try? book.account(account, of: session.owner),
+    guard let record = try? repository.account(account, of: session.owner),
       record.provider == session.provider, record.mayAct(for: client, at: now),
       let codes = try? codes(of: record)
     else { return .noSecret }
@@ -81,8 +81,8 @@ extension TOTPService {
     _ record: AccountRecord, to client: String,
     allowing check: (AccountRecord) throws(UsherError) -> Void
   ) async throws(UsherError) -> Resolution {
-    try await book.turns.take(record.shelf) { () throws(UsherError) in
-      let record = try book.account(record.id, of: record.owner)
+    try await repository.turns.take(record.shelf) { () throws(UsherError) in
+      let record = try repository.account(record.id, of: record.owner)
       try check(record)
       let codes = try codes(of: record)
       let now = dependencies.clock.now()
@@ -90,10 +90,10 @@ extension TOTPService {
         return .spent(until: codes.code.firstStart(from: end))
       }
       let reply = codes.reply(at: now)
-      let update = try book.update(record, givenTo: client, until: reply.expiresAt)
+      let update = try repository.update(record, givenTo: client, until: reply.expiresAt)
       try await store.commit(update.changes)
       FailPoint.reach("totp.before-telling")
-      book.installSilently(update)
+      repository.installSilently(update)
       return .given(reply)
     }
   }
@@ -114,7 +114,7 @@ extension TOTPService {
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
     if let id {
-      let record = try book.account(id, for: caller, method)
+      let record = try repository.account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
           .invalidParams, "account \(id) is not of that provider",
@@ -126,14 +126,14 @@ extension TOTPService {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    let records = try book.accounts(
+    let records = try repository.accounts(
       for: caller, method, at: provider, most: AccountRepository.mostToChoose, where: \.hasCodes)
     if records.isEmpty {
-      let others = try book.accounts(for: caller, method, at: provider, most: 0)
+      let others = try repository.accounts(for: caller, method, at: provider, most: 0)
       if let first = others.first { throw noCodes(first) }
       _ = try providers.named(provider)
     }
-    return try book.onlyAccount(among: records, at: provider, field: "account")
+    return try repository.onlyAccount(among: records, at: provider, field: "account")
   }
 
   /// As of `token.get`, for the whole of what was granted: a code is good for anything.

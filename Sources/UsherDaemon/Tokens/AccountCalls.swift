@@ -12,7 +12,7 @@ struct AccountCalls: Sendable {
 
   let dependencies: Dependencies
   let http: ProviderHTTP
-  let book: AccountRepository
+  let repository: AccountRepository
   let refresher: Refresher
 
   /// - Parameters:
@@ -60,7 +60,7 @@ struct AccountCalls: Sendable {
   }
 
   private func record(_ account: AccountID) throws(UsherError) -> AccountRecord {
-    guard let record = try book.find(account) else {
+    guard let record = try repository.find(account) else {
       throw UsherError(.reauthenticationRequired, "the account has been forgotten")
     }
     return record

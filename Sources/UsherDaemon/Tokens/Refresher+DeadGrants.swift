@@ -35,10 +35,12 @@ extension Refresher {
       log.notice("the provider refuses to refresh: a new log-in is needed", metadata: metadata)
     }
     let refused = record.details.grant.refreshToken
-    let buried = try await book.turns.take(record.shelf) {
+    let buried = try await repository.turns.take(record.shelf) {
       () throws(UsherError) -> AccountRecord? in
-      guard let update = try book.update(record.id, died: word, of: refused) else { return nil }
-      book.install(update)
+      guard let update = try repository.update(record.id, died: word, of: refused) else {
+        return nil
+      }
+      repository.install(update)
       unwrittenDeaths[record.id] = Death(word: word, refused: refused, shelf: record.shelf)
       await write(update.changes, ofDead: record.id)
       return update.record
@@ -53,13 +55,13 @@ extension Refresher {
   /// - Parameter account: Nil: of all accounts.
   func writeDeaths(of account: AccountID? = nil) async {
     for (id, death) in unwrittenDeaths where account == nil || account == id {
-      try? await book.turns.take(death.shelf) { () throws(UsherError) in
-        if let update = try book.update(id, died: death.word, of: death.refused) {
+      try? await repository.turns.take(death.shelf) { () throws(UsherError) in
+        if let update = try repository.update(id, died: death.word, of: death.refused) {
           // Memory was short of space, and the account was read from the disk again.
-          book.install(update)
+          repository.install(update)
           await write(update.changes, ofDead: id)
-        } else if var record = try book.find(id), record.details.grant.death == death.word {
-          await write([try book.put(&record)], ofDead: id)
+        } else if var record = try repository.find(id), record.details.grant.death == death.word {
+          await write([try repository.put(&record)], ofDead: id)
         } else {
           unwrittenDeaths[id] = nil
         }

@@ -10,11 +10,11 @@ extension Refresher {
   func keep(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {
-    let isKept = try await book.turns.take(record.shelf) { () throws(UsherError) -> Bool in
-      guard let update = try book.update(record.id, rotated: rotated, for: used) else {
+    let isKept = try await repository.turns.take(record.shelf) { () throws(UsherError) -> Bool in
+      guard let update = try repository.update(record.id, rotated: rotated, for: used) else {
         return false
       }
-      book.install(update)
+      repository.install(update)
       do throws(UsherError) {
         try await store.commitFromReserve(update.changes)
       } catch {

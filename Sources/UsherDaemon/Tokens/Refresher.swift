@@ -16,7 +16,7 @@ actor Refresher {
 
   let dependencies: Dependencies
   let store: Store
-  let book: AccountRepository
+  let repository: AccountRepository
   private let source: TokenSource
   let queue: RevocationQueue
   let events: EventBus
@@ -53,13 +53,13 @@ actor Refresher {
   }
 
   init(
-    dependencies: Dependencies, store: Store, book: AccountRepository, source: TokenSource,
+    dependencies: Dependencies, store: Store, repository: AccountRepository, source: TokenSource,
     queue: RevocationQueue,
     events: EventBus, log: Logger
   ) {
     self.dependencies = dependencies
     self.store = store
-    self.book = book
+    self.repository = repository
     self.source = source
     self.queue = queue
     self.events = events
@@ -77,7 +77,7 @@ actor Refresher {
         guard current.key == key else { continue }
         return try reply(outcome, account, key, isForced: isForced)
       }
-      guard let record = try book.find(account) else {
+      guard let record = try repository.find(account) else {
         throw UsherError(.notFound, "there is no account \(account)")
       }
       if !mustRefresh, waiting(record) == nil, let token = record.usableToken(key),
@@ -103,7 +103,7 @@ actor Refresher {
   /// be; whoever asked first has it refreshed, the others wait for that.
   func replace(_ refused: Secret, of account: AccountID) async throws(UsherError) {
     while let current = running[account] { _ = await current.task.value }
-    guard let record = try book.find(account) else {
+    guard let record = try repository.find(account) else {
       throw UsherError(.notFound, "there is no account \(account)")
     }
     let key = record.mainKey
@@ -185,8 +185,8 @@ actor Refresher {
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
     try store.holdReserve()
-    return try await book.turns.take(record.shelf) { () throws(UsherError) -> Bool in
-      guard let changes = try book.rehearsal(of: record.id, key, with: refreshToken) else {
+    return try await repository.turns.take(record.shelf) { () throws(UsherError) -> Bool in
+      guard let changes = try repository.rehearsal(of: record.id, key, with: refreshToken) else {
         return false
       }
       try await store.commit(changes)
@@ -197,7 +197,7 @@ actor Refresher {
   private func keep(
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
-    let saved = try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
+    let saved = try await repository.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
       let brought = Unsaved(
         key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
         bootTime: dependencies.clock.bootTime())
@@ -218,7 +218,7 @@ actor Refresher {
   func unwanted(
     _ tokens: [Revocation.Token], of record: AccountRecord
   ) throws(UsherError) -> [Revocation.Token] {
-    guard let current = try book.find(record.id), current.details.grant.death == nil else {
+    guard let current = try repository.find(record.id), current.details.grant.death == nil else {
       return tokens
     }
     guard dependencies.configStore.current.provider(record.provider)?.revokesReplaced == true else {
@@ -235,8 +235,10 @@ actor Refresher {
     _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
     guard waiting(record) != nil else { return nil }
-    return try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
-      guard let record = try book.find(record.id), let unsaved = waiting(record) else { return nil }
+    return try await repository.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
+      guard let record = try repository.find(record.id), let unsaved = waiting(record) else {
+        return nil
+      }
       return try await save(unsaved, of: record.id, key)
     }
   }
@@ -255,7 +257,7 @@ actor Refresher {
   ) async throws(UsherError) -> [UInt8]? {
     unsaved[account] = nil
     guard
-      let update = try book.update(
+      let update = try repository.update(
         account, waiting.key, granted: waiting.tokens, for: waiting.used, at: waiting.at,
         waiting.bootTime)
     else { return nil }
@@ -263,7 +265,7 @@ actor Refresher {
     try await store.commitFromReserve(update.changes)
     unsaved[account] = nil
     FailPoint.reach("refresh.after-commit")
-    book.install(update)
+    repository.install(update)
     noteNarrowing(update)
     events.publish(
       .token("refreshed", update.record, at: dependencies.clock.now()), of: update.record)
@@ -285,7 +287,7 @@ actor Refresher {
   }
 
   func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
-    guard let record = try book.find(account) else { throw Self.changedMeanwhile }
+    guard let record = try repository.find(account) else { throw Self.changedMeanwhile }
     if key == record.mainKey, let error = record.narrowing(dependencies) { throw error }
     guard let token = record.usableToken(key) else { throw Self.changedMeanwhile }
     return token.reply
@@ -304,7 +306,8 @@ actor Refresher {
       // Without force the provider is not asked again: it has said what it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
-    let isSafe = dependencies.configStore.current.provider(record.provider)?.mayNarrowRefresh == true
+    let isSafe =
+      dependencies.configStore.current.provider(record.provider)?.mayNarrowRefresh == true
     return isSafe ? nil : record.partRefused
   }
 
@@ -316,7 +319,7 @@ actor Refresher {
     switch outcome {
     case .success(let reply): return reply
     case .failure(let error):
-      guard !isForced, let token = book.record(account)?.usableToken(key),
+      guard !isForced, let token = repository.record(account)?.usableToken(key),
         token.isAlive(at: dependencies.clock.now()),
         token.isValid(for: 0, at: dependencies.clock.now(), dependencies.clock.bootTime())
       else { throw error }
@@ -343,7 +346,7 @@ actor Refresher {
   /// As ``forgetRefusals()``, where providers have changed.
   func forgetRefusals(of providers: Set<ProviderName>) {
     refusals = refusals.filter { account, _ in
-      book.record(account).map { !providers.contains($0.provider) } ?? false
+      repository.record(account).map { !providers.contains($0.provider) } ?? false
     }
   }
 

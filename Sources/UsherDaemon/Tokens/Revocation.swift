@@ -23,10 +23,10 @@ struct Revocation: Codable, Sendable, Equatable {
     let expiresAt: Timestamp?
 
     /// A refresh token may live past its expiry: the clock may have been wrong when it came.
-    func isAlive(at now: Timestamp) -> Bool { life(at: now) > .zero }
+    func isAlive(at now: Timestamp) -> Bool { processContext(at: now) > .zero }
 
     /// Returns how long the token still lives, at most ``Revocation/patience``.
-    fileprivate func life(at now: Timestamp) -> Duration {
+    fileprivate func processContext(at now: Timestamp) -> Duration {
       guard kind == .accessToken, let expiresAt else { return Revocation.patience }
       return min(expiresAt - now, Revocation.patience)
     }
@@ -140,8 +140,8 @@ struct Revocation: Codable, Sendable, Equatable {
   }
 
   /// How long the longest of its tokens lives; not more than ``patience``.
-  func life(at now: Timestamp) -> Duration {
-    tokens.map { $0.life(at: now) }.max() ?? .zero
+  func processContext(at now: Timestamp) -> Duration {
+    tokens.map { $0.processContext(at: now) }.max() ?? .zero
   }
 
   /// Begins its time anew where the clock was set back to before its start, how far nobody knows.

@@ -143,7 +143,8 @@ actor RevocationQueue {
   private func timeLeft(of revocation: Revocation) -> Duration {
     let now = dependencies.clock.now()
     return min(
-      revocation.timeLeft(at: now, dependencies.clock.bootTime()), revocation.life(at: now))
+      revocation.timeLeft(at: now, dependencies.clock.bootTime()),
+      revocation.processContext(at: now))
   }
 
   private func insist(
@@ -154,12 +155,13 @@ actor RevocationQueue {
     var next = secondPause
     while true {
       let left = min(
-        deadline - dependencies.clock.monotonicNow(), revocation.life(at: dependencies.clock.now()))
+        deadline - dependencies.clock.monotonicNow(),
+        revocation.processContext(at: dependencies.clock.now()))
       // The provider is asked a last time at the end: the machine may have been off until now.
       let isLast = pause >= left
       await dependencies.scheduler.pause(isLast ? max(left, .zero) : pause)
       guard !Task.isCancelled else { return }
-      guard revocation.life(at: dependencies.clock.now()) > .zero else {
+      guard revocation.processContext(at: dependencies.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)
       }
       let attempt = await source.revoke(revocation, insisting: false)

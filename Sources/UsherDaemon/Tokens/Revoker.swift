@@ -10,7 +10,7 @@ import UsherStore
 struct Revoker: Sendable {
   let dependencies: Dependencies
   let store: Store
-  let book: AccountRepository
+  let repository: AccountRepository
   let queue: RevocationQueue
 
   /// Wipes and revokes the tokens; the account stays, in need of a new log-in.
@@ -18,14 +18,14 @@ struct Revoker: Sendable {
     _ record: AccountRecord, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
     let word = ProviderErrorCode(name: record.provider, code: "revoked")
-    let revocation = try await book.turns.take(record.shelf) {
+    let revocation = try await repository.turns.take(record.shelf) {
       () throws(UsherError) -> Revocation in
-      guard let current = try book.find(record.id),
-        let update = try book.update(dropping: current, word: word)
+      guard let current = try repository.find(record.id),
+        let update = try repository.update(dropping: current, word: word)
       else { throw UsherError(.conflict, "the account changed meanwhile: ask again") }
       let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit(update.changes + revocation.changes())
-      book.install(update)
+      repository.install(update)
       return revocation
     }
     return await revoke(revocation)
@@ -35,13 +35,13 @@ struct Revoker: Sendable {
   func forget(
     _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
-    let revocation = try await book.turns.take(record.shelf) {
+    let revocation = try await repository.turns.take(record.shelf) {
       () throws(UsherError) -> Revocation in
-      let current = try book.find(record.id) ?? record
+      let current = try repository.find(record.id) ?? record
       let revocation = Revocation(of: current, by: asker, dependencies)
       let changes = isRevoked ? try revocation.changes() : []
       try await store.commit([.deleteAccount(current.id)] + changes)
-      book.remove(current)
+      repository.remove(current)
       return revocation
     }
     guard isRevoked else {
@@ -58,15 +58,15 @@ struct Revoker: Sendable {
   func forget(
     _ record: AccountRecord, by asker: Revocation.Asker, if isMeant: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
-    let revocation = try await book.turns.take(record.shelf) {
+    let revocation = try await repository.turns.take(record.shelf) {
       () throws(UsherError) -> Revocation? in
-      guard let current = try book.find(record.id) else {
+      guard let current = try repository.find(record.id) else {
         return Revocation(of: record, [], by: asker, dependencies)
       }
       guard isMeant(current) else { return nil }
       let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit([.deleteAccount(current.id)] + revocation.changes())
-      book.remove(current)
+      repository.remove(current)
       return revocation
     }
     guard let revocation else { return false }

@@ -13,8 +13,8 @@ struct TokenPlan: Sendable, Equatable {
   let at: Timestamp
 
   /// How long before the end a token is renewed: a tenth of its life, from a second to a minute.
-  static func lead(of life: Duration) -> Duration {
-    min(max(life / 10, .seconds(1)), .seconds(60))
+  static func lead(of processContext: Duration) -> Duration {
+    min(max(processContext / 10, .seconds(1)), .seconds(60))
   }
 
   /// What comes next for an account; nil where nothing does.

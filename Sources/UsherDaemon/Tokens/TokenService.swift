@@ -14,7 +14,7 @@ struct TokenService: Sendable {
   static let longestValidity = 86_400
 
   let dependencies: Dependencies
-  let book: AccountRepository
+  let repository: AccountRepository
   let providers: Providers
   let refresher: Refresher
   let revoker: Revoker
@@ -41,7 +41,7 @@ struct TokenService: Sendable {
     let isForced = call.forceRefresh ?? false
     let now = dependencies.clock.now()
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
-      return .standing(CachedReply(reply: token.reply, moments: now...end, book: book))
+      return .standing(CachedReply(reply: token.reply, moments: now...end, repository: repository))
     }
     let refresher = refresher
     return .later { () async throws(UsherError) -> [UInt8] in
@@ -66,12 +66,12 @@ struct TokenService: Sendable {
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
       // Consents end by themselves.
       if record.isGuarded { return .now(token.reply) }
-      return .standing(CachedReply(reply: token.reply, moments: now...end, book: book))
+      return .standing(CachedReply(reply: token.reply, moments: now...end, repository: repository))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
       try check(
-        try book.account(record.id, for: caller, TokenGet.name), key, caller, within: scopes)
+        try repository.account(record.id, for: caller, TokenGet.name), key, caller, within: scopes)
       return reply
     }
   }
@@ -130,7 +130,7 @@ struct TokenService: Sendable {
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
     if let id {
-      let record = try book.account(id, for: caller, method)
+      let record = try repository.account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
           .invalidParams, "account \(id) is not of that provider",
@@ -142,10 +142,10 @@ struct TokenService: Sendable {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    let records = try book.accounts(
+    let records = try repository.accounts(
       for: caller, method, at: provider, most: AccountRepository.mostToChoose)
     if records.isEmpty { _ = try providers.named(provider) }
-    return try book.onlyAccount(among: records, at: provider, field: "account")
+    return try repository.onlyAccount(among: records, at: provider, field: "account")
   }
 
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {

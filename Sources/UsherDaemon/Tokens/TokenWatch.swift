@@ -12,7 +12,7 @@ import UsherStore
 /// set. The others are on the disk until then (``WakingAccounts``).
 final class TokenWatch: Sendable {
   private let dependencies: Dependencies
-  private let book: AccountRepository
+  private let repository: AccountRepository
   private let refresher: Refresher
   private let events: EventBus
   private let log: Logger
@@ -29,7 +29,7 @@ final class TokenWatch: Sendable {
   private struct Entry {
     let provider: ProviderName?
     var progress = TokenPlan.Progress()
-    var alarm: ScheduledTimer?
+    var timer: ScheduledTimer?
     /// A renewal is under way: its end looks for what comes next.
     var isRenewing = false
     /// Its row does not open: nobody is told twice.
@@ -41,17 +41,18 @@ final class TokenWatch: Sendable {
 
   /// - Parameter isWithheld: Whether nothing of an owner's may be used: its accounts are left alone.
   init(
-    dependencies: Dependencies, book: AccountRepository, refresher: Refresher, events: EventBus,
+    dependencies: Dependencies, repository: AccountRepository, refresher: Refresher,
+    events: EventBus,
     log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
-    self.book = book
+    self.repository = repository
     self.refresher = refresher
     self.events = events
     self.log = log
     self.isWithheld = isWithheld
-    waking = WakingAccounts(store: book.store, dependencies: dependencies, log: log)
+    waking = WakingAccounts(store: repository.store, dependencies: dependencies, log: log)
   }
 
   /// From now on every change of an account is followed; those there are will be found by
@@ -102,13 +103,13 @@ final class TokenWatch: Sendable {
       defer { state.entries = [:] }
       return (state.entries.values, state.listener)
     }
-    for entry in entries { entry.alarm?.cancel() }
+    for entry in entries { entry.timer?.cancel() }
     if let listener { events.stop(listener) }
   }
 
   /// An alarm has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
-    guard !book.holds(account) else { return look(at: account) }
+    guard !repository.holds(account) else { return look(at: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.look(at: account) }
   }
 
@@ -127,7 +128,7 @@ final class TokenWatch: Sendable {
   private func next(_ account: AccountID) -> TokenPlan? {
     let record: AccountRecord?
     do throws(UsherError) {
-      record = try book.find(account)
+      record = try repository.find(account)
     } catch {
       missed(account, error)
       return nil
@@ -141,11 +142,11 @@ final class TokenWatch: Sendable {
     let now = dependencies.clock.now()
     let (plan, old) = state.withLock { state -> (TokenPlan?, ScheduledTimer?) in
       guard !state.isStopped, let record else {
-        return (nil, state.entries.removeValue(forKey: account)?.alarm)
+        return (nil, state.entries.removeValue(forKey: account)?.timer)
       }
       var entry = state.entries[account] ?? Entry(provider: record.provider)
-      let old = entry.alarm
-      entry.alarm = nil
+      let old = entry.timer
+      entry.timer = nil
       entry.isUnreadable = false
       let plan =
         isServed && !entry.isRenewing
@@ -175,15 +176,15 @@ final class TokenWatch: Sendable {
   }
 
   private func setAlarm(_ account: AccountID, _ due: Timestamp) {
-    let alarm = dependencies.scheduler.after(due - dependencies.clock.now()) { [weak self] in
+    let timer = dependencies.scheduler.after(due - dependencies.clock.now()) { [weak self] in
       self?.wake(account)
     }
     let old = state.withLock { state -> ScheduledTimer? in
-      guard !state.isStopped, let old = state.entries[account]?.alarm else {
-        if !state.isStopped { state.entries[account]?.alarm = alarm }
-        return state.isStopped ? alarm : nil
+      guard !state.isStopped, let old = state.entries[account]?.timer else {
+        if !state.isStopped { state.entries[account]?.timer = timer }
+        return state.isStopped ? timer : nil
       }
-      state.entries[account]?.alarm = alarm
+      state.entries[account]?.timer = timer
       return old
     }
     old?.cancel()
@@ -193,7 +194,7 @@ final class TokenWatch: Sendable {
     _ what: String, _ account: AccountID,
     _ note: (inout TokenPlan.Progress, Timestamp?) -> Void
   ) {
-    guard let record = book.record(account) else { return }
+    guard let record = repository.record(account) else { return }
     state.withLock { state in
       var progress = state.entries[account]?.progress ?? TokenPlan.Progress()
       note(&progress, record.details.grant.refreshExpiresAt)
@@ -203,7 +204,7 @@ final class TokenWatch: Sendable {
   }
 
   private func renew(_ account: AccountID) {
-    guard let token = book.record(account).flatMap({ $0.tokens[$0.mainKey] }) else { return }
+    guard let token = repository.record(account).flatMap({ $0.tokens[$0.mainKey] }) else { return }
     let isMine = state.withLock { state in
       guard !state.isStopped, state.entries[account]?.isRenewing == false else { return false }
       state.entries[account]?.isRenewing = true
@@ -223,7 +224,7 @@ final class TokenWatch: Sendable {
 
   private func renewed(_ account: AccountID, _ trouble: UsherError?) {
     let now = dependencies.clock.now()
-    let record = book.record(account)
+    let record = repository.record(account)
     state.withLock { state in
       state.entries[account]?.isRenewing = false
       if trouble == nil, let record {
