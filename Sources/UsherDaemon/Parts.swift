@@ -214,7 +214,7 @@ struct Parts {
     try await domain.confirm.sweep()
     try await audit.trim()
     try? await domain.owners.review()
-    // A flow that was busy when its owner was withheld may have set an alarm since.
+    // A flow that was busy when its owner was withheld may have set a timer since.
     for person in domain.owners.withheld { domain.flows.engine.pause(person.owner) }
     try await domain.flows.engine.sweep()
   }

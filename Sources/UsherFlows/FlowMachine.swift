@@ -74,11 +74,11 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// What is not known while ``isOutcomeUnknown``; the end of a sentence.
   var doubt: String { get }
 
-  /// The account or the keepsake that the daemon stores if the flow is cancelled or expires in its present
-  /// state. The daemon also stores a keepsake if the flow fails.
+  /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires in its present
+  /// state. The daemon also stores a handoff secret if the flow fails.
   var keptWhenAbandoned: AbandonedGrant? { get }
 
-  /// The handle of the keepsake that the flow begins with; nil where it begins with none that only one
+  /// The handle of the handoff secret that the flow begins with; nil where it begins with none that only one
   /// flow may have. It is taken from the flow that left it.
   var takenHandoffSecret: String? { get }
 
@@ -301,7 +301,7 @@ package enum Effect<Call: ProviderCall>: Sendable, Equatable {
   /// and then told as ``DaemonNews/kept(_:)``. One an answer at most. After a restart the machine asks
   /// again.
   case keep(AccountGrant)
-  /// Wake the flow later. A flow has one alarm; a new one replaces it.
+  /// Wake the flow later. A flow has one timer; a new one replaces it.
   case wake(after: Duration)
 }
 

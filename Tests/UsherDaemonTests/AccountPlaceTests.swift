@@ -71,7 +71,7 @@ struct AccountElsewhereTests {
 
   @Test("gives no token from the next call on, and gives it again when its own is back")
   func reloaded() async throws {
-    let harness = try LockControllerHarness(holdsAlarms: true)
+    let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let domain = try lockController.domain()
     let record = try await domain.repository.keep()

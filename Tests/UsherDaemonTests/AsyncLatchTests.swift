@@ -49,7 +49,7 @@ struct AsyncLatchTests {
     #expect(passed.all.last == "waiting")
   }
 
-  @Test("a pause lasts until its alarm, and leaves none behind")
+  @Test("a pause lasts until its timer, and leaves none behind")
   func pause() async throws {
     let clock = FakeClock()
     let scheduler = FakeScheduler(clock)
@@ -62,7 +62,7 @@ struct AsyncLatchTests {
     #expect(scheduler.pending.isEmpty)
   }
 
-  @Test("a cancelled pause ends at once and takes its alarm along")
+  @Test("a cancelled pause ends at once and takes its timer along")
   func cancelledPause() async throws {
     let scheduler = FakeScheduler(FakeClock())
     let pause = Task { await scheduler.pause(.seconds(3600)) }

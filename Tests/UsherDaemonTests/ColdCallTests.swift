@@ -18,7 +18,7 @@ struct ColdCallTests {
   private let account: AccountID
 
   init() async throws {
-    harness = try LockControllerHarness(holdsAlarms: true)
+    harness = try LockControllerHarness(holdsTimers: true)
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let domain = try lockController.domain()

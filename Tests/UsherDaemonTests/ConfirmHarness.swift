@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A desk for questions on a real store, with a clock and alarms of the test's.
+/// A desk for questions on a real store, with a clock and timers of the test's.
 final class ConfirmHarness: Sendable {
   static let passcode = Secret("till-4711")
 

@@ -207,7 +207,7 @@ struct ConfirmExpiryTests {
     #expect(harness.harness.scheduler.pending == [])
   }
 
-  @Test("leave no alarm behind once they are answered")
+  @Test("leave no timer behind once they are answered")
   func scheduler() async throws {
     try await harness.answer(harness.question(kiosk), by: admin)
     #expect(harness.harness.scheduler.pending == [])

@@ -32,7 +32,7 @@ final class ConnectionHarness: Sendable {
   /// - Parameter users: Nil: it does not answer.
   init(users: UserDatabase? = nil) async throws {
     harness = try LockControllerHarness(
-      holdsAlarms: true, users: users ?? UserDatabase(user: { _ in .failed }))
+      holdsTimers: true, users: users ?? UserDatabase(user: { _ in .failed }))
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let loop = try SocketLoop()

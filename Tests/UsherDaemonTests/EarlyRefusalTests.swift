@@ -11,7 +11,7 @@ import UsherStore
 @Suite("Rights are checked before parameters are decoded")
 struct EarlyRefusalTests {
   /// One for all cases: each daemon keeps a database and its descriptors open.
-  private static let shared = Task { try await LockControllerHarness(holdsAlarms: true).begun() }
+  private static let shared = Task { try await LockControllerHarness(holdsTimers: true).begun() }
 
   private let lockController: LockController
   private let service: RPCService
@@ -102,7 +102,7 @@ struct EarlyRefusalTests {
   @Test("an early refusal is recorded with what the call names")
   func recorded() async throws {
     // A daemon of its own: the audit records only so many denials of a minute one by one.
-    let harness = try LockControllerHarness(holdsAlarms: true)
+    let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let service = RPCService(lockController)
     let before = try await lockController.domain().audits.list(.init(limit: AuditService.mostRows))

@@ -52,9 +52,9 @@ final class FakeScheduler: Scheduler {
 }
 
 extension FakeScheduler {
-  /// Returns when that alarm is set, as a sign that somebody now waits.
+  /// Returns when that timer is set, as a sign that somebody now waits.
   func isSet(_ delay: Duration) async throws {
-    try await reached("an alarm in \(delay), there are \(pending)") { pending.contains(delay) }
+    try await reached("a timer in \(delay), there are \(pending)") { pending.contains(delay) }
   }
 }
 

@@ -11,7 +11,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A real runner on a real store, with a clock and alarms of the test's, and nobody outside.
+/// A real runner on a real store, with a clock and timers of the test's, and nobody outside.
 final class FlowHarness: Sendable {
   static let deadline = Duration.seconds(600)
 

@@ -137,7 +137,7 @@ struct FlowDeadlinesTests {
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("many have one alarm, at the next of them; each flow ends at its own")
+  @Test("many have one timer, at the next of them; each flow ends at its own")
   func many() async throws {
     let first = try await harness.open(id: "flw_1")
     harness.scheduler.advance(by: .seconds(100))
@@ -157,7 +157,7 @@ struct FlowDeadlinesTests {
     #expect(harness.scheduler.pending.isEmpty)
   }
 
-  @Test("an earlier one takes the alarm over")
+  @Test("an earlier one takes the timer over")
   func earlier() async throws {
     let later = try await harness.open(id: "flw_1")
     harness.clock.advance(by: .seconds(-200))
@@ -168,7 +168,7 @@ struct FlowDeadlinesTests {
     #expect(later.flow.status == .active && harness.scheduler.pending == [.seconds(200)])
   }
 
-  @Test("a stopped runner has no alarm, and sets none")
+  @Test("a stopped runner has no timer, and sets none")
   func stopping() async throws {
     let session = try await harness.open()
     harness.runner.stop()

@@ -14,7 +14,7 @@ struct FlowRestoreTests {
   private let lockController: LockController
 
   init() async throws {
-    harness = try LockControllerHarness(holdsAlarms: true)
+    harness = try LockControllerHarness(holdsTimers: true)
     lockController = try await harness.begun()
   }
 

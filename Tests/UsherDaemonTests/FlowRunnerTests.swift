@@ -118,7 +118,7 @@ struct FlowRunnerTests {
     #expect(try harness.journal() == ["asking"])
   }
 
-  @Test("an alarm wakes the flow; a new one replaces it")
+  @Test("a timer wakes the flow; a new one replaces it")
   func waking() async throws {
     let session = try await harness.open()
     await harness.type("nap", session)

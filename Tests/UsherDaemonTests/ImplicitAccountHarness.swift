@@ -39,7 +39,7 @@ final class ImplicitAccountHarness: Sendable {
   let service: RPCService
 
   init() async throws {
-    harness = try LockControllerHarness(holdsAlarms: true) { config in
+    harness = try LockControllerHarness(holdsTimers: true) { config in
       // Port 9 of the loopback: no server listens there.
       let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
       var freedom = FreedomIDSettings(mode: .device)

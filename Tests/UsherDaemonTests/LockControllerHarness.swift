@@ -29,13 +29,13 @@ final class LockControllerHarness: Sendable {
   let told = Recorded<String>()
 
   /// - Parameters:
-  ///   - holdsAlarms: Whether alarms go off only when the test says so; else in their time,
+  ///   - holdsTimers: Whether timers go off only when the test says so; else in their time,
   ///     whatever the clock shows.
   ///   - descriptors: What the daemon asks before it takes one of the process's last descriptors.
   ///   - users: The machine's; one that does not answer, as a rule.
   ///   - configure: Changes the configuration that the daemon starts with.
   init(
-    holdsAlarms: Bool = false, descriptors: DescriptorBudget = .unlimited,
+    holdsTimers: Bool = false, descriptors: DescriptorBudget = .unlimited,
     users: UserDatabase = UserDatabase(user: { _ in .failed }),
     _ configure: (inout Config) throws -> Void = { _ in }
   ) throws {
@@ -60,7 +60,7 @@ final class LockControllerHarness: Sendable {
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     dependencies = Dependencies(
       settings: .fake(config), clock: clock, entropy: SystemEntropy(),
-      scheduler: holdsAlarms ? scheduler : EventLoopScheduler(on: loop), users: users,
+      scheduler: holdsTimers ? scheduler : EventLoopScheduler(on: loop), users: users,
       descriptors: descriptors)
   }
 

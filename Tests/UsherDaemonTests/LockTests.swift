@@ -40,7 +40,7 @@ struct LockTests {
     }
   }
 
-  /// An account whose token is renewed by an alarm, and a flow at a step, with one of its own.
+  /// An account whose token is renewed by a timer, and a flow at a step, with one of its own.
   private func fill(_ lockController: LockController, _ harness: LockControllerHarness) async throws
     -> Traces
   {
@@ -59,9 +59,9 @@ struct LockTests {
       localAuth: domain.localAuth.service)
   }
 
-  @Test("nothing of what was open is left, and no alarm")
+  @Test("nothing of what was open is left, and no timer")
   func freed() async throws {
-    let harness = try LockControllerHarness(holdsAlarms: true)
+    let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let traces = try await fill(lockController, harness)
     #expect(traces.left.count == 9 && !harness.scheduler.pending.isEmpty)

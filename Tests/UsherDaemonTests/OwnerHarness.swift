@@ -83,7 +83,7 @@ final class OwnerHarness: Sendable {
   ) async throws {
     users.set(Self.uid, first, isLocal: isLocal)
     harness = try LockControllerHarness(
-      holdsAlarms: true, users: users.database(nameHolds: nameHolds))
+      holdsTimers: true, users: users.database(nameHolds: nameHolds))
     let lockController = try await harness.begun()
     current = Mutex(lockController)
     // The start looks for owners in the background, and notes when it has found all: not after what the

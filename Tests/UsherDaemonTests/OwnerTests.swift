@@ -125,14 +125,14 @@ struct OwnerTests {
     try await harness.signIn(keepAlive: true)
     // Those of the audit are a minute off at most.
     let isRenewalDue = { harness.harness.scheduler.pending.contains { $0 > .seconds(60) } }
-    try await reached("an alarm for the renewal") { isRenewalDue() }
+    try await reached("a timer for the renewal") { isRenewalDue() }
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
     _ = try await harness.error("account.list")
     try await harness.restart()
     try await harness.lockController.sweep()
     #expect(!isRenewalDue(), "\(harness.harness.scheduler.pending)")
     _ = try await harness.admin("owner.accept", ["uid": 1000])
-    try await reached("an alarm for the renewal") { isRenewalDue() }
+    try await reached("a timer for the renewal") { isRenewalDue() }
     await harness.end()
   }
 

@@ -129,7 +129,7 @@ struct TokenWatchTests {
     #expect(told.all.isEmpty)
   }
 
-  @Test("an account that is forgotten, and a daemon that stops, leave no alarm")
+  @Test("an account that is forgotten, and a daemon that stops, leave no timer")
   func ending() async throws {
     watch.start()
     let record = try await signIn(keepAlive: false)

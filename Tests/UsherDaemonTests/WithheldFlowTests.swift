@@ -33,7 +33,7 @@ struct WithheldFlowTests {
     try await end(harness)
   }
 
-  /// Ends the daemon, which waits by its alarms for the call that is under way.
+  /// Ends the daemon, which waits by its timers for the call that is under way.
   private func end(_ harness: OwnerHarness) async throws {
     let isOver = Atomic(false)
     async let ending: Void = {

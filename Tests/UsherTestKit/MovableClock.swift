@@ -4,10 +4,10 @@ import Synchronization
 package import UsherCore
 package import UsherDaemon
 
-/// The clocks and the alarms of a daemon under test. They follow this machine's clocks, and a test can
+/// The clocks and the timers of a daemon under test. They follow this machine's clocks, and a test can
 /// move them ahead.
 ///
-/// A daemon in this process runs its due alarms, and the due timers of its connections, at once. A daemon in
+/// A daemon in this process runs its due timers, and the due timers of its connections, at once. A daemon in
 /// a process of its own reads the moved clocks, but its timers keep real time.
 package final class MovableClock: Sendable {
   private struct Pending {
@@ -83,15 +83,15 @@ package final class MovableClock: Sendable {
     }
   }
 
-  /// Whether an alarm rings in exactly that time. For clocks that are stopped.
-  package func hasAlarm(in delay: Duration) -> Bool {
+  /// Whether a timer rings in exactly that time. For clocks that are stopped.
+  package func hasTimer(in delay: Duration) -> Bool {
     state.withLock { state in
       let due = monotonicNow(state) + delay
       return state.pending.values.contains { $0.due == due }
     }
   }
 
-  /// Changes the clocks, then runs the alarms that are due.
+  /// Changes the clocks, then runs the timers that are due.
   private func move(_ change: (inout State) -> Void) throws {
     var seconds: Int64 = 0
     let due = state.withLock { state in
@@ -136,7 +136,7 @@ extension MovableClock: UsherCore.Clock {
   }
 }
 
-// MARK: - The alarms of a daemon in this process
+// MARK: - The timers of a daemon in this process
 
 extension MovableClock {
   package func scheduler(on loop: any EventLoop) -> any Scheduler {

@@ -10,7 +10,7 @@ import UsherStore
 /// Learns what becomes of accounts after their flows have ended: asks the provider as each account's
 /// ``AccountFollowUp`` says, takes in what the provider's own calls tell, and tells owners.
 ///
-/// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
+/// One timer an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
 final class FollowUpWatch: Sendable {
   private let dependencies: Dependencies
@@ -171,13 +171,13 @@ final class FollowUpWatch: Sendable {
       metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
   }
 
-  /// An alarm has gone off, on the event loop: what is not in memory is not read there.
+  /// A timer has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
     guard !repository.holds(account) else { return ask(about: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.ask(about: account) }
   }
 
-  /// Tells what is new about an account, and asks what is due or sets its alarm for it.
+  /// Tells what is new about an account, and asks what is due or sets its timer for it.
   private func look(at account: AccountID) {
     guard let record = find(account) else { return }
     guard let inquiry = inquiry(of: record) else { return forget(account) }
@@ -204,14 +204,14 @@ final class FollowUpWatch: Sendable {
     }
     let due = record.tokens.isEmpty || !mayAsk ? nil : inquiry.nextInquiry(after: now)
     if mayAsk, due == nil || !waking.haveFound(record) { return forget(account) }
-    setAlarm(account, due.map { $0 - now })
+    setTimer(account, due.map { $0 - now })
   }
 
   private func forget(_ account: AccountID) {
     state.withLock { $0.entries.removeValue(forKey: account) }?.timer?.cancel()
   }
 
-  private func setAlarm(_ account: AccountID, _ delay: Duration?) {
+  private func setTimer(_ account: AccountID, _ delay: Duration?) {
     let timer = delay.map { delay in
       dependencies.scheduler.after(delay) { [weak self] in self?.wake(account) }
     }

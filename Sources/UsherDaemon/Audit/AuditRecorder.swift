@@ -33,7 +33,7 @@ final class AuditRecorder: Sendable {
     var keeper: (any AuditKeeping)?
     /// The one that writes just now, if anybody does.
     var writing: Task<Void, Never>?
-    var isAlarmSet = false
+    var isTimerSet = false
     var isMinuteSet = false
     var isFailing = false
     var untrimmed = 0
@@ -62,7 +62,7 @@ final class AuditRecorder: Sendable {
     let now = dependencies.clock.now()
     let due = state.withLock { state in
       state.aggregator.note(note, by: caller, at: now)
-      return (row: state.setAlarm(), minute: state.setMinute())
+      return (row: state.setTimer(), minute: state.setMinute())
     }
     if due.row { ring(after: Self.delay) }
     if due.minute { ringAtMinute(after: now) }
@@ -75,9 +75,9 @@ final class AuditRecorder: Sendable {
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
     let (outcome, due) = state.withLock { state in
       let outcome = state.aggregator.again(&call, at: now)
-      // What is counted only has its alarm since the minute began.
+      // What is counted only has its timer since the minute began.
       guard outcome == .written else { return (outcome, (row: false, minute: false)) }
-      return (outcome, (row: state.setAlarm(), minute: state.setMinute()))
+      return (outcome, (row: state.setTimer(), minute: state.setMinute()))
     }
     if due.row { ring(after: Self.delay) }
     if due.minute { ringAtMinute(after: now) }
@@ -88,7 +88,7 @@ final class AuditRecorder: Sendable {
   func open(_ keeper: any AuditKeeping) {
     let isDue = state.withLock { state in
       state.keeper = keeper
-      return state.setAlarm()
+      return state.setTimer()
     }
     if isDue { ring(after: Self.delay) }
   }
@@ -128,7 +128,7 @@ final class AuditRecorder: Sendable {
 extension AuditRecorder {
   private func ring(after delay: Duration) {
     _ = dependencies.scheduler.after(delay) { [self] in
-      state.withLock { $0.isAlarmSet = false }
+      state.withLock { $0.isTimerSet = false }
       _ = write()
     }
   }
@@ -140,7 +140,7 @@ extension AuditRecorder {
       let due = state.withLock { state in
         state.isMinuteSet = false
         state.aggregator.turn(at: now)
-        return (row: state.setAlarm(), minute: state.setMinute())
+        return (row: state.setTimer(), minute: state.setMinute())
       }
       if due.row { ring(after: Self.delay) }
       if due.minute { ringAtMinute(after: now) }
@@ -187,7 +187,7 @@ extension AuditRecorder {
     let (wasFailing, isDue) = state.withLock { state in
       state.writing = nil
       defer { state.isFailing = true }
-      return (state.isFailing, state.setAlarm())
+      return (state.isFailing, state.setTimer())
     }
     if !wasFailing {
       log.error("the audit cannot be written", metadata: ["cause": .string(error.message)])
@@ -197,16 +197,16 @@ extension AuditRecorder {
 }
 
 extension AuditRecorder.State {
-  /// Whether an alarm is to be set, so that what waits is written; it counts as set then.
-  fileprivate mutating func setAlarm() -> Bool {
-    guard keeper != nil, writing == nil, !isAlarmSet, !aggregator.waiting.isEmpty else {
+  /// Whether a timer is to be set, so that what waits is written; it counts as set then.
+  fileprivate mutating func setTimer() -> Bool {
+    guard keeper != nil, writing == nil, !isTimerSet, !aggregator.waiting.isEmpty else {
       return false
     }
-    isAlarmSet = true
+    isTimerSet = true
     return true
   }
 
-  /// Whether an alarm is to be set for the end of the minute; it counts as set then.
+  /// Whether a timer is to be set for the end of the minute; it counts as set then.
   fileprivate mutating func setMinute() -> Bool {
     guard !isMinuteSet, aggregator.isCounting else { return false }
     isMinuteSet = true

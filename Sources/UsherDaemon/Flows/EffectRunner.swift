@@ -77,7 +77,7 @@ final class EffectRunner: Sendable {
     // Done when it was written.
     case .keep: break
     case .wake(let delay):
-      session.setAlarm(dependencies.scheduler.after(delay) { report(.woken) })
+      session.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
     }
   }
 

@@ -1,7 +1,7 @@
 import Synchronization
 import UsherCore
 
-/// Tells when a flow's time is over: one alarm for all of them, at the next deadline.
+/// Tells when a flow's time is over: one timer for all of them, at the next deadline.
 ///
 /// While it is watched a flow's time passes by the clock that nobody sets: a wall clock that is set back
 /// does not make it live longer. Where the wall clock is set ahead, ``review()`` ends what expires by it.
@@ -38,7 +38,7 @@ final class FlowDeadlines: Sendable {
       state.watched += 1
       return state.timer.map { flow.end < $0.at } ?? true
     }
-    if isNext { setAlarm() }
+    if isNext { setTimer() }
   }
 
   func unwatch(_ session: FlowSession) {
@@ -63,7 +63,7 @@ final class FlowDeadlines: Sendable {
     timer?.cancel()
   }
 
-  /// Tells of flows whose time is over though no alarm has gone off: the wall clock was set ahead, or the
+  /// Tells of flows whose time is over though no timer has gone off: the wall clock was set ahead, or the
   /// machine was suspended.
   func review() {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
@@ -79,10 +79,10 @@ final class FlowDeadlines: Sendable {
     }
     guard !over.isEmpty else { return }
     for session in over { onEnd(session) }
-    setAlarm()
+    setTimer()
   }
 
-  private func setAlarm() {
+  private func setTimer() {
     let (next, old) = state.withLock { state -> (Timestamp?, ScheduledTimer?) in
       let old = state.timer?.timer
       let next = state.sessions.first?.end
@@ -118,7 +118,7 @@ final class FlowDeadlines: Sendable {
       return (over, state.onEnd)
     }
     for session in over { onEnd(session) }
-    setAlarm()
+    setTimer()
   }
 }
 

@@ -111,13 +111,13 @@ extension FlowEngine {
 
   private static let mostResuming = 64
 
-  /// Lets go of listeners and alarms; what is on disk goes on with the next start.
+  /// Lets go of listeners and timers; what is on disk goes on with the next start.
   func pauseAll() {
     runner.stop()
     for session in index.all { runner.pause(session) }
   }
 
-  /// Lets go of the listeners and alarms of one owner.
+  /// Lets go of the listeners and timers of one owner.
   func pause(_ owner: Owner) {
     for session in index.sessions(of: owner) where !session.isFinished { runner.pause(session) }
   }

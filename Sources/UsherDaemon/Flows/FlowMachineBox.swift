@@ -19,7 +19,7 @@ protocol AnyFlowMachine: Sendable {
   var doubt: String { get }
   /// The account or secret that the daemon stores if the flow is cancelled or expires now, if any.
   var keptWhenAbandoned: AbandonedGrant? { get }
-  /// The handle of the keepsake that the flow begins with, and that no other flow gets.
+  /// The handle of the handoff secret that the flow begins with, and that no other flow gets.
   var takenHandoffSecret: String? { get }
   var epilogue: Compensation { get }
   func isSame(as other: any AnyFlowMachine) -> Bool

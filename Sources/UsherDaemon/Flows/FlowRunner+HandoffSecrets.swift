@@ -3,9 +3,9 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// Keepsakes: secrets that an ended flow leaves for a later flow of the same client.
+// Handoff secrets: secrets that an ended flow leaves for a later flow of the same client.
 extension FlowRunner {
-  /// Returns an ended flow without its keepsake, and the change that writes it so.
+  /// Returns an ended flow without its handoff secret, and the change that writes it so.
   func emptied(
     _ giver: FlowSession, of type: ProviderVariety
   ) throws(UsherError) -> (standing: FlowSession.Standing, change: Change) {
@@ -16,7 +16,7 @@ extension FlowRunner {
 }
 
 extension FlowEngine {
-  /// A keepsake, and the ended flow that left it.
+  /// A handoff secret, and the ended flow that left it.
   struct Left {
     let giver: FlowSession
     let handoffSecret: HandoffSecret

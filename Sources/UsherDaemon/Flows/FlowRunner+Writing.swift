@@ -170,7 +170,7 @@ extension FlowRunner {
     if next.isFinished {
       next.machine = nil
       session.epilogue = machine?.epilogue
-      session.setAlarm(nil)
+      session.setTimer(nil)
       deadlines.unwatch(session)
       effects.stopListening(session)
     }

@@ -73,7 +73,7 @@ final class FlowRunner: Sendable {
 
   /// Writes a new flow, makes it known by `register`, and begins its first effects.
   ///
-  /// - Parameter giver: The ended flow whose keepsake the new one begins with: it has it no longer.
+  /// - Parameter giver: The ended flow whose handoff secret the new one begins with: it has it no longer.
   func open(
     _ session: FlowSession, with answer: EngineAnswer, at moment: TransitionContext,
     taking giver: FlowSession? = nil, register: () -> Void
@@ -125,7 +125,7 @@ final class FlowRunner: Sendable {
   }
 
   func pause(_ session: FlowSession) {
-    session.setAlarm(nil)
+    session.setTimer(nil)
     effects.letGo(session)
   }
 

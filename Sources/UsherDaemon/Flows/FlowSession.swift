@@ -314,7 +314,7 @@ extension FlowSession.Mail {
 
 // What a flow holds while it lives.
 extension FlowSession {
-  func setAlarm(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
+  func setTimer(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
 
   /// Holds no secret: the machine, with its verifier and tokens, is gone by then.
   var epilogue: Compensation? {

@@ -19,7 +19,7 @@ struct ProcessContext: Sendable {
   let reloads = AsyncKeyedLock<Reload.Turn>()
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditRecorder
-  /// For what goes out to providers and the calls that they make, and for alarms.
+  /// For what goes out to providers and the calls that they make, and for timers.
   let outside: any EventLoopGroup
   /// For the listeners that browsers come back to. Any user can reach them, so nothing else runs on
   /// this loop.

@@ -3,11 +3,11 @@ import UsherCore
 
 /// Something that happens later, passed in so that tests decide when "later" is.
 package protocol Scheduler: Sendable {
-  /// Runs `body` once after `delay`, unless the alarm is cancelled first.
+  /// Runs `body` once after `delay`, unless the timer is cancelled first.
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer
 }
 
-/// One pending alarm; cancelling it twice or late changes nothing.
+/// One pending timer; cancelling it twice or late changes nothing.
 package struct ScheduledTimer: Sendable {
   private let body: @Sendable () -> Void
 

@@ -8,7 +8,7 @@ import UsherStore
 /// Looks after tokens though nobody asks: renews those of accounts marked `keepAlive` ahead of their
 /// end, and tells owners before a grant dies.
 ///
-/// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
+/// One timer an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
 final class TokenWatch: Sendable {
   private let dependencies: Dependencies
@@ -107,16 +107,16 @@ final class TokenWatch: Sendable {
     if let listener { events.stop(listener) }
   }
 
-  /// An alarm has gone off, on the event loop: what is not in memory is not read there.
+  /// A timer has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
     guard !repository.holds(account) else { return look(at: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.look(at: account) }
   }
 
-  /// Does what is due for an account, or sets its alarm for what comes next.
+  /// Does what is due for an account, or sets its timer for what comes next.
   private func look(at account: AccountID) {
     while let plan = next(account) {
-      guard plan.at <= dependencies.clock.now() else { return setAlarm(account, plan.at) }
+      guard plan.at <= dependencies.clock.now() else { return setTimer(account, plan.at) }
       switch plan.deed {
       case .renew: return renew(account)
       case .warn: tell("expiring", account) { $0.warnedOf = $1 }
@@ -175,7 +175,7 @@ final class TokenWatch: Sendable {
       metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
   }
 
-  private func setAlarm(_ account: AccountID, _ due: Timestamp) {
+  private func setTimer(_ account: AccountID, _ due: Timestamp) {
     let timer = dependencies.scheduler.after(due - dependencies.clock.now()) { [weak self] in
       self?.wake(account)
     }

@@ -35,7 +35,7 @@ extension SCAProcess {
       guard let expiry = challenge.expiresAt, expiry <= now, !challenge.isOver, !isExpired(now)
       else { return woken(now) }
       return show(challenge.over(at: now), .challengeExpired, now)
-    case (.resumed, _): return .proceed(alarm(now))
+    case (.resumed, _): return .proceed(timer(now))
     case (.input, _), (.redirected, _), (.listening, _), (.listenFailed, _), (.called, _),
       (.discovered, _), (.idTokenVerified, _), (.calledBack, _), (.told, _):
       return .ignore

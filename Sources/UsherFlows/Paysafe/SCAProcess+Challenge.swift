@@ -154,7 +154,7 @@ extension SCAProcess {
   mutating func show(_ challenge: Challenge, _ problem: Problem?, _ now: Timestamp) -> Answer {
     state = .challenged(challenge)
     self.problem = problem
-    return .proceed(alarm(now))
+    return .proceed(timer(now))
   }
 
   /// The person's turn.

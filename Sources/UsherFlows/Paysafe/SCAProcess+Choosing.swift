@@ -69,7 +69,7 @@ extension SCAProcess {
   mutating func choose(_ problem: Problem?, _ now: Timestamp) -> Answer {
     state = .choosing
     self.problem = problem
-    return .proceed(alarm(now))
+    return .proceed(timer(now))
   }
 
   mutating func choosing(_ event: FlowEvent<PaysafeCall>, _ now: Timestamp) -> Answer {
@@ -80,7 +80,7 @@ extension SCAProcess {
       }
       return sendUnlessCooling(Sending(option: option), now)
     case .woken: return woken(now)
-    case .resumed: return .proceed(alarm(now))
+    case .resumed: return .proceed(timer(now))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told:
       return .ignore

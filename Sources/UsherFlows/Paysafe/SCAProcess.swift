@@ -191,7 +191,7 @@ extension SCAProcess {
   }
 
   /// Wakes the flow when the event or the open challenge is over.
-  func alarm(_ now: Timestamp) -> [Effect<PaysafeCall>] {
+  func timer(_ now: Timestamp) -> [Effect<PaysafeCall>] {
     var times = [expiresAt]
     if case .challenged(let challenge) = state, !challenge.isOver {
       times.append(challenge.expiresAt)
@@ -202,11 +202,11 @@ extension SCAProcess {
 
   func isExpired(_ now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 
-  /// While a person is asked: the event is over, or an alarm of an earlier state rang.
+  /// While a person is asked: the event is over, or a timer of an earlier state rang.
   func woken(_ now: Timestamp) -> Answer {
     guard !isExpired(now) else { return .fail(.eventExpired(nil)) }
-    let alarm = alarm(now)
-    return alarm.isEmpty ? .ignore : .proceed(alarm)
+    let timer = timer(now)
+    return timer.isEmpty ? .ignore : .proceed(timer)
   }
 }
 

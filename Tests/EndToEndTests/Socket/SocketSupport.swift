@@ -81,7 +81,7 @@ extension RawClient {
 extension MovableClock {
   /// Waits until a call has so long to wait, and lets that time pass. For a clock that is stopped.
   func endWait(ofSeconds seconds: Int64) throws {
-    try eventually("a call waits") { hasAlarm(in: .seconds(seconds)) }
+    try eventually("a call waits") { hasTimer(in: .seconds(seconds)) }
     try advance(by: seconds)
   }
 }

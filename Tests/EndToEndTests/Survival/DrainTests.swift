@@ -160,7 +160,7 @@ private struct HeldRefresh {
     clock.stop()
     daemon.beginStop()
     try eventually("the daemon waits for calls to be answered") {
-      clock.hasAlarm(in: .seconds(100))
+      clock.hasTimer(in: .seconds(100))
     }
     try clock.advance(by: 100)
     return try #require(try client.receive())

@@ -159,7 +159,7 @@ struct LockTests {
     // Every 20 ms, until the time is over, the lock looks whether the provider has answered.
     var looks = 0
     try eventually("the lock waits for the provider") {
-      if clock.hasAlarm(in: .milliseconds(20)) { looks += 1 }
+      if clock.hasTimer(in: .milliseconds(20)) { looks += 1 }
       return looks == 5
     }
     try clock.advance(by: 4)

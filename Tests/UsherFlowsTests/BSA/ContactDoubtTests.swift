@@ -112,7 +112,7 @@ struct CheckingDoubtTests {
     var forgotten = paused
     forgotten.flow = try storedAndRead(paused.flow)
     forgotten.receive(.woken)
-    #expect(forgotten.problem == .interrupted, "an alarm that comes first")
+    #expect(forgotten.problem == .interrupted, "a timer that comes first")
   }
 
   @Test("a restart changes nothing while the person has it")

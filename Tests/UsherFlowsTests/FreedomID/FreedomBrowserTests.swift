@@ -100,7 +100,7 @@ struct FreedomBrowserTests {
     driven.listening()
     driven.answered(
       Freedom.said(["redirect_uri": .string(PartnerAuthorize.link + "&expire_at=\(text)")]))
-    #expect(driven.alarm == .seconds(seconds))
+    #expect(driven.timer == .seconds(seconds))
   }
 
   @Test(
@@ -148,7 +148,7 @@ struct FreedomBrowserTests {
     driven.answered(Freedom.said(["redirect_uri": "https://x.example/second"]))
     #expect(driven.step?.url == "https://x.example/second")
     #expect(driven.step?.redirectURI == uri)
-    #expect(driven.alarm == .seconds(600))
+    #expect(driven.timer == .seconds(600))
     #expect(driven.flow.view.problem == nil)
   }
 
@@ -170,7 +170,7 @@ struct FreedomBrowserTests {
     driven.listening()
     for seconds in [1, 2, 4, 8, 16] as [Int64] {
       driven.answered(Freedom.gone)
-      #expect(driven.alarm == .seconds(seconds))
+      #expect(driven.timer == .seconds(seconds))
       #expect(driven.flow.view.problem?.provider?.code == "networkError.connectionError")
       #expect(driven.receive(.called(try #require(driven.pending), Freedom.gone)) == .ignore)
       driven.receive(.woken)
@@ -186,7 +186,7 @@ struct FreedomBrowserTests {
     var driven = try PartnerAuthorize()
     driven.listening()
     driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "20"])))
-    #expect(driven.alarm == .seconds(20))
+    #expect(driven.timer == .seconds(20))
     driven.receive(.woken)
     driven.answerLink()
     #expect(driven.flow.view.problem == nil)
@@ -269,7 +269,7 @@ struct FreedomBrowserTests {
     try driven.restart()
     #expect(driven.expectation?.port == 40001)
     #expect(driven.expectation.map { "http://127.0.0.1:40001\($0.path)" } == uri)
-    #expect(driven.alarm == .seconds(40))
+    #expect(driven.timer == .seconds(40))
     driven.receive(.listening(redirectURI: uri))
     driven.receive(.redirected(RedirectAnswer(code: Secret("c-1"))))
     #expect(driven.calls == [.exchange(code: Secret("c-1"))])
@@ -283,7 +283,7 @@ struct FreedomBrowserTests {
     try driven.restart()
     #expect(driven.expectation != nil && driven.calls.count == 1)
     driven.answerLink(for: 50)
-    #expect(driven.alarm == .seconds(50))
+    #expect(driven.timer == .seconds(50))
   }
 
   @Test("where the old port is not to be had, the person is sent again, to another path")

@@ -114,7 +114,7 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
     effects.compactMap { if case .listen(let expectation) = $0 { expectation } else { nil } }.first
   }
 
-  var alarm: Duration? {
+  var timer: Duration? {
     effects.compactMap { if case .wake(let after) = $0 { after } else { nil } }.first
   }
 

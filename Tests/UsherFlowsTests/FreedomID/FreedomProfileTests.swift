@@ -91,12 +91,12 @@ struct FreedomProfileTests {
   func polled() throws {
     var driven = try ProfileFlow(settings: { $0.pollSeconds = 7 })
     driven.answered(Freedom.said(["request_id": .string(request), "status": "pending"]))
-    #expect(driven.state == "pending" && driven.alarm == .seconds(7))
+    #expect(driven.state == "pending" && driven.timer == .seconds(7))
     for _ in 0..<3 {
       driven.receive(.woken)
       #expect(driven.calls == [.profileStatus(Freedom.account, request: request)])
       driven.answered(Freedom.said(["status": "pending"]))
-      #expect(driven.alarm == .seconds(7))
+      #expect(driven.timer == .seconds(7))
     }
     driven.receive(.woken)
     driven.answered(ProfileFlow.completed())
@@ -200,7 +200,7 @@ struct FreedomProfileTests {
     var driven = try ProfileFlow()
     let call = driven.calls
     driven.answered(Freedom.lost)
-    #expect(driven.alarm == .seconds(1))
+    #expect(driven.timer == .seconds(1))
     driven.receive(.woken)
     #expect(driven.calls == call)
     try driven.restart()
@@ -220,7 +220,7 @@ struct FreedomProfileTests {
     for _ in 0..<20 {
       driven.receive(.woken)
       driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "30"])))
-      #expect(driven.alarm == .seconds(30))
+      #expect(driven.timer == .seconds(30))
       #expect(driven.flow.view.problem?.reason == "provider_unreachable")
     }
     try driven.restart()

@@ -146,7 +146,7 @@ struct FreedomUserTests {
       var driven = try UpdateFlow()
       let call = driven.calls
       driven.answered(outcome)
-      #expect(!driven.flow.isOutcomeUnknown && driven.alarm == .seconds(1))
+      #expect(!driven.flow.isOutcomeUnknown && driven.timer == .seconds(1))
       driven.receive(.woken)
       #expect(driven.calls == call && driven.flow.isOutcomeUnknown)
       driven.answered(outcome)

@@ -151,7 +151,7 @@ struct IdentityHandoverTests {
     #expect(driven.code == "GPE-2209")
   }
 
-  @Test("an alarm that is early is set again")
+  @Test("a timer that is early is set again")
   func early() throws {
     var driven = try driven()
     let before = driven.flow

@@ -180,7 +180,7 @@ struct PaysafeHandoverTests {
     #expect(driven.exchangeStep?.deadline == now + .seconds(300))
   }
 
-  @Test("an alarm that is early is set again")
+  @Test("a timer that is early is set again")
   func early() throws {
     var driven = try driven()
     driven.clock = now + .seconds(59)

@@ -254,7 +254,7 @@ struct SCADoubtTests {
     #expect(polling.result != nil)
   }
 
-  @Test("a restart while a person is asked changes nothing but the alarm")
+  @Test("a restart while a person is asked changes nothing but the timer")
   func standing() throws {
     var choosing = try DrivenSCA(wanting: nil)
     choosing.answer(WalletReplies.standing("PENDING"))
