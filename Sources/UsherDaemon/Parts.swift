@@ -190,7 +190,7 @@ struct Parts {
   ///
   /// - Throws: A sentence for the operator where an address cannot be had.
   func listen() async throws(UsherError) {
-    do throws(CallbackPosts.Trouble) {
+    do throws(CallbackPosts.ListenError) {
       _ = callbacks.make(try await callbacks.prepare(for: domain.providers.all))
     } catch {
       throw error.error
@@ -260,7 +260,7 @@ extension Parts {
       credentials.reread()
     }
     guard handed.problems.isEmpty else { throw ConfigError(handed.problems) }
-    do throws(CallbackPosts.Trouble) {
+    do throws(CallbackPosts.ListenError) {
       let change = try await callbacks.prepare(for: config.providers)
       return Readied(credentials: handed, callbacks: change)
     } catch {
@@ -300,7 +300,7 @@ extension Parts {
 }
 
 extension Config {
-  fileprivate func problem(_ trouble: CallbackPosts.Trouble) -> ConfigProblem {
+  fileprivate func problem(_ trouble: CallbackPosts.ListenError) -> ConfigProblem {
     let place = providers.firstIndex { $0.name == trouble.provider }
     var message = trouble.error.message
     if let cause = trouble.error.cause as? IOError {

@@ -10,7 +10,7 @@ import UsherCore
 /// from form 2 on the form, which says that the sets of rows are authenticated (``RowSets``).
 struct KeySlot {
   /// Whether a database with a slot that opens must have authenticated sets of rows.
-  typealias Opened = (dataKey: SymmetricKey, hasRowSets: Bool)
+  typealias UnlockedKey = (dataKey: SymmetricKey, hasRowSets: Bool)
 
   private static let form: UInt8 = 2
   /// The form that 0.1.0 wrote.
@@ -56,7 +56,7 @@ struct KeySlot {
   }
 
   /// - Returns: The data key, or nil when there is no such slot or it does not open with this key.
-  func open(with key: SymmetricKey, in db: Database) throws -> Opened? {
+  func open(with key: SymmetricKey, in db: Database) throws -> UnlockedKey? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])
     guard let wrapped else { return nil }

@@ -77,7 +77,7 @@ package final class Store: Sendable {
   }
 
   private init(
-    file: StoreFile, lock: StoreLock, _ opened: StoreOpening.Opened, writer: ChangeWriter,
+    file: StoreFile, lock: StoreLock, _ opened: StoreOpening.OpenDatabase, writer: ChangeWriter,
     on executor: (any TaskExecutor)?
   ) throws(UsherError) {
     self.file = file

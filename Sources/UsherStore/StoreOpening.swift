@@ -20,7 +20,7 @@ struct StoreOpening {
   let clock: any UsherCore.Clock
   let entropy: any Entropy
 
-  struct Opened {
+  struct OpenDatabase {
     /// The one connection that writes.
     let database: DatabaseQueue
     /// One that only reads.
@@ -43,7 +43,7 @@ struct StoreOpening {
   typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
 
   /// - Parameter recoveryKey: Asked where the master key opens nothing.
-  func open(orBy recoveryKey: RecoveryKeySource) throws(UsherError) -> Opened {
+  func open(orBy recoveryKey: RecoveryKeySource) throws(UsherError) -> OpenDatabase {
     do {
       switch try file.presence() {
       case .absent: try create()
@@ -55,7 +55,7 @@ struct StoreOpening {
       // It finds the write-ahead log there, which it could not make.
       let reader = try DatabaseQueue(
         path: file.path, configuration: Self.configuration(readonly: true))
-      return Opened(database: database, reader: reader, keys: keys)
+      return OpenDatabase(database: database, reader: reader, keys: keys)
     } catch let error as DatabaseError {
       let reason = UsherError.storage(error)
       throw file.refusal("cannot be used: \(reason.message)", cause: reason.cause)
@@ -198,7 +198,7 @@ struct StoreOpening {
 
   private func recover(
     by recoveryKey: RecoveryKeySource, hasSlot: Bool, in db: Database
-  ) throws -> KeySlot.Opened {
+  ) throws -> KeySlot.OpenDatabase {
     let foreign = "was sealed under another master key"
     guard hasSlot else {
       throw file.refusal("\(foreign), and has no recovery key; it was left as it is")

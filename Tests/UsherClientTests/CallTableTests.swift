@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The calls of one connection")
 struct CallTableTests {
-  private struct Trouble: Error {}
+  private struct SampleError: Error {}
 
   private struct Deaf: Error {}
 
@@ -31,7 +31,7 @@ struct CallTableTests {
   func abandoned() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
-    guard case .resumeAndCancel(1) = table.giveUp(first, Trouble()) else {
+    guard case .resumeAndCancel(1) = table.giveUp(first, SampleError()) else {
       Issue.record("it was not cancelled")
       return
     }
@@ -47,7 +47,7 @@ struct CallTableTests {
   func queuedGivenUp() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
-    guard case .resume(2, send: nil) = table.giveUp(begun(&table, 2), Trouble()) else {
+    guard case .resume(2, send: nil) = table.giveUp(begun(&table, 2), SampleError()) else {
       Issue.record("it was not resumed")
       return
     }
@@ -59,8 +59,8 @@ struct CallTableTests {
   func stillborn() {
     var table = CallTable<Int>(limit: 1)
     let id = table.reserve()
-    guard case .nothing = table.giveUp(id, Trouble()),
-      case .refuse(1, is Trouble) = table.begin(id, line: [], waiter: 1)
+    guard case .nothing = table.giveUp(id, SampleError()),
+      case .refuse(1, is SampleError) = table.begin(id, line: [], waiter: 1)
     else {
       Issue.record("it was begun")
       return
@@ -73,7 +73,7 @@ struct CallTableTests {
     let first = table.reserve()
     _ = table.begin(first, line: [1], waiter: 1)
     let second = begun(&table, 2)
-    guard case .resume(1, send: let next) = table.giveUp(first, Trouble()) else {
+    guard case .resume(1, send: let next) = table.giveUp(first, SampleError()) else {
       Issue.record("it was not resumed")
       return
     }
@@ -90,10 +90,10 @@ struct CallTableTests {
     _ = table.begin(leaving, line: [2], waiter: 2)
     _ = begun(&table, 3)
     let reserved = table.reserve()
-    let ended = table.end(Trouble(), unsent: Deaf())
+    let ended = table.end(SampleError(), unsent: Deaf())
     #expect(ended.map(\.waiter) == [1, 2, 3])
     #expect(ended.map { $0.error is Deaf } == [false, true, true])
-    #expect(table.end(Trouble(), unsent: Trouble()).count == 0)
+    #expect(table.end(SampleError(), unsent: SampleError()).count == 0)
     #expect(table.replied(first).waiter == nil)
     #expect(table.depart(leaving) == false)
     guard case .refuse(4, is Deaf) = table.begin(reserved, line: [], waiter: 4) else {
@@ -118,6 +118,6 @@ struct CallTableTests {
     let reply = table.replied(heard)
     #expect(reply.waiter == 1)
     #expect(reply.send == nil)
-    #expect(table.end(Trouble(), unsent: Deaf()).count == 0)
+    #expect(table.end(SampleError(), unsent: Deaf()).count == 0)
   }
 }

@@ -10,7 +10,7 @@ struct RestartTests {
     "a call that the old daemon has not heard goes to the new one, whatever it is",
     arguments: ["flow.submit", "flow.start", "account.forget", "thing.unheardOf"])
   func unheard(method: String) async throws {
-    let deaf = Gate()
+    let deaf = Latch()
     let seen = Mutex<[Int]>([])
     try await FakeDaemon.run { peer in
       if peer.index == 1 {
@@ -35,7 +35,7 @@ struct RestartTests {
 
   @Test("what the old daemon has heard is answered there, while other calls go to the new one")
   func bothAtOnce() async throws {
-    let (deaf, answered) = (Gate(), Gate())
+    let (deaf, answered) = (Latch(), Latch())
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
       if peer.index == 1 {
@@ -97,7 +97,7 @@ struct RestartTests {
 }
 
 /// Opened once, for all who come.
-final class Gate: Sendable {
+final class Latch: Sendable {
   private let (stream, feed) = AsyncStream.makeStream(of: Never.self)
 
   func open() { feed.finish() }

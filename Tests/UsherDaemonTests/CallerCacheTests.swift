@@ -8,7 +8,7 @@ import UsherTestKit
 
 @Suite("A caller under the rules that are in force")
 struct CallerCacheTests {
-  private let connectingPeer = Newcomer(
+  private let connectingPeer = PeerIdentity(
     CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
 
   private func policy(_ allow: String..., owner: ClientRule.Ownership = .user) throws -> Policy {

@@ -98,7 +98,7 @@ struct ConnectionAdmissionTests {
     let policy = try Policy(Config(), daemonUser: 990, names: names)
     func caller(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> Caller {
       Caller(
-        Newcomer(
+        PeerIdentity(
           CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
         policy: policy)
     }
@@ -118,7 +118,7 @@ struct ConnectionAdmissionTests {
     let policy = try Policy(Config(), daemonUser: 990, names: names)
     func party(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> FairScheduler.Party {
       let caller = Caller(
-        Newcomer(
+        PeerIdentity(
           CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
         policy: policy)
       return FairScheduler.Party(caller, user: uid)

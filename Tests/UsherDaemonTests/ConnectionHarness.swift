@@ -15,7 +15,7 @@ import UsherTestKit
 /// is sent comes in the pieces in which it was sent.
 final class ConnectionHarness: Sendable {
   /// Whose each connection is, in the group of those who may call.
-  static let connectingPeer = Newcomer(
+  static let connectingPeer = PeerIdentity(
     CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
     realm: Owner.anna.realm)
 

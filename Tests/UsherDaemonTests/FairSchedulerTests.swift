@@ -7,27 +7,29 @@ private typealias Party = FairScheduler.Party
 
 /// A share that an expectation may change.
 private final class Shares {
-  private var share = FairScheduler(FairScheduler.Terms(percent: 25, knocks: 5, flights: 3))
+  private var share = FairScheduler(
+    FairScheduler.Terms(percent: 25, connectAttempts: 5, callsInFlight: 3))
 
   var isShared: Bool { share.isShared }
 
-  func enter(_ seat: Int, of party: Party, cost: TimeAmount, at now: NIODeadline) -> Bool {
-    share.enter(seat, of: party, cost: cost, at: now)
+  func enter(_ connectionID: Int, of party: Party, cost: TimeAmount, at now: NIODeadline) -> Bool {
+    share.enter(connectionID, of: party, cost: cost, at: now)
   }
 
-  func leave(_ seat: Int, of party: Party, at now: NIODeadline) {
-    share.leave(seat, of: party, at: now)
+  func leave(_ connectionID: Int, of party: Party, at now: NIODeadline) {
+    share.leave(connectionID, of: party, at: now)
   }
 
-  func called(_ seat: Int, of party: Party, at now: NIODeadline) -> Bool {
-    share.called(seat, of: party, at: now)
+  func called(_ connectionID: Int, of party: Party, at now: NIODeadline) -> Bool {
+    share.called(connectionID, of: party, at: now)
   }
 
   func worked(
-    _ seat: Int, of party: Party, since start: NIODeadline, leaving rest: FairScheduler.Rest,
+    _ connectionID: Int, of party: Party, since start: NIODeadline,
+    leaving rest: FairScheduler.Rest,
     at now: NIODeadline
   ) -> Bool {
-    share.worked(seat, of: party, since: start, leaving: rest, at: now)
+    share.worked(connectionID, of: party, since: start, leaving: rest, at: now)
   }
 
   func began(of party: Party, at now: NIODeadline) -> Bool { share.began(of: party, at: now) }
@@ -60,26 +62,29 @@ final class FairSchedulerTests {
   private let bert = Party.user(1001)
 
   /// Connections begin; all listen.
-  private func enter(_ seats: Range<Int>, _ party: Party) {
-    for seat in seats { #expect(share.enter(seat, of: party, cost: .zero, at: now)) }
+  private func enter(_ connectionIDs: Range<Int>, _ party: Party) {
+    for connectionID in connectionIDs {
+      #expect(share.enter(connectionID, of: party, cost: .zero, at: now))
+    }
   }
 
   /// A call that comes is worked on at once, for so long.
   @discardableResult
   private func call(
-    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairScheduler.Rest = .nothing
+    _ connectionID: Int, _ party: Party, _ microseconds: Int64,
+    leaving rest: FairScheduler.Rest = .nothing
   ) -> Bool {
-    guard share.called(seat, of: party, at: now) else { return false }
-    return work(seat, party, microseconds, leaving: rest)
+    guard share.called(connectionID, of: party, at: now) else { return false }
+    return work(connectionID, party, microseconds, leaving: rest)
   }
 
   @discardableResult
   private func work(
-    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairScheduler.Rest
+    _ connectionID: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairScheduler.Rest
   ) -> Bool {
     let start = now
     now = now + .microseconds(microseconds)
-    return share.worked(seat, of: party, since: start, leaving: rest, at: now)
+    return share.worked(connectionID, of: party, since: start, leaving: rest, at: now)
   }
 
   /// Bert's flood: his first connection never comes to an end of its calls.
@@ -117,8 +122,8 @@ final class FairSchedulerTests {
       // Anna calls all the time.
       #expect(call(1, anna, 5))
       switch share.next(at: now) {
-      case .work(let seat):
-        work(seat, bert, 50, leaving: .bytes)
+      case .work(let connectionID):
+        work(connectionID, bert, 50, leaving: .bytes)
         worked += 50
       case .wait(let turn): now = min(turn, now + .microseconds(50))
       default: Issue.record("somebody else's turn")
@@ -133,7 +138,9 @@ final class FairSchedulerTests {
     for _ in 0..<1000 {
       #expect(call(1, anna, 100))
       now = now + .microseconds(400)
-      if case .work(let seat) = share.next(at: now) { work(seat, bert, 50, leaving: .bytes) }
+      if case .work(let connectionID) = share.next(at: now) {
+        work(connectionID, bert, 50, leaving: .bytes)
+      }
     }
   }
 
@@ -142,12 +149,16 @@ final class FairSchedulerTests {
     flood()
     for _ in 0..<1000 {
       #expect(call(1, anna, 200))
-      if case .work(let seat) = share.next(at: now) { work(seat, bert, 50, leaving: .bytes) }
+      if case .work(let connectionID) = share.next(at: now) {
+        work(connectionID, bert, 50, leaving: .bytes)
+      }
     }
     // On a second connection at the same time it would be.
     enter(2..<3, anna)
     var heldUp = 0
-    for _ in 0..<1000 { for seat in 1...2 where !call(seat, anna, 200) { heldUp += 1 } }
+    for _ in 0..<1000 {
+      for connectionID in 1...2 where !call(connectionID, anna, 200) { heldUp += 1 }
+    }
     #expect(heldUp > 0)
   }
 
@@ -169,18 +180,20 @@ final class FairSchedulerTests {
   @Test("the connections of one user take turns, in the order in which they came")
   func turns() {
     flood()
-    for seat in 20..<23 {
-      #expect(!share.enter(seat, of: bert, cost: .zero, at: now), "a new one waits like the others")
-      #expect(!share.called(seat, of: bert, at: now))
+    for connectionID in 20..<23 {
+      #expect(
+        !share.enter(connectionID, of: bert, cost: .zero, at: now),
+        "a new one waits like the others")
+      #expect(!share.called(connectionID, of: bert, at: now))
     }
     #expect(!share.called(11, of: bert, at: now))
     var order: [Int] = []
     for _ in 0..<10 {
       guard case .wait(let turn) = share.next(at: now) else { break }
       now = turn
-      guard case .work(let seat) = share.next(at: now) else { break }
-      order.append(seat)
-      work(seat, bert, 50, leaving: .bytes)
+      guard case .work(let connectionID) = share.next(at: now) else { break }
+      order.append(connectionID)
+      work(connectionID, bert, 50, leaving: .bytes)
     }
     #expect(order == [10, 20, 21, 22, 11, 10, 20, 21, 22, 11])
   }
@@ -195,9 +208,9 @@ final class FairSchedulerTests {
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(11))
     #expect(!work(11, bert, 50, leaving: .nothing))
-    for (seat, before) in [(11, 10), (10, 11), (11, 10)] {
+    for (connectionID, before) in [(11, 10), (10, 11), (11, 10)] {
       now = try #require(share.nextTurn())
-      #expect(share.next(at: now) == .listen(seat, insteadOf: before))
+      #expect(share.next(at: now) == .listen(connectionID, insteadOf: before))
     }
     // What the one that listens hears is worked on in its turn.
     now = now + .microseconds(40)
@@ -215,7 +228,7 @@ final class FairSchedulerTests {
     now = now + .seconds(2)
     #expect(share.next(at: now) == .nothing)
     #expect(call(1, anna, 10))
-    for seat in [10, 11] { #expect(call(seat, bert, 100)) }
+    for connectionID in [10, 11] { #expect(call(connectionID, bert, 100)) }
   }
 
   @Test("a flood is one only while others call")
@@ -236,7 +249,7 @@ final class FairSchedulerTests {
   @Test("leaving and coming back pays no debt")
   func comingBack() throws {
     flood()
-    for seat in [10, 11] { share.leave(seat, of: bert, at: now) }
+    for connectionID in [10, 11] { share.leave(connectionID, of: bert, at: now) }
     #expect(share.nextTurn() == nil)
     #expect(!share.enter(30, of: bert, cost: .microseconds(50), at: now))
     #expect(!share.called(30, of: bert, at: now))
@@ -246,16 +259,16 @@ final class FairSchedulerTests {
   @Test("who connects, calls and leaves, one connection after the other, does not wait")
   func oneAfterTheOther() {
     enter(1..<2, anna)
-    for seat in 100..<300 {
+    for connectionID in 100..<300 {
       #expect(call(1, anna, 1))
       now = now + .microseconds(150)
-      #expect(share.enter(seat, of: bert, cost: .microseconds(130), at: now))
+      #expect(share.enter(connectionID, of: bert, cost: .microseconds(130), at: now))
       now = now + .microseconds(50)
-      #expect(share.called(seat, of: bert, at: now))
+      #expect(share.called(connectionID, of: bert, at: now))
       now = now + .microseconds(50)
       let start = now - .microseconds(50)
-      #expect(share.worked(seat, of: bert, since: start, leaving: .nothing, at: now))
-      share.leave(seat, of: bert, at: now)
+      #expect(share.worked(connectionID, of: bert, since: start, leaving: .nothing, at: now))
+      share.leave(connectionID, of: bert, at: now)
     }
   }
 
@@ -329,7 +342,7 @@ final class FairSchedulerTests {
   }
 
   @Test("calls that wait are counted over all connections of a user, also when these are gone")
-  func flights() {
+  func callsInFlight() {
     enter(1..<2, anna)
     enter(10..<12, bert)
     // Those that wait for the disk are none of them.
@@ -338,7 +351,7 @@ final class FairSchedulerTests {
     #expect(!share.began(of: bert, at: now))
     #expect(share.began(of: anna, at: now))
     for _ in 0..<100 { #expect(share.began(of: .admin, at: now)) }
-    for seat in 10..<12 { share.leave(seat, of: bert, at: now) }
+    for connectionID in 10..<12 { share.leave(connectionID, of: bert, at: now) }
     enter(12..<13, bert)
     #expect(!share.began(of: bert, at: now))
     share.landed(of: bert)

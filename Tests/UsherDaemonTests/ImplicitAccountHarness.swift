@@ -88,7 +88,7 @@ final class ImplicitAccountHarness: Sendable {
   /// A program of Anna's that all of the rules match.
   static func caller(_ rules: [ClientRule]) throws -> Caller {
     Caller(
-      Newcomer(
+      PeerIdentity(
         CallerIdentity(uid: 1000, gid: 1000, groups: [50], unit: "till.service"), isAdmin: false,
         realm: "host"),
       policy: try Policy.of(rules))

@@ -7,22 +7,22 @@ import UsherTestKit
 @Suite("Calls that wait when the lock comes")
 struct InFlightCallsTests {
   private let scheduler: FakeScheduler
-  private let flights: InFlightCalls
+  private let inFlightCalls: InFlightCalls
 
   init() {
     let clock = FakeClock()
     scheduler = FakeScheduler(clock)
-    flights = InFlightCalls(dependencies: .fake(clock, scheduler))
+    inFlightCalls = InFlightCalls(dependencies: .fake(clock, scheduler))
   }
 
   /// A call that waits at the gate, and its outcome.
   private func waiting(at gate: AsyncLatch, entered: AsyncLatch) -> Task<
     Result<[UInt8], UsherError>, Never
   > {
-    Task { [flights] in
+    Task { [inFlightCalls] in
       do throws(UsherError) {
         return .success(
-          try await flights.run { () async throws(UsherError) in
+          try await inFlightCalls.run { () async throws(UsherError) in
             entered.open()
             await gate.pass()
             return [1]
@@ -35,9 +35,9 @@ struct InFlightCallsTests {
 
   @Test("one that ends by itself has its own answer")
   func ends() async throws {
-    #expect(try await flights.run { () throws(UsherError) in [7] } == [7])
+    #expect(try await inFlightCalls.run { () throws(UsherError) in [7] } == [7])
     let error = await #expect(throws: UsherError.self) {
-      try await flights.run { () throws(UsherError) in throw UsherError(.notFound, "no") }
+      try await inFlightCalls.run { () throws(UsherError) in throw UsherError(.notFound, "no") }
     }
     #expect(error?.reason == .notFound)
   }
@@ -47,23 +47,23 @@ struct InFlightCallsTests {
     let (gate, entered) = (AsyncLatch(), AsyncLatch())
     let calls = (1...5).map { _ in waiting(at: gate, entered: entered) }
     await entered.pass()
-    flights.end()
+    inFlightCalls.end()
     for call in calls {
       let error = try await #require(throws: UsherError.self) { try await call.value.get() }
       #expect(error.reason == .locked && error.isRetryable)
     }
     let late = await #expect(throws: UsherError.self) {
-      try await flights.run { () throws(UsherError) in [7] }
+      try await inFlightCalls.run { () throws(UsherError) in [7] }
     }
     #expect(late?.reason == .locked)
-    await flights.settle(within: .seconds(5))
+    await inFlightCalls.settle(within: .seconds(5))
   }
 
   @Test("what they had begun is cancelled, and has ended when they have settled")
   func settled() async throws {
     let (never, entered, ended) = (AsyncLatch(), AsyncLatch(), Recorded<Bool>())
-    let call = Task { [flights] in
-      try await flights.run { () async throws(UsherError) in
+    let call = Task { [inFlightCalls] in
+      try await inFlightCalls.run { () async throws(UsherError) in
         entered.open()
         await never.pass()
         ended.add(Task.isCancelled)
@@ -71,8 +71,8 @@ struct InFlightCallsTests {
       }
     }
     await entered.pass()
-    flights.end()
-    await flights.settle(within: .seconds(5))
+    inFlightCalls.end()
+    await inFlightCalls.settle(within: .seconds(5))
     #expect(ended.all == [true])
     await #expect(throws: UsherError.self) { try await call.value }
   }
@@ -80,16 +80,16 @@ struct InFlightCallsTests {
   @Test("one that cannot be cancelled is not waited for beyond the time there is")
   func stubborn() async throws {
     let (stone, entered) = (AsyncLatch(), AsyncLatch())
-    let call = Task { [flights] in
-      try await flights.run { () async throws(UsherError) in
+    let call = Task { [inFlightCalls] in
+      try await inFlightCalls.run { () async throws(UsherError) in
         entered.open()
         await Task { await stone.pass() }.value
         return [1]
       }
     }
     await entered.pass()
-    flights.end()
-    let settled = Task { await flights.settle(within: .seconds(5)) }
+    inFlightCalls.end()
+    let settled = Task { await inFlightCalls.settle(within: .seconds(5)) }
     try await scheduler.isSet(.seconds(5))
     scheduler.advance(by: .seconds(5))
     await settled.value

@@ -25,7 +25,7 @@ struct PasscodeServiceTests {
   }
 
   /// Another desk on the same disk, as after `kill -9`.
-  private func anotherDesk() throws -> LocalAuthService {
+  private func anotherService() throws -> LocalAuthService {
     let service = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try service.restore()
     return service
@@ -78,14 +78,14 @@ struct PasscodeServiceTests {
   func survives() async throws {
     try await enrol()
     _ = await guess(3)
-    #expect(await (try anotherDesk()).check(wrong, of: .anna) == .wrong(attemptsLeft: 1))
+    #expect(await (try anotherService()).check(wrong, of: .anna) == .wrong(attemptsLeft: 1))
     harness.clock.advance(by: .seconds(1))
-    let again = try anotherDesk()
+    let again = try anotherService()
     let until = harness.clock.now() + .seconds(30)
     #expect(await again.check(wrong, of: .anna) == .lockedOut(until: until))
 
     harness.clock.advance(by: .seconds(-86_400))
-    let later = try anotherDesk()
+    let later = try anotherService()
     let reset = harness.clock.now() + .seconds(30)
     #expect(await later.check(right, of: .anna) == .lockedOut(until: reset))
     harness.clock.advance(by: .seconds(30))
@@ -143,7 +143,7 @@ struct PasscodeServiceTests {
       try await service.setPasscode(right, old: right, isReset: false, of: .anna) == refused)
     let new = Secret("given out")
     #expect(try await service.setPasscode(new, old: nil, isReset: true, of: .anna) == .done)
-    #expect(await (try anotherDesk()).check(new, of: .anna) == .accepted)
+    #expect(await (try anotherService()).check(new, of: .anna) == .accepted)
   }
 
   @Test("nothing on disk has a passcode in it")

@@ -35,7 +35,8 @@ struct LostCallerTests {
     let rule = ClientRule(
       name: "till", match: match, allow: [try AccessPattern(setting: "system.status")])
     let policy = try Policy.of([rule], daemonUser: daemonUser, group: getegid())
-    let connectingPeer = Newcomer(try lostPeer(), isAdmin: false, realm: "host", connectedAt: nil)
+    let connectingPeer = PeerIdentity(
+      try lostPeer(), isAdmin: false, realm: "host", connectedAt: nil)
     return Caller(connectingPeer, policy: policy).decide(PolicyRequest(method: "account.list"))
   }
 

@@ -39,7 +39,7 @@ struct OwnerEventTests {
   private func program(of harness: ConnectionHarness) -> Caller {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(
-      Newcomer(
+      PeerIdentity(
         ConnectionHarness.connectingPeer.identity, isAdmin: false, realm: Owner.anna.realm,
         connectedAt: harness.clock.monotonicNow()),
       policy: harness.configStore.current.policy)

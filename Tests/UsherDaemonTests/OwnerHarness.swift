@@ -114,7 +114,7 @@ final class OwnerHarness: Sendable {
   func program(uid: UInt32 = uid, isAdmin: Bool = false) -> Caller {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(
-      Newcomer(
+      PeerIdentity(
         CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
         connectedAt: harness.clock.monotonicNow()),
       policy: harness.dependencies.configStore.current.policy)

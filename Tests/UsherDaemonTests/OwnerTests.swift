@@ -78,7 +78,7 @@ struct OwnerTests {
     #expect(harness.users.lookUps == count)
     let identity = CallerIdentity(uid: 1002, gid: 1002)
     let stranger = Caller(
-      Newcomer(
+      PeerIdentity(
         identity, isAdmin: false, realm: "host",
         connectedAt: harness.harness.clock.monotonicNow()),
       policy: harness.harness.dependencies.configStore.current.policy)
@@ -96,7 +96,7 @@ struct OwnerTests {
     for _ in 1...3 { _ = try await harness.call("provider.list") }
     #expect(harness.users.lookUps == count)
     let later = Caller(
-      Newcomer(
+      PeerIdentity(
         CallerIdentity(uid: OwnerHarness.uid, gid: OwnerHarness.uid, groups: [50]), isAdmin: false,
         realm: "host", connectedAt: harness.harness.clock.monotonicNow() + .seconds(3601)),
       policy: harness.harness.dependencies.configStore.current.policy)

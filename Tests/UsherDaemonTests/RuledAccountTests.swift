@@ -21,7 +21,7 @@ struct RuledAccountTests {
     _ rules: ClientRule..., unit: String = "till.service", uid: UInt32 = 1000
   ) throws -> Caller {
     Caller(
-      Newcomer(
+      PeerIdentity(
         CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), isAdmin: false,
         realm: "host"),
       policy: try Policy.of(rules))

@@ -2,7 +2,7 @@ import Foundation
 package import JSONRPC
 
 /// One flow as a program sees it that outlives the daemon.
-package final class FlowStory<Scene: ProviderFixture> {
+package final class FlowStory<Fixture: ProviderFixture> {
   private let start: JSONValue
   /// The flow as it was last told.
   package private(set) var told: JSONValue?
@@ -13,7 +13,8 @@ package final class FlowStory<Scene: ProviderFixture> {
   /// Goes on from wherever things are, to the flow's end.
   ///
   /// - Parameter act: What a person or an app does at a step; nil to wait.
-  package func run(_ fixture: Scene, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue {
+  package func run(_ fixture: Fixture, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue
+  {
     var flow = try begin(fixture)
     for _ in 0..<40 {
       try hear(flow)
@@ -27,7 +28,7 @@ package final class FlowStory<Scene: ProviderFixture> {
   }
 
   /// Starts the flow, or finds the one that an earlier start made without our hearing of it.
-  private func begin(_ fixture: Scene) throws -> JSONValue {
+  private func begin(_ fixture: Fixture) throws -> JSONValue {
     let reply = try fixture.app.reply(to: "flow.start", start)
     if let flow = reply["result"]?["flow"] { return flow }
     guard reply["error"]?["data"]?["reason"] == "request_id_reused" else {

@@ -10,7 +10,7 @@ import UsherSystem
 final class UnlockedServices: Sendable {
   let parts: Parts
   let table: MethodTable
-  private let flights: InFlightCalls
+  private let inFlightCalls: InFlightCalls
 
   /// Takes the store's contents up and listens for providers; nothing runs yet.
   ///
@@ -28,7 +28,7 @@ final class UnlockedServices: Sendable {
   private init(_ parts: Parts) {
     self.parts = parts
     table = MethodTable(parts.domain)
-    flights = InFlightCalls(dependencies: parts.domain.dependencies)
+    inFlightCalls = InFlightCalls(dependencies: parts.domain.dependencies)
   }
 
   /// What runs by itself goes on from where it stood.
@@ -45,8 +45,8 @@ final class UnlockedServices: Sendable {
     } catch {
       throw domain.withheld(error, entry.type.name, caller)
     }
-    if isAdmitted { return flights.follow(try entry.run(params, call)) }
-    return flights.follow(
+    if isAdmitted { return inFlightCalls.follow(try entry.run(params, call)) }
+    return inFlightCalls.follow(
       .cold { () async throws(UsherError) in
         do throws(UsherError) {
           try await domain.owners.verify(caller)
@@ -62,10 +62,10 @@ final class UnlockedServices: Sendable {
   ///
   /// - Parameter limit: How long providers have for it.
   func end(within limit: Duration) async {
-    flights.end()
+    inFlightCalls.end()
     await parts.callbacks.close()
     await parts.stop(within: limit)
-    await flights.settle(within: max(limit, .seconds(1)))
+    await inFlightCalls.settle(within: max(limit, .seconds(1)))
     await parts.close()
   }
 }

@@ -64,7 +64,7 @@ final class HTTPClientTransport: ProviderTransport {
     do {
       client = try self.client(for: settings)
     } catch {
-      return .unreachable(message: Trouble(error: error).sentence, sent: false)
+      return .unreachable(message: TransportError(error: error).sentence, sent: false)
     }
     defer { giveBack(settings.key) }
     return await exchange(request, client, settings)
@@ -112,8 +112,8 @@ final class HTTPClientTransport: ProviderTransport {
       response = try await client.execute(
         message, deadline: .now() + .seconds(Int64(settings.requestTimeoutSeconds)))
     } catch {
-      let trouble = Trouble(error: error)
-      return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeRequest)
+      let failure = TransportError(error: error)
+      return .unreachable(message: failure.sentence, sent: !failure.isBeforeRequest)
     }
     // The head of an answer is here: whatever fails from now on, the request was sent.
     if (300..<400).contains(response.status.code) {
@@ -129,7 +129,7 @@ final class HTTPClientTransport: ProviderTransport {
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")
     } catch {
-      return .unreachable(message: Trouble(error: error).sentence, sent: true)
+      return .unreachable(message: TransportError(error: error).sentence, sent: true)
     }
   }
 
@@ -215,7 +215,7 @@ extension HTTPSettings {
 }
 
 /// Why a call has no answer.
-private struct Trouble {
+private struct TransportError {
   let error: any Error
 
   /// Whether the error can only occur before a connection is handed to the request; then the provider

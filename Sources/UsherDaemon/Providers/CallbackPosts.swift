@@ -13,7 +13,7 @@ final class CallbackPosts: Sendable {
   }
 
   /// An address cannot be had.
-  struct Trouble: Error {
+  struct ListenError: Error {
     let provider: ProviderName
     /// With a sentence for the operator.
     let error: UsherError
@@ -31,20 +31,20 @@ final class CallbackPosts: Sendable {
   /// Takes the addresses that are needed beside those there are.
   ///
   /// - Throws: Where one cannot be had; then none is taken.
-  func prepare(for providers: [ProviderConfig]) async throws(Trouble) -> Change {
+  func prepare(for providers: [ProviderConfig]) async throws(ListenError) -> Change {
     var posts: [LoopbackAddress: CallbackListener.Post] = [:]
     var new: [LoopbackAddress: CallbackListener] = [:]
-    do throws(Trouble) {
+    do throws(ListenError) {
       for provider in providers {
         guard let dialect = ProviderRegistry.callback(of: provider) else { continue }
         let address = dialect.address
         guard posts.updateValue(.init(dialect: dialect, provider: provider), forKey: address) == nil
-        else { throw Trouble(provider, at: address, nil) }
+        else { throw ListenError(provider, at: address, nil) }
         guard listeners.withLock({ $0[address] }) == nil else { continue }
         do {
           new[address] = try await .open(at: address, on: group, service)
         } catch {
-          throw Trouble(provider, at: address, error)
+          throw ListenError(provider, at: address, error)
         }
       }
     } catch {
@@ -80,7 +80,7 @@ final class CallbackPosts: Sendable {
   }
 }
 
-extension CallbackPosts.Trouble {
+extension CallbackPosts.ListenError {
   fileprivate init(
     _ provider: ProviderConfig, at address: LoopbackAddress, _ cause: (any Error)?
   ) {

@@ -135,7 +135,7 @@ extension ConnectionHandler {
     _ id: RequestID?, _ origin: Origin,
     _ body: @escaping @Sendable () async throws(UsherError) -> [UInt8]
   ) throws(UsherError) {
-    guard flights < limits.callsInFlight else {
+    guard callsInFlight < limits.callsInFlight else {
       throw UsherError(
         .overloaded, "this connection has \(limits.callsInFlight) calls in flight",
         detail: .init(limit: "calls_in_flight"))
@@ -145,7 +145,7 @@ extension ConnectionHandler {
         .overloaded, "this user has \(service.limits.callsInFlightPerUser) calls in flight",
         detail: .init(limit: "calls_in_flight_per_user"))
     }
-    flights += 1
+    callsInFlight += 1
     let number = newNumber()
     let loop = transport.loop
     let handler = OnLoop(self, loop)
@@ -168,7 +168,7 @@ extension ConnectionHandler {
   private func landed(
     _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
   ) {
-    flights -= 1
+    callsInFlight -= 1
     turns.landed(party)
     silent[number] = nil
     defer {

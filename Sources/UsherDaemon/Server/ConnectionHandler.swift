@@ -47,7 +47,7 @@ final class ConnectionHandler: TransportUser {
   /// be made to send a request of its own to this socket must not reach a call in the body.
   private var hasHeardJSON = false
   var isClosing = false
-  var seat: FairScheduler.Seat = 0
+  var connectionID: FairScheduler.ConnectionID = 0
   /// Whether its share lets it hear more.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
   /// Whether they go out when all is read that is ready now.
@@ -66,7 +66,7 @@ final class ConnectionHandler: TransportUser {
   var inFlight: [RequestID: Flight] = [:]
   /// Calls without an id that wait: nobody hears of them, and they end with the connection.
   var silent: [Int: Task<Void, Never>] = [:]
-  var flights = 0
+  var callsInFlight = 0
   var batches: [Int: BatchCollector] = [:]
   /// Bytes of the replies that wait in ``batches`` for others of their batch.
   var batchedBytes = 0

@@ -14,8 +14,8 @@ final class ConnectionScheduler {
   /// Of the settings that ``share`` has its terms of.
   private var generation: Int
   private let loop: SocketLoop
-  private var handlers: [FairScheduler.Seat: ConnectionHandler] = [:]
-  private var nextSeat = 0
+  private var handlers: [FairScheduler.ConnectionID: ConnectionHandler] = [:]
+  private var lastConnectionID = 0
   /// Where replies go.
   let coalescer = WriteCoalescer()
   private var isSweeping = false
@@ -27,7 +27,7 @@ final class ConnectionScheduler {
   /// The connections of one user that have events to send.
   private struct Delivery {
     /// The one that has waited longest first.
-    var line: [FairScheduler.Seat] = []
+    var line: [FairScheduler.ConnectionID] = []
     /// Whether the next slice has a time.
     var isPlanned = false
   }
@@ -55,12 +55,12 @@ final class ConnectionScheduler {
 
   /// - Parameter begun: When letting it in began.
   func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
-    nextSeat += 1
+    lastConnectionID += 1
     let now = loop.now
     let cost = cost(since: begun, at: now) + Self.acceptance
-    handler.seat = nextSeat
-    handlers[nextSeat] = handler
-    handler.listens = share.enter(nextSeat, of: handler.party, cost: cost, at: now)
+    handler.connectionID = lastConnectionID
+    handlers[lastConnectionID] = handler
+    handler.listens = share.enter(lastConnectionID, of: handler.party, cost: cost, at: now)
     loop.measuresTurns = share.isShared
     plan()
   }
@@ -83,8 +83,8 @@ final class ConnectionScheduler {
   private static let acceptance = TimeAmount.microseconds(30)
 
   func leave(_ handler: ConnectionHandler) {
-    guard handlers.removeValue(forKey: handler.seat) != nil else { return }
-    share.leave(handler.seat, of: handler.party, at: loop.now)
+    guard handlers.removeValue(forKey: handler.connectionID) != nil else { return }
+    share.leave(handler.connectionID, of: handler.party, at: loop.now)
     loop.measuresTurns = share.isShared
   }
 
@@ -94,7 +94,7 @@ final class ConnectionScheduler {
     // The usual case costs no look at the clock.
     if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
-    return share.called(handler.seat, of: handler.party, at: loop.now)
+    return share.called(handler.connectionID, of: handler.party, at: loop.now)
   }
 
   /// How long a connection may work that begins now.
@@ -128,10 +128,11 @@ final class ConnectionScheduler {
     case (let start?, _): now = max(loop.now, start)
     case (nil, .bytes): now = loop.now
     }
-    guard handlers[handler.seat] != nil else { return true }
+    guard handlers[handler.connectionID] != nil else { return true }
     defer { plan() }
     return share.worked(
-      handler.seat, of: handler.party, since: now - cost(since: slice.start ?? now, at: now),
+      handler.connectionID, of: handler.party,
+      since: now - cost(since: slice.start ?? now, at: now),
       leaving: rest, at: now)
   }
 
@@ -167,10 +168,10 @@ final class ConnectionScheduler {
   private func turnCame() {
     wake = nil
     switch share.next(at: loop.now) {
-    case .work(let seat): handlers[seat]?.takeTurn()
-    case .listen(let seat, let before):
+    case .work(let connectionID): handlers[connectionID]?.takeTurn()
+    case .listen(let connectionID, let before):
       before.flatMap { handlers[$0] }?.listens = false
-      handlers[seat]?.listens = true
+      handlers[connectionID]?.listens = true
     case .wait, .nothing: break
     }
     plan()
@@ -200,8 +201,9 @@ extension ConnectionScheduler {
   func deliver(_ handler: ConnectionHandler) {
     let party = handler.party
     var delivery = deliveries[party] ?? Delivery()
-    guard handlers[handler.seat] != nil, !delivery.line.contains(handler.seat) else { return }
-    delivery.line.append(handler.seat)
+    guard handlers[handler.connectionID] != nil, !delivery.line.contains(handler.connectionID)
+    else { return }
+    delivery.line.append(handler.connectionID)
     deliveries[party] = delivery
     guard !delivery.isPlanned else { return }
     if let turn = share.nextEvents(of: party, isRest: false, at: loop.now) {
@@ -223,10 +225,10 @@ extension ConnectionScheduler {
     let begun = loop.now
     var slice = share.isShared ? Slice(share.terms.slice, since: begun) : .alone
     while !slice.isOver, deliveries[party]?.line.isEmpty == false,
-      let seat = deliveries[party]?.line.removeFirst()
+      let connectionID = deliveries[party]?.line.removeFirst()
     {
-      guard let handler = handlers[seat] else { continue }
-      if handler.sendEvents(within: &slice) { deliveries[party]?.line.append(seat) }
+      guard let handler = handlers[connectionID] else { continue }
+      if handler.sendEvents(within: &slice) { deliveries[party]?.line.append(connectionID) }
     }
     spent(.zero, since: begun, by: party)
     guard deliveries[party]?.line.isEmpty == false else {

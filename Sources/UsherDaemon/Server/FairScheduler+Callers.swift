@@ -16,7 +16,7 @@ extension FairScheduler.Party {
 extension FairScheduler.Terms {
   init(_ limits: Limits) {
     self.init(
-      percent: limits.userSharePercent, knocks: limits.connectionsPerUser,
-      flights: limits.callsInFlightPerUser)
+      percent: limits.userSharePercent, connectAttempts: limits.connectionsPerUser,
+      callsInFlight: limits.callsInFlightPerUser)
   }
 }

@@ -6,14 +6,14 @@ import UsherCore
 /// it is. A value; ``ConnectionScheduler`` does what it says.
 ///
 /// A user's calls cost the time they take. While others call too, a user that has used up its share
-/// is *paced*: its connections work one after the other, a slice at a time, and between two slices
+/// is *throttled*: its connections work one after the other, a slice at a time, and between two slices
 /// the loop is the others'. Of its connections that have nothing left to do only one listens at a
 /// time, so that hundreds of them cannot be heard at once. A user that makes one call after the other,
-/// on one connection, is not paced as long as its calls are short: nobody waits longer than for one of
+/// on one connection, is not throttled as long as its calls are short: nobody waits longer than for one of
 /// them. The admin socket is neither charged nor held up; its calls count as another's.
 struct FairScheduler {
   /// One connection; numbers are not used twice.
-  typealias Seat = Int
+  typealias ConnectionID = Int
 
   enum Party: Hashable, Sendable {
     case admin
@@ -31,9 +31,9 @@ struct FairScheduler {
 
   enum Step: Equatable {
     /// This connection works for a slice.
-    case work(Seat)
+    case work(ConnectionID)
     /// This one listens, and the other one of its user no more.
-    case listen(Seat, insteadOf: Seat?)
+    case listen(ConnectionID, insteadOf: ConnectionID?)
     /// Nobody's turn before that time.
     case wait(until: NIODeadline)
     case nothing
@@ -56,61 +56,61 @@ struct FairScheduler {
     var slice = TimeAmount.microseconds(50)
     /// How long somebody who called counts as one who calls.
     var presence = TimeAmount.seconds(10)
-    /// How much a user may have used beyond its share before it is paced: nobody calls steadily.
+    /// How much a user may have used beyond its share before it is throttled: nobody calls steadily.
     var credit = TimeAmount.milliseconds(1)
     /// A call that comes on another connection within this time after one was answered was made at once
     /// with it: whoever waits for the answer first is not so fast.
     var atOnce = TimeAmount.microseconds(50)
-    /// How often a user that is paced comes in within a second.
-    var knocks: Int
+    /// How often a user that is throttled comes in within a second.
+    var connectAttempts: Int
     /// How many of those beyond are told why they do not.
     var toldKnocks = 64
-    /// How long it is paced after it last used more than its share, or made calls at once.
+    /// How long it is throttled after it last used more than its share, or made calls at once.
     var memory = TimeAmount.seconds(1)
     /// However often it has used a little, it waits no longer than this for its next turn. What one
     /// call costs is paid in full.
     var longestWait = TimeAmount.milliseconds(100)
-    /// A user whose call takes longer than this is paced like one that makes calls at once.
+    /// A user whose call takes longer than this is throttled like one that makes calls at once.
     var longCall = TimeAmount.milliseconds(1)
     /// What it costs to listen to the next connection.
     var listening = TimeAmount.microseconds(10)
     /// What a call that waits costs, beside what it does on the loop.
     var task = TimeAmount.microseconds(100)
     /// Calls of one user that wait.
-    var flights: Int
+    var callsInFlight: Int
   }
 
   private struct User {
-    var seats = 0
-    var flights = 0
+    var connectionCount = 0
+    var callsInFlight = 0
     /// When what it has used is within its share again.
     var paidAt: NIODeadline
-    var pacedUntil: NIODeadline
+    var throttledUntil: NIODeadline
     /// How long it counts as one that makes calls at once.
     var crowdUntil: NIODeadline
     /// On which connection it called last, and when that was answered.
-    var lastCall: (seat: Seat, at: NIODeadline)?
+    var lastCall: (connectionID: ConnectionID, at: NIODeadline)?
     /// The user's connects that were let in, and those that were refused with a reason.
-    var knocks: ConnectRate
+    var connectAttempts: ConnectRate
     var told: ConnectRate
     /// When it last connected.
     var lastKnock: NIODeadline?
     /// Its connections that wait for a turn, and do not listen.
     var line: [Place] = []
-    /// Of the connections that have worked since it is paced, the one that listens.
-    var listening: Seat?
+    /// Of the connections that have worked since it is throttled, the one that listens.
+    var listening: ConnectionID?
 
     static func connectingPeer(at now: NIODeadline) -> User {
       User(
-        paidAt: .distantPast, pacedUntil: now, crowdUntil: now, knocks: ConnectRate(now),
+        paidAt: .distantPast, throttledUntil: now, crowdUntil: now, connectAttempts: ConnectRate(now),
         told: ConnectRate(now))
     }
 
-    func isPaced(_ now: NIODeadline) -> Bool { pacedUntil > now }
+    func isThrottled(_ now: NIODeadline) -> Bool { throttledUntil > now }
   }
 
   private struct Place: Equatable {
-    let seat: Seat
+    let connectionID: ConnectionID
     /// Whether it has calls to work on; else it waits to listen.
     var hasBytes: Bool
   }
@@ -121,7 +121,7 @@ struct FairScheduler {
   /// The users of whom a connection waits for a turn.
   private var waiting: Set<UInt32> = []
   private var admins = 0
-  private var usersWithSeats = 0
+  private var connectedUsers = 0
   /// Who called last, and when another one did: enough to know of anybody whether others call.
   private var latest: (party: Party, at: NIODeadline)?
   private var beforeLatest: NIODeadline?
@@ -129,7 +129,7 @@ struct FairScheduler {
   init(_ terms: Terms) { self.terms = terms }
 
   /// Whether there is anybody to share the loop with.
-  var isShared: Bool { usersWithSeats + min(admins, 1) > 1 }
+  var isShared: Bool { connectedUsers + min(admins, 1) > 1 }
 }
 
 // Coming, calling, leaving.
@@ -145,8 +145,8 @@ extension FairScheduler {
     guard case .user(let uid) = party else { return .comesIn }
     var user = users[uid] ?? .connectingPeer(at: now)
     defer { users[uid] = user }
-    let isWithin = user.knocks.add(now, perSecond: terms.knocks)
-    guard isCrowded || user.isPaced(now), !isWithin else { return .comesIn }
+    let isWithin = user.connectAttempts.add(now, perSecond: terms.connectAttempts)
+    guard isCrowded || user.isThrottled(now), !isWithin else { return .comesIn }
     return user.told.add(now, perSecond: terms.toldKnocks) ? .refused : .turnedAway
   }
 
@@ -154,34 +154,34 @@ extension FairScheduler {
   ///
   /// - Returns: Whether it listens.
   mutating func enter(
-    _ seat: Seat, of party: Party, cost: TimeAmount, at now: NIODeadline
+    _ connectionID: ConnectionID, of party: Party, cost: TimeAmount, at now: NIODeadline
   ) -> Bool {
     guard case .user(let uid) = party else {
       admins += 1
       return true
     }
     var user = users[uid] ?? .connectingPeer(at: now)
-    if user.seats == 0 { usersWithSeats += 1 }
-    user.seats += 1
+    if user.connectionCount == 0 { connectedUsers += 1 }
+    user.connectionCount += 1
     users[uid] = user
     guard knocked(cost, party, at: now) else { return true }
-    change(uid) { $0.line.append(Place(seat: seat, hasBytes: false)) }
+    change(uid) { $0.line.append(Place(connectionID: connectionID, hasBytes: false)) }
     return false
   }
 
-  mutating func leave(_ seat: Seat, of party: Party, at now: NIODeadline) {
+  mutating func leave(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) {
     guard case .user(let uid) = party else {
       admins -= 1
       return
     }
     change(uid) { user in
-      user.seats -= 1
-      user.line.removeAll { $0.seat == seat }
-      if user.listening == seat { user.listening = nil }
+      user.connectionCount -= 1
+      user.line.removeAll { $0.connectionID == connectionID }
+      if user.listening == connectionID { user.listening = nil }
       // The next connection's call is not made at once with one of a connection that is gone.
-      if user.lastCall?.seat == seat { user.lastCall = nil }
+      if user.lastCall?.connectionID == connectionID { user.lastCall = nil }
     }
-    if users[uid]?.seats == 0 { usersWithSeats -= 1 }
+    if users[uid]?.connectionCount == 0 { connectedUsers -= 1 }
     forgetIdle(at: now)
   }
 
@@ -199,8 +199,9 @@ extension FairScheduler {
   /// Who leaves and comes back is not without debt.
   private mutating func forgetIdle(at now: NIODeadline) {
     users = users.filter { _, user in
-      user.seats > 0 || user.flights > 0 || user.isPaced(now) || user.paidAt > now
-        || !user.knocks.isEmpty(now)
+      user.connectionCount > 0 || user.callsInFlight > 0 || user.isThrottled(now)
+        || user.paidAt > now
+        || !user.connectAttempts.isEmpty(now)
     }
   }
 
@@ -208,25 +209,26 @@ extension FairScheduler {
   ///
   /// - Returns: Whether it works on them at once, for a slice; else it waits for its turn, and does
   ///   not listen.
-  mutating func called(_ seat: Seat, of party: Party, at now: NIODeadline) -> Bool {
+  mutating func called(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) -> Bool {
     note(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
     defer { keep(user, uid) }
-    let isAtOnce = user.lastCall.map { $0.seat != seat && $0.at + terms.atOnce > now } ?? false
-    if isAtOnce || user.line.contains(where: { $0.hasBytes && $0.seat != seat }) {
+    let isAtOnce =
+      user.lastCall.map { $0.connectionID != connectionID && $0.at + terms.atOnce > now } ?? false
+    if isAtOnce || user.line.contains(where: { $0.hasBytes && $0.connectionID != connectionID }) {
       user.crowdUntil = now + terms.memory
     }
-    user.lastCall = (seat, now)
-    if let place = user.line.firstIndex(where: { $0.seat == seat }) {
+    user.lastCall = (connectionID, now)
+    if let place = user.line.firstIndex(where: { $0.connectionID == connectionID }) {
       user.line[place].hasBytes = true
       return false
     }
-    let hadItsTurn = user.listening == seat
+    let hadItsTurn = user.listening == connectionID
     if hadItsTurn { user.listening = nil }
-    guard user.isPaced(now) || isShared && !user.line.isEmpty else { return true }
+    guard user.isThrottled(now) || isShared && !user.line.isEmpty else { return true }
     if hadItsTurn, user.paidAt <= now { return true }
     user.line.insert(
-      Place(seat: seat, hasBytes: true), at: hadItsTurn ? 0 : user.line.endIndex)
+      Place(connectionID: connectionID, hasBytes: true), at: hadItsTurn ? 0 : user.line.endIndex)
     return false
   }
 
@@ -234,7 +236,7 @@ extension FairScheduler {
   ///
   /// - Returns: Whether it listens; else it waits for its turn.
   mutating func worked(
-    _ seat: Seat, of party: Party, since start: NIODeadline, leaving rest: Rest,
+    _ connectionID: ConnectionID, of party: Party, since start: NIODeadline, leaving rest: Rest,
     at now: NIODeadline
   ) -> Bool {
     guard case .user(let uid) = party else { return true }
@@ -242,20 +244,20 @@ extension FairScheduler {
     spent(now - start, by: party, at: now)
     guard var user = users[uid] else { return true }
     defer { keep(user, uid) }
-    if user.lastCall?.seat == seat { user.lastCall?.at = now }
-    if user.listening == seat { user.listening = nil }
+    if user.lastCall?.connectionID == connectionID { user.lastCall?.at = now }
+    if user.listening == connectionID { user.listening = nil }
     switch rest {
     case .blocked: return true
     case .bytes:
-      user.line.append(Place(seat: seat, hasBytes: true))
+      user.line.append(Place(connectionID: connectionID, hasBytes: true))
       return false
     case .nothing:
-      guard user.isPaced(now) else { return true }
+      guard user.isThrottled(now) else { return true }
       guard user.listening != nil || user.line.contains(where: { !$0.hasBytes }) else {
-        user.listening = seat
+        user.listening = connectionID
         return true
       }
-      user.line.append(Place(seat: seat, hasBytes: false))
+      user.line.append(Place(connectionID: connectionID, hasBytes: false))
       return false
     }
   }
@@ -273,8 +275,8 @@ extension FairScheduler {
   /// - Returns: False when the user has as many as it may have.
   mutating func began(of party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, let user = users[uid] else { return true }
-    guard user.flights < terms.flights else { return false }
-    users[uid]?.flights += 1
+    guard user.callsInFlight < terms.callsInFlight else { return false }
+    users[uid]?.callsInFlight += 1
     reads(of: party, at: now)
     return true
   }
@@ -287,7 +289,7 @@ extension FairScheduler {
   /// A call that waited has ended; also after its connection.
   mutating func landed(of party: Party) {
     guard case .user(let uid) = party else { return }
-    users[uid]?.flights -= 1
+    users[uid]?.callsInFlight -= 1
   }
 }
 
@@ -307,27 +309,27 @@ extension FairScheduler {
     let place = user.line.removeFirst()
     guard !place.hasBytes else {
       keep(user, uid)
-      return .work(place.seat)
+      return .work(place.connectionID)
     }
-    var before: Seat?
-    if user.isPaced(now) {
+    var before: ConnectionID?
+    if user.isThrottled(now) {
       before = user.listening
-      user.listening = place.seat
-      if let before { user.line.append(Place(seat: before, hasBytes: false)) }
+      user.listening = place.connectionID
+      if let before { user.line.append(Place(connectionID: before, hasBytes: false)) }
     }
     keep(user, uid)
     charge(terms.listening, to: .user(uid), at: now)
-    return .listen(place.seat, insteadOf: before)
+    return .listen(place.connectionID, insteadOf: before)
   }
 
   /// When a user's events may be sent; nil: at once.
   ///
-  /// A user that is not paced waits only with what one slice had no time for, and never for long: its
+  /// A user that is not throttled waits only with what one slice had no time for, and never for long: its
   /// calls must not hold its events up forever.
   ///
   /// - Parameter isRest: Whether a slice of events has just ended.
   func nextEvents(of party: Party, isRest: Bool, at now: NIODeadline) -> NIODeadline? {
-    guard case .user(let uid) = party, let user = users[uid], isRest || user.isPaced(now),
+    guard case .user(let uid) = party, let user = users[uid], isRest || user.isThrottled(now),
       user.paidAt > now
     else { return nil }
     return min(user.paidAt, now + terms.longestWait)
@@ -335,7 +337,7 @@ extension FairScheduler {
 
   /// A user's connection was let in, or refused: who comes again and again does so at once.
   ///
-  /// - Returns: Whether the user is paced now.
+  /// - Returns: Whether the user is throttled now.
   mutating func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
     // It waited while the one before was let in. Who connects, calls and leaves, again and again, holds
@@ -350,22 +352,22 @@ extension FairScheduler {
 
   /// Puts a cost on a user's account. Where others call, each moment used is paid with several.
   ///
-  /// - Returns: Whether the user is paced now.
+  /// - Returns: Whether the user is throttled now.
   @discardableResult
   mutating func charge(_ cost: TimeAmount, to party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
     let othersCall = othersCall(than: party, at: now)
     let price = othersCall ? cost * 100 / terms.percent : cost
-    // What was not used long ago is not saved up, and by a user that is paced not at all.
-    let saved = user.isPaced(now) ? cost : terms.credit * 100 / terms.percent
+    // What was not used long ago is not saved up, and by a user that is throttled not at all.
+    let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.percent
     let end = now + max(price, terms.longestWait)
     user.paidAt = max(user.paidAt, min(max(user.paidAt, now - saved) + price, end))
     if othersCall, user.paidAt > now, user.crowdUntil > now {
       // For as long as it owes, too.
-      user.pacedUntil = max(now + terms.memory, user.paidAt)
+      user.throttledUntil = max(now + terms.memory, user.paidAt)
     }
     users[uid] = user
-    return user.isPaced(now)
+    return user.isThrottled(now)
   }
 
   private mutating func note(_ party: Party, at now: NIODeadline) {

@@ -88,7 +88,7 @@ struct FloodTests {
     "who is over its share is answered all the same, also what it sent before it stopped sending",
     .ownProcess,
     .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
-  func paced() throws {
+  func throttled() throws {
     // A line's time would be over long before its turn.
     let daemon = try daemon("user_share_percent = 10\nline_seconds = 1")
     let other = try OtherUser(Self.working, groups: "\(Self.working)", at: daemon)

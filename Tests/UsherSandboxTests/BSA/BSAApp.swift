@@ -42,7 +42,7 @@ struct BSAApp {
         .map { (String($0.dropFirst().dropLast()), String($1)) }
       return (row, Dictionary(uniqueKeysWithValues: places))
     }
-    throw GoPayApp.Trouble(description: "there is no row for \(method.rawValue) \(path)")
+    throw GoPayApp.AppError(description: "there is no row for \(method.rawValue) \(path)")
   }
 
   func send(
@@ -90,7 +90,7 @@ struct BSAApp {
 
   func list(_ path: String) async throws -> [JSON] {
     guard case .array(let list)? = try await control(.get, path).json[path] else {
-      throw GoPayApp.Trouble(description: "no \(path)")
+      throw GoPayApp.AppError(description: "no \(path)")
     }
     return list
   }

@@ -36,7 +36,7 @@ struct BSAServerTests {
     let outbox = try json(await Exchange.get(base, "/_control/outbox?to=\(BSAApp.email)"))
     guard case .array(let messages)? = outbox["messages"],
       let code = messages.first?["code"]?.text
-    else { throw GoPayApp.Trouble(description: "no number") }
+    else { throw GoPayApp.AppError(description: "no number") }
     let verified = try await wire(
       base, "POST", "/mail/verify",
       ["email": .string(BSAApp.email), "authNum": .string(code)])

@@ -47,7 +47,7 @@ struct FreedomApp {
         .map { (String($0.dropFirst().dropLast()), String($1)) }
       return (row, Dictionary(uniqueKeysWithValues: places))
     }
-    throw GoPayApp.Trouble(description: "there is no row for \(method.rawValue) \(path)")
+    throw GoPayApp.AppError(description: "there is no row for \(method.rawValue) \(path)")
   }
 
   func send(
@@ -80,7 +80,7 @@ struct FreedomApp {
 
   func list(_ path: String) async throws -> [JSON] {
     guard case .array(let list)? = try await control(.get, path).json[path] else {
-      throw GoPayApp.Trouble(description: "no \(path)")
+      throw GoPayApp.AppError(description: "no \(path)")
     }
     return list
   }

@@ -65,7 +65,7 @@ struct GoPayApp {
     }
   }
 
-  struct Trouble: Error, CustomStringConvertible {
+  struct AppError: Error, CustomStringConvertible {
     let description: String
   }
 
@@ -113,7 +113,7 @@ extension [Endpoint] {
         .map { (String($0.dropFirst().dropLast()), String($1)) }
       return (row, Dictionary(uniqueKeysWithValues: places))
     }
-    throw GoPayApp.Trouble(description: "there is no row for \(method.rawValue) \(path)")
+    throw GoPayApp.AppError(description: "there is no row for \(method.rawValue) \(path)")
   }
 }
 
@@ -196,7 +196,7 @@ extension GoPayApp {
   }
 
   /// A capture that waits for its photographs.
-  struct Opened {
+  struct OpenedCapture {
     let id: String
     /// Its path.
     let page: String
@@ -205,14 +205,14 @@ extension GoPayApp {
 
   func open(
     _ token: String = "long-term-token", requestID: String = "req-1", returnURL: String? = nil
-  ) async throws -> Opened {
+  ) async throws -> OpenedCapture {
     let temporary = try #require(try await temporaryToken(token).data?["token"]?.text)
     let headers = Self.capturing(temporary, requestID: requestID)
     let back = returnURL.map { "&returnUrl=\(PercentEncoding.encoded($0))" } ?? ""
     let answer = try await capture(headers, query: "submissionType=FULL_KYC&lang=en\(back)")
     let id = try #require(answer.data?["submissionId"]?.text, "\(answer.json)")
     let url = try #require(answer.data?["url"]?.text)
-    return Opened(
+    return OpenedCapture(
       id: id, page: String(url.dropFirst("http://127.0.0.1:1".count)), headers: headers)
   }
 
@@ -225,7 +225,7 @@ extension GoPayApp {
   /// One that was handed in.
   func handedIn(
     _ token: String = "long-term-token", requestID: String = "req-1"
-  ) async throws -> Opened {
+  ) async throws -> OpenedCapture {
     let opened = try await open(token, requestID: requestID)
     let answer = try await control(.post, "submissions/\(opened.id)/capture")
     try #require(answer.json["status"] == "SUBMITTED", "\(answer.json)")

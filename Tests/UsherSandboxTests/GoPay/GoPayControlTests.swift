@@ -24,7 +24,7 @@ struct GoPayControlTests {
 
   private func list(_ app: GoPayApp, _ name: String) async throws -> [JSON] {
     guard case .array(let list)? = try await app.control(.get, name).json[name] else {
-      throw GoPayApp.Trouble(description: "no \(name)")
+      throw GoPayApp.AppError(description: "no \(name)")
     }
     return list
   }

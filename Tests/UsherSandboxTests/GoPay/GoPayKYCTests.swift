@@ -8,7 +8,7 @@ struct GoPayKYCTests {
   private let address = "http://127.0.0.1:8790/v1/callback/partner"
 
   private func move(
-    _ app: GoPayApp, _ opened: GoPayApp.Opened, _ body: JSON
+    _ app: GoPayApp, _ opened: GoPayApp.OpenedCapture, _ body: JSON
   ) async throws -> GoPayApp.Answer {
     try await app.control(.post, "submissions/\(opened.id)", body)
   }
@@ -115,7 +115,7 @@ struct GoPayKYCTests {
         "submissionId": .string(opened.id), "partnerSessionId": "other", "status": "COMPLETED",
       ])
     let pushes = try await app.control(.get, "pushes").json["pushes"]
-    guard case .array(let list)? = pushes else { throw GoPayApp.Trouble(description: "no pushes") }
+    guard case .array(let list)? = pushes else { throw GoPayApp.AppError(description: "no pushes") }
     #expect(list.map { $0["number"] } == [1, 2])
     #expect(list.map { $0["status"] } == [200, 200])
   }

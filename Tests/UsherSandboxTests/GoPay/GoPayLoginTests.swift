@@ -21,7 +21,7 @@ struct GoPayLoginTests {
     let again = try await app.type(["otp": try await app.otp(to: phone)], on: page)
     #expect(again.parameter("authCode") != nil)
     let people = try await app.control(.get, "people").json["people"]
-    guard case .array(let list)? = people else { throw GoPayApp.Trouble(description: "no people") }
+    guard case .array(let list)? = people else { throw GoPayApp.AppError(description: "no people") }
     #expect(
       list.last
         == ["username": .string(phone), "phone": .string(phone), "name": "Siti", "pin": .null])

@@ -23,7 +23,7 @@ struct GoPayServerTests {
       try LoopbackCaller.answer(Array(text.utf8))
         == .answered(status: 401, body: Array("{}\r\n\r\n".utf8)))
     for text in ["", "HTTP/1.1 200 OK\r\n", "SSH-2.0\r\n\r\n", "HTTP/1.1 x\r\n\r\n"] {
-      #expect(throws: LoopbackCaller.Trouble.self) { try LoopbackCaller.answer(Array(text.utf8)) }
+      #expect(throws: LoopbackCaller.CallError.self) { try LoopbackCaller.answer(Array(text.utf8)) }
     }
   }
 

@@ -36,7 +36,7 @@ struct TruecallerApp {
     }
   }
 
-  struct Trouble: Error, CustomStringConvertible {
+  struct AppError: Error, CustomStringConvertible {
     let description: String
   }
 
@@ -48,7 +48,7 @@ struct TruecallerApp {
         return (row, ["accessToken": String(path.dropFirst(row.path.count - place.count))])
       }
     }
-    throw Trouble(description: "there is no row for \(method.rawValue) \(path)")
+    throw AppError(description: "there is no row for \(method.rawValue) \(path)")
   }
 
   func call(

@@ -8,7 +8,7 @@ struct TruecallerInsideTests {
   private func list(_ app: TruecallerApp, _ name: String) async throws -> [JSON] {
     let answer = try await app.control(.get, name).json
     guard case .array(let list)? = answer[name] else {
-      throw TruecallerApp.Trouble(description: "no \(name): \(answer)")
+      throw TruecallerApp.AppError(description: "no \(name): \(answer)")
     }
     return list
   }

@@ -9,7 +9,7 @@ import Testing
 struct TruecallerSignatureTests {
   /// The first RSA key of the list, as a client finds it.
   private func key(_ list: JSON) throws -> _RSA.Signing.PublicKey {
-    guard case .array(let keys) = list else { throw TruecallerApp.Trouble(description: "no list") }
+    guard case .array(let keys) = list else { throw TruecallerApp.AppError(description: "no list") }
     let text = try #require(keys.first { $0["keyType"] == "RSA" }?["key"]?.text)
     let der = try #require(Data(base64Encoded: text))
     // A SubjectPublicKeyInfo, not the bare key: it names rsaEncryption (RFC 3279 §2.3.1).

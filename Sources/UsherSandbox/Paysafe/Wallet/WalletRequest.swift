@@ -2,14 +2,14 @@
 enum WalletRequest: Sendable, Hashable {
   case readBalance
   case readPayments
-  case pay(Order)
+  case pay(PaymentOrder)
   case readPayees
   case setPayee(id: String, Payee)
   case removePayee(id: String)
   case readLimits
   case setLimits(daily: Amount?, single: Amount?)
 
-  struct Order: Sendable, Hashable {
+  struct PaymentOrder: Sendable, Hashable {
     var amount: Amount
     var payee: String
     var reference: String?
@@ -57,7 +57,7 @@ extension WalletRequest {
     guard try members.requiredText("currency") == currency else {
       throw members.complaint("currency", "is \(currency) here")
     }
-    let order = Order(
+    let order = PaymentOrder(
       amount: amount, payee: try members.requiredText("payee"),
       reference: try members.text("reference"))
     try members.finish()

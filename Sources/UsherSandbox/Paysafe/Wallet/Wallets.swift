@@ -4,7 +4,7 @@ import FoundationEssentials
 struct Wallets: Sendable {
   struct Payment: Sendable, Hashable {
     let id: String
-    let order: WalletRequest.Order
+    let order: WalletRequest.PaymentOrder
     let walletOperationID: String?
     let time: Date
   }

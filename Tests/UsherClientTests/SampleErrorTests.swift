@@ -4,7 +4,7 @@ import UsherClient
 import UsherTestKit
 
 @Suite("When the daemon is down, or is not the daemon", .timeLimit(.minutes(1)))
-struct TroubleTests {
+struct SampleErrorTests {
   private func client(_ path: String, maxReplyBytes: Int = 1 << 20) -> UsherClient {
     UsherClient(socketPath: path, name: "test", version: "1", maxReplyBytes: maxReplyBytes)
   }
