@@ -49,8 +49,8 @@ struct Persistence {
     case is Unheard: break
     case let error as UsherError:
       guard error.reason == .shuttingDown, mayBeCutShort() else { return nil }
-    case let trouble as ConnectionError:
-      switch trouble.kind {
+    case let failure as ConnectionError:
+      switch failure.kind {
       case .busy: break
       case .noSocket, .refused: guard knowsDaemon else { return nil }
       case .lost:

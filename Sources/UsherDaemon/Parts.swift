@@ -300,10 +300,10 @@ extension Parts {
 }
 
 extension Config {
-  fileprivate func problem(_ trouble: CallbackPosts.ListenError) -> ConfigProblem {
-    let place = providers.firstIndex { $0.name == trouble.provider }
-    var message = trouble.error.message
-    if let cause = trouble.error.cause as? IOError {
+  fileprivate func problem(_ failure: CallbackPosts.ListenError) -> ConfigProblem {
+    let place = providers.firstIndex { $0.name == failure.provider }
+    var message = failure.error.message
+    if let cause = failure.error.cause as? IOError {
       message += ": \(String(cString: strerror(cause.errnoCode)))"
     }
     return problem(place.map { "provider[\($0)].callback_listen" } ?? "", message)

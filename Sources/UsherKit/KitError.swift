@@ -75,20 +75,20 @@ extension KitError {
     switch error {
     case let setback as KitError: self = setback
     case let error as UsherError: self.init(error)
-    case let trouble as ConnectionError: self.init(trouble)
+    case let fault as ConnectionError: self.init(fault)
     case is CancellationError: self.init(.cancelled, "the call was cancelled")
     default: self.init(.unexpected, "usherd could not be asked")
     }
   }
 
-  private init(_ trouble: ConnectionError) {
+  private init(_ fault: ConnectionError) {
     let kind: Kind =
-      switch trouble.kind {
+      switch fault.kind {
       case .noSocket, .refused, .badPath, .busy, .lost, .closed, .other: .unavailable
       case .notPermitted: .notPermitted
       case .garbled, .replyTooLarge, .incompatible: .unexpected
       }
-    self.init(kind, trouble.description)
+    self.init(kind, fault.description)
   }
 
   private init(_ error: UsherError) {

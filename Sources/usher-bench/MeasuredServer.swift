@@ -117,7 +117,7 @@ struct LoadMeasure {
 
   private static func run(_ server: MeasuredServer, _ load: bench_load) throws -> bench_result {
     var (load, result) = (load, bench_result())
-    var trouble = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
+    var failure = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
     let status = server.socketPath.withCString { path in
       server.calls.withUnsafeBufferPointer { calls in
         server.pids.withUnsafeBufferPointer { pids in
@@ -130,12 +130,12 @@ struct LoadMeasure {
           target.reply_bytes = server.replyBytes
           target.pids = pids.baseAddress
           target.pid_count = pids.count
-          return bench_run(&target, &load, &result, &trouble)
+          return bench_run(&target, &load, &result, &failure)
         }
       }
     }
     guard status == 0 else {
-      let words = trouble.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+      let words = failure.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
       throw BenchError("\(server.name.rawValue): \(String(decoding: words, as: UTF8.self))")
     }
     return result

@@ -13,8 +13,8 @@ struct Plot: ParsableCommand {
     let text = try wholeFile(file)
     do {
       print(ComparisonPicture(comparison: try Comparison(json: Array(text.utf8))).svg)
-    } catch let trouble as BenchError {
-      throw BenchError("\(file): \(trouble)")
+    } catch let failure as BenchError {
+      throw BenchError("\(file): \(failure)")
     }
   }
 }

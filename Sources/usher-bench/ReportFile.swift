@@ -13,7 +13,7 @@ final class ReportFile {
     self.path = path
     isNew = access(path, F_OK) != 0
     descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { throw Self.trouble(path) }
+    guard descriptor >= 0 else { throw Self.failure(path) }
   }
 
   deinit {
@@ -29,13 +29,13 @@ final class ReportFile {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      guard count > 0 else { throw Self.trouble(path) }
+      guard count > 0 else { throw Self.failure(path) }
       rest = rest.dropFirst(count)
     }
     isWritten = true
   }
 
-  private static func trouble(_ path: String) -> BenchError {
+  private static func failure(_ path: String) -> BenchError {
     BenchError("cannot write \(path): \(String(cString: strerror(errno)))")
   }
 }

@@ -101,27 +101,27 @@ final class SingleCommits {
         Self.copies)
     }
     guard result == SQLITE_OK, sqlite3_bind_int64(statement, 2, revision) == SQLITE_OK else {
-      throw trouble
+      throw failure
     }
   }
 
   private func step(_ statement: OpaquePointer?) throws {
     guard sqlite3_step(statement) == SQLITE_DONE, sqlite3_reset(statement) == SQLITE_OK else {
-      throw trouble
+      throw failure
     }
   }
 
   private func prepare(_ sql: String) throws -> OpaquePointer? {
     var statement: OpaquePointer?
-    guard sqlite3_prepare_v2(database, sql, -1, &statement, nil) == SQLITE_OK else { throw trouble }
+    guard sqlite3_prepare_v2(database, sql, -1, &statement, nil) == SQLITE_OK else { throw failure }
     return statement
   }
 
   private func run(_ sql: String) throws {
-    guard sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK else { throw trouble }
+    guard sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK else { throw failure }
   }
 
-  private var trouble: BenchError {
+  private var failure: BenchError {
     BenchError("the yardstick's database: \(String(cString: sqlite3_errmsg(database)))")
   }
 }

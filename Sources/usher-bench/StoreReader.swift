@@ -17,7 +17,7 @@ final class StoreReader {
   func number(_ sql: String) throws -> Int64 {
     let statement = try prepare(sql)
     defer { sqlite3_finalize(statement) }
-    guard sqlite3_step(statement) == SQLITE_ROW else { throw trouble }
+    guard sqlite3_step(statement) == SQLITE_ROW else { throw failure }
     return sqlite3_column_int64(statement, 0)
   }
 
@@ -27,7 +27,7 @@ final class StoreReader {
     defer { sqlite3_finalize(statement) }
     var texts: [String] = []
     while sqlite3_step(statement) == SQLITE_ROW {
-      guard let text = sqlite3_column_text(statement, 0) else { throw trouble }
+      guard let text = sqlite3_column_text(statement, 0) else { throw failure }
       texts.append(String(cString: text))
     }
     return texts
@@ -54,11 +54,11 @@ final class StoreReader {
 
   private func prepare(_ sql: String) throws -> OpaquePointer? {
     var statement: OpaquePointer?
-    guard sqlite3_prepare_v2(database, sql, -1, &statement, nil) == SQLITE_OK else { throw trouble }
+    guard sqlite3_prepare_v2(database, sql, -1, &statement, nil) == SQLITE_OK else { throw failure }
     return statement
   }
 
-  private var trouble: BenchError {
+  private var failure: BenchError {
     BenchError("the daemon's database: \(String(cString: sqlite3_errmsg(database)))")
   }
 }

@@ -77,7 +77,7 @@ struct CompareEndToEndTests {
     load.cpu = -1
     load.seconds = 0.05
     var result = bench_result()
-    var trouble = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
+    var failure = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
     let status = echo.socketPath.withCString { path in
       call.withUnsafeBufferPointer { call in
         var pid = echo.pid
@@ -91,11 +91,11 @@ struct CompareEndToEndTests {
           server.reply_bytes = replyBytes
           server.pids = pid
           server.pid_count = 1
-          return bench_run(&server, &load, &result, &trouble)
+          return bench_run(&server, &load, &result, &failure)
         }
       }
     }
-    guard status == 0 else { throw BenchError("\(trouble)") }
+    guard status == 0 else { throw BenchError("\(failure)") }
     return result
   }
 }

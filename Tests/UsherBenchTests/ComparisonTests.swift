@@ -67,8 +67,8 @@ struct ComparisonTests {
     let text = String(decoding: try Example.comparison.json(), as: UTF8.self)
     let broken = text.replacing(mark, with: other)
     #expect(broken != text)
-    let trouble = #expect(throws: BenchError.self) { try Comparison(json: Array(broken.utf8)) }
-    #expect(trouble?.description == sentence)
+    let failure = #expect(throws: BenchError.self) { try Comparison(json: Array(broken.utf8)) }
+    #expect(failure?.description == sentence)
   }
 
   @Test("a comparison without results, and one of another version and shape, are refused")

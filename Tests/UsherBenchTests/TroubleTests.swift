@@ -60,8 +60,8 @@ struct TroubleTests {
 
   @Test("a program that is not installed is named")
   func notInstalled() {
-    let trouble = #expect(throws: NotInstalled.self) { try Yardstick.program("no-such-program") }
-    #expect(trouble?.description.hasPrefix("no-such-program is not installed") == true)
+    let failure = #expect(throws: NotInstalled.self) { try Yardstick.program("no-such-program") }
+    #expect(failure?.description.hasPrefix("no-such-program is not installed") == true)
   }
 
   @Test(
@@ -74,13 +74,13 @@ struct TroubleTests {
   func server(_ deed: String, _ start: String, _ end: String) throws {
     let program = try FickleServer.program(after: 5, deed)
     let server = try FickleServer.server(program, reply: "r\n")
-    let trouble = #expect(throws: BenchError.self) {
+    let failure = #expect(throws: BenchError.self) {
       // On a busy machine, the server may not be asked often enough in a short time.
       for seconds in [0.1, 1, 10] {
         _ = try LoadMeasure(server, .one, warm: 0, seconds: seconds, at: nil)
       }
     }
-    let words = try #require(trouble).description
+    let words = try #require(failure).description
     #expect(words.hasPrefix(start))
     #expect(words.hasSuffix(end))
     // One of the two is not 0.
@@ -90,10 +90,10 @@ struct TroubleTests {
   @Test("a server whose first answer is not the right one is not measured")
   func wrongReply() throws {
     let program = try FickleServer.program(after: 5, "pass")
-    let trouble = #expect(throws: BenchError.self) {
+    let failure = #expect(throws: BenchError.self) {
       try FickleServer.server(program, reply: "another\n")
     }
-    #expect(trouble?.description == "echo answers something else: r\n")
+    #expect(failure?.description == "echo answers something else: r\n")
   }
 
   @Test("a report replaces what was there, is not made of nothing, and tells that a disk is full")

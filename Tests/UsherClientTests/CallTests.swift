@@ -179,9 +179,9 @@ struct CallTests {
       let task = Task { try await usher.token(provider: "work") }
       for await _ in asked { break }
       await usher.close()
-      let trouble = ConnectionError(.closed, socketPath: daemon.path)
-      await #expect(throws: trouble) { try await task.value }
-      await #expect(throws: trouble) { try await usher.token(provider: "work") }
+      let failure = ConnectionError(.closed, socketPath: daemon.path)
+      await #expect(throws: failure) { try await task.value }
+      await #expect(throws: failure) { try await usher.token(provider: "work") }
     }
   }
 }

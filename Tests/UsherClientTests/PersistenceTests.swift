@@ -8,7 +8,7 @@ import UsherCore
 
 @Suite("Whether a call is made again")
 struct PersistenceTests {
-  private func trouble(_ kind: ConnectionError.Kind) -> ConnectionError {
+  private func failure(_ kind: ConnectionError.Kind) -> ConnectionError {
     ConnectionError(kind, socketPath: "/s")
   }
 
@@ -25,15 +25,15 @@ struct PersistenceTests {
   @Test("a daemon that was there is waited for, one that never was is not")
   func away() {
     for kind in [ConnectionError.Kind.noSocket, .refused] {
-      #expect(pause(after: trouble(kind)) == .zero)
-      #expect(pause(after: trouble(kind), isSafe: true, knowsDaemon: false) == nil)
+      #expect(pause(after: failure(kind)) == .zero)
+      #expect(pause(after: failure(kind), isSafe: true, knowsDaemon: false) == nil)
     }
-    #expect(pause(after: trouble(.busy), knowsDaemon: false) == .zero)
+    #expect(pause(after: failure(.busy), knowsDaemon: false) == .zero)
   }
 
   @Test("after a loss, and at the end of a daemon's patience, only what may be made twice")
   func safe() {
-    for error: any Error in [trouble(.lost), UsherError(.shuttingDown, "stopping")] {
+    for error: any Error in [failure(.lost), UsherError(.shuttingDown, "stopping")] {
       #expect(pause(after: error, isSafe: true) == .zero)
       #expect(pause(after: error) == nil)
     }
@@ -41,11 +41,11 @@ struct PersistenceTests {
 
   @Test("a call that is cut short twice is not made a third time")
   func deadly() {
-    let cuts: [any Error] = [trouble(.lost), UsherError(.shuttingDown, "stopping")]
+    let cuts: [any Error] = [failure(.lost), UsherError(.shuttingDown, "stopping")]
     for (first, second) in [(cuts[0], cuts[0]), (cuts[0], cuts[1]), (cuts[1], cuts[1])] {
       var persistence = Persistence(isSafe: true, patience: .seconds(1))
       #expect(persistence.pause(after: first, knowsDaemon: true) == .zero)
-      #expect(persistence.pause(after: trouble(.noSocket), knowsDaemon: true) != nil)
+      #expect(persistence.pause(after: failure(.noSocket), knowsDaemon: true) != nil)
       #expect(persistence.pause(after: second, knowsDaemon: true) == nil)
     }
   }
@@ -55,7 +55,7 @@ struct PersistenceTests {
     let kinds: [ConnectionError.Kind] = [
       .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other,
     ]
-    for kind in kinds { #expect(pause(after: trouble(kind), isSafe: true) == nil) }
+    for kind in kinds { #expect(pause(after: failure(kind), isSafe: true) == nil) }
     #expect(pause(after: UsherError(.notFound, "no"), isSafe: true) == nil)
     #expect(pause(after: CancellationError(), isSafe: true) == nil)
   }

@@ -9,13 +9,13 @@ struct SampleErrorTests {
     UsherClient(socketPath: path, name: "test", version: "1", maxReplyBytes: maxReplyBytes)
   }
 
-  private func trouble(_ usher: UsherClient) async -> ConnectionError? {
+  private func failure(_ usher: UsherClient) async -> ConnectionError? {
     await #expect(throws: ConnectionError.self) { try await usher.token(provider: "work") }
   }
 
   @Test("no socket: is it running?")
   func noSocket() async {
-    let found = await trouble(client("/tmp/usher-no-such-socket"))
+    let found = await failure(client("/tmp/usher-no-such-socket"))
     #expect(found?.kind == .noSocket)
     #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
     #expect(found?.message == "there is no socket at /tmp/usher-no-such-socket")
@@ -36,7 +36,7 @@ struct SampleErrorTests {
     }
     #expect(bound == 0)
     Glibc.close(fd)
-    let found = await trouble(client(path))
+    let found = await failure(client(path))
     #expect(found?.kind == .refused)
     #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
   }
@@ -52,7 +52,7 @@ struct SampleErrorTests {
 
   @Test("a path too long for a socket is no crash")
   func longPath() async {
-    let found = await trouble(client("/" + String(repeating: "x", count: 300)))
+    let found = await failure(client("/" + String(repeating: "x", count: 300)))
     #expect(found?.kind == .badPath)
   }
 
@@ -68,7 +68,7 @@ struct SampleErrorTests {
       try await peer.write(line)
       _ = try await peer.next()
     } _: { daemon in
-      #expect(await trouble(client(daemon.path))?.kind == .garbled)
+      #expect(await failure(client(daemon.path))?.kind == .garbled)
     }
   }
 
@@ -78,7 +78,7 @@ struct SampleErrorTests {
       try await peer.reply(try await peer.next(), #"{"accessToken":7}"#)
       _ = try await peer.next()
     } _: { daemon in
-      #expect(await trouble(client(daemon.path))?.kind == .garbled)
+      #expect(await failure(client(daemon.path))?.kind == .garbled)
     }
   }
 
@@ -91,7 +91,7 @@ struct SampleErrorTests {
       _ = try await peer.next()
     } _: { daemon in
       let usher = client(daemon.path, maxReplyBytes: 4096)
-      #expect(await trouble(usher)?.kind == .replyTooLarge)
+      #expect(await failure(usher)?.kind == .replyTooLarge)
       let token = try await usher.token(provider: "work")
       #expect(token.account == AccountID("acc_1"))
     }
@@ -133,7 +133,7 @@ struct SampleErrorTests {
       _ = try await peer.next()
       for line in lines { peer.writeAndForget(line) }
     } _: { daemon in
-      for _ in 0..<20 { #expect(await trouble(client(daemon.path))?.kind == .lost) }
+      for _ in 0..<20 { #expect(await failure(client(daemon.path))?.kind == .lost) }
     }
   }
 
@@ -146,7 +146,7 @@ struct SampleErrorTests {
       "limits":{},"instanceId":"i"}}
       """#
     } _: {
-      #expect(await trouble(usher)?.kind == .incompatible)
+      #expect(await failure(usher)?.kind == .incompatible)
     }
   }
 

@@ -27,8 +27,8 @@ final class FakeReader: FingerprintScanning {
     state.withLock { $0.fingers[user] = .success(fingers) }
   }
 
-  func fail(_ trouble: FingerprintError, for user: String = "anna") {
-    state.withLock { $0.fingers[user] = .failure(trouble) }
+  func fail(_ problem: FingerprintError, for user: String = "anna") {
+    state.withLock { $0.fingers[user] = .failure(problem) }
   }
 
   /// How many scans wait for a finger.

@@ -198,10 +198,10 @@ struct FingerServiceTests {
       (.notPermitted("auth"), "usherd is not permitted to use the fingerprint reader: see polkit"),
       (.unavailable("no message bus"), "the fingerprint reader does not answer"),
     ])
-  func trouble(trouble: FingerprintError, sentence: String) async throws {
-    harness.reader.fail(trouble)
+  func problem(problem: FingerprintError, sentence: String) async throws {
+    harness.reader.fail(problem)
     #expect(await biometric() == .unavailable(sentence))
-    #expect(try await scan(.failure(trouble)) == .unavailable(sentence))
+    #expect(try await scan(.failure(problem)) == .unavailable(sentence))
   }
 
   @Test("a user without a name has no fingers, and the reader is not asked")

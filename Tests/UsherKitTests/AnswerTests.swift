@@ -44,9 +44,9 @@ struct AnswerTests {
 
   @Test("is not given again where it has not arrived: who asked is told")
   func notArrived() async throws {
-    let trouble = await #expect(throws: ConnectionError.self) {
+    let failure = await #expect(throws: ConnectionError.self) {
       try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), standing)])
     }
-    #expect(trouble?.kind == .lost)
+    #expect(failure?.kind == .lost)
   }
 }

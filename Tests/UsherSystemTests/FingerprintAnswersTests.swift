@@ -67,16 +67,16 @@ struct FingerprintAnswersTests {
         .unavailable("org.freedesktop.DBus.Error.LimitsExceeded: so it is")
       ),
     ])
-  func errors(name: String, trouble: FingerprintError) {
-    #expect(FingerprintError(.refused(name: name, text: "so it is")) == trouble)
+  func errors(name: String, failure: FingerprintError) {
+    #expect(FingerprintError(.refused(name: name, text: "so it is")) == failure)
   }
 
   @Test("words from elsewhere are one short line")
   func lines() {
     let text = "a\nb" + String(repeating: "x", count: 1000)
-    let trouble = FingerprintError(
+    let failure = FingerprintError(
       .refused(name: "net.reactivated.Fprint.Error.PermissionDenied", text: text))
-    #expect(trouble == .notPermitted(#"a\nb"# + String(repeating: "x", count: 197)))
+    #expect(failure == .notPermitted(#"a\nb"# + String(repeating: "x", count: 197)))
   }
 
   @Test("what is no answer is trouble, too")

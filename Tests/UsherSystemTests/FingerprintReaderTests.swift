@@ -152,9 +152,9 @@ struct FingerprintReaderTests {
   @Test("what is no user's name is not asked about", arguments: ["", ".", "..", "a/b", "a\0b"])
   func names(user: String) async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent")
-    let trouble = FingerprintError.notPermitted("that is no user's name")
-    await #expect(throws: trouble) { try await reader.enrolledFingers(of: user) }
-    await #expect(throws: trouble) {
+    let problem = FingerprintError.notPermitted("that is no user's name")
+    await #expect(throws: problem) { try await reader.enrolledFingers(of: user) }
+    await #expect(throws: problem) {
       try await reader.verify(user: user, within: .seconds(90)) { _ in }
     }
   }

@@ -63,9 +63,9 @@ struct FingerprintServiceTests {
   @Test("without a bus it is not available")
   func noBus() async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent/bus")
-    let trouble = FingerprintError.unavailable("no message bus: No such file or directory")
-    await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
-    await #expect(throws: trouble) {
+    let problem = FingerprintError.unavailable("no message bus: No such file or directory")
+    await #expect(throws: problem) { try await reader.enrolledFingers(of: "alice") }
+    await #expect(throws: problem) {
       try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
@@ -195,10 +195,10 @@ struct FingerprintServiceTests {
     let imposter = try await fprintd.imposter(.garbled)
     defer { withExtendedLifetime(imposter) {} }
     let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
-    let trouble = FingerprintError.unavailable(
+    let problem = FingerprintError.unavailable(
       "fprintd's answer is not what its interface says")
-    await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
-    await #expect(throws: trouble) {
+    await #expect(throws: problem) { try await reader.enrolledFingers(of: "alice") }
+    await #expect(throws: problem) {
       try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }

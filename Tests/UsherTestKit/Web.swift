@@ -143,7 +143,7 @@ package enum Person {
     while true {
       do {
         return try Web.get(back)
-      } catch let trouble as TestError where "\(trouble)".contains("nobody listens") && left > 0 {
+      } catch let failure as TestError where "\(failure)".contains("nobody listens") && left > 0 {
         left -= 1
         poll(nil, 0, 10)
       }

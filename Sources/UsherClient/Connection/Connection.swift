@@ -33,11 +33,11 @@ final class Connection: Sendable {
 
   var isOpen: Bool { state.withLock { $0.calls.isOpen } }
 
-  /// Ends the connection; calls in flight throw `trouble`, and where that is `lost` calls that were
+  /// Ends the connection; calls in flight throw `problem`, and where that is `lost` calls that were
   /// not sent throw ``Unheard``.
-  func close(_ trouble: ConnectionError.Kind = .closed) {
-    let error = ConnectionError(trouble, socketPath: socketPath)
-    end(error, unsent: trouble == .lost ? Unheard() : error)
+  func close(_ problem: ConnectionError.Kind = .closed) {
+    let error = ConnectionError(problem, socketPath: socketPath)
+    end(error, unsent: problem == .lost ? Unheard() : error)
   }
 
   func end(_ error: any Error) { end(error, unsent: error) }

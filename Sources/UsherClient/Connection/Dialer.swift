@@ -101,8 +101,8 @@ extension Connection {
 
 extension ConnectionError {
   fileprivate init(_ error: any Error, socketPath: String) {
-    if let trouble = error as? ConnectionError {
-      self = trouble
+    if let failure = error as? ConnectionError {
+      self = failure
       return
     }
     guard let error = error as? IOError else {

@@ -121,8 +121,8 @@ extension FlowRunner {
         return try await session.refresh()
       default: throw error
       }
-    } catch let trouble as ConnectionError where trouble.mayPass {
-      return try await lost(input, trouble.message, answering: flow)
+    } catch let fault as ConnectionError where fault.mayPass {
+      return try await lost(input, fault.message, answering: flow)
     }
   }
 

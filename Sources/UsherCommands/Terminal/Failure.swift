@@ -35,7 +35,7 @@ struct Failure: Error, Equatable {
     switch error {
     case let failure as Failure: self = failure
     case let error as UsherError: self.init(error)
-    case let trouble as ConnectionError: self.init(trouble)
+    case let problem as ConnectionError: self.init(problem)
     case let ended as EventsEnded: self.init("\(ended)", status: Status.unreachable)
     case let error as ConfigError:
       self.init("", status: Status.failed)
@@ -55,14 +55,14 @@ struct Failure: Error, Equatable {
     self.init(error.message, hints: Self.hints(error), status: status)
   }
 
-  private init(_ trouble: ConnectionError) {
+  private init(_ problem: ConnectionError) {
     let status =
-      switch trouble.kind {
+      switch problem.kind {
       case .noSocket, .refused, .busy, .lost, .closed, .badPath, .other: Status.unreachable
       case .notPermitted: Status.notPermitted
       case .garbled, .replyTooLarge, .incompatible: Status.failed
       }
-    self.init(trouble.message, hints: trouble.hint.map { [$0] } ?? [], status: status)
+    self.init(problem.message, hints: problem.hint.map { [$0] } ?? [], status: status)
   }
 
   private static func hints(_ error: UsherError) -> [String] {

@@ -36,8 +36,8 @@ struct Launch {
     var strings = arguments.map { strdup($0) } + [nil]
     defer { for string in strings { free(string) } }
     var process = pid_t()
-    let trouble = posix_spawnp(&process, arguments[0], &actions, &attributes, &strings, environ)
-    return trouble == 0 ? process : nil
+    let failure = posix_spawnp(&process, arguments[0], &actions, &attributes, &strings, environ)
+    return failure == 0 ? process : nil
   }
 
   private func add(_ files: [File], to actions: inout posix_spawn_file_actions_t) {

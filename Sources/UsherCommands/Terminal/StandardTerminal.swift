@@ -55,14 +55,14 @@ package final class StandardTerminal: Terminal {
 
   /// Output that cannot be written ends the program: whoever read it is gone and no more is wanted,
   /// or the disk is full and a script must not believe that it has got all.
-  private func lost(_ stream: TerminalStream, _ trouble: CInt) {
+  private func lost(_ stream: TerminalStream, _ failure: CInt) {
     guard stream == .output else { return }
-    if trouble == EPIPE {
+    if failure == EPIPE {
       signal(SIGPIPE, SIG_DFL)
       raise(SIGPIPE)
     }
     write(
-      "usherctl: the output cannot be written: \(String(cString: strerror(trouble)))\n", to: .error)
+      "usherctl: the output cannot be written: \(String(cString: strerror(failure)))\n", to: .error)
     exit(1)
   }
 

@@ -16,8 +16,8 @@ struct StatusVerb: Verb {
     do {
       defer { tellOfLeftKey(at: context) }
       try await show(at: context)
-    } catch let trouble as ConnectionError {
-      throw try await explained(trouble, at: context)
+    } catch let problem as ConnectionError {
+      throw try await explained(problem, at: context)
     }
   }
 
@@ -32,15 +32,15 @@ struct StatusVerb: Verb {
   }
 
   /// Why nobody is there, where it is the system's daemon and root may ask.
-  private func explained(_ trouble: ConnectionError, at context: CommandContext) async throws
+  private func explained(_ problem: ConnectionError, at context: CommandContext) async throws
     -> any Error
   {
     let client = admin ? context.admin : context.app
     guard context.environment.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
       context.environment.tools.path(of: "systemctl") != nil,
       let why = try await Units(environment: context.environment).why(),
-      var failure = Failure(trouble)
-    else { return trouble }
+      var failure = Failure(problem)
+    else { return problem }
     failure.lines += why.lines
     return failure
   }

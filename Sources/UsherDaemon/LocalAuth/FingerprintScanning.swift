@@ -39,8 +39,8 @@ enum ReaderObstacle: Error, Equatable {
   case timedOut
 
   /// Nil where the task was cancelled: then nobody wants to know.
-  init?(_ trouble: FingerprintError) {
-    switch trouble {
+  init?(_ failure: FingerprintError) {
+    switch failure {
     case .noReader: self = .noReader
     case .notEnrolled: self = .notEnrolled
     case .inUse: self = .unavailable("the fingerprint reader is in use")

@@ -119,11 +119,11 @@ extension LocalAuthService {
   /// Saves the fingers that are enrolled now, for what an asker compares with later.
   func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
     guard let names = try? await fingers(of: person).get() else { return }
-    let trouble = await changing(person, orElse: Optional.some) { record -> String? in
+    let problem = await changing(person, orElse: Optional.some) { record -> String? in
       record.save(DomainState(fingers: names), for: asker)
       return nil
     }
-    if let trouble { log.warning("the enrolled fingers are not saved: \(trouble)") }
+    if let problem { log.warning("the enrolled fingers are not saved: \(problem)") }
   }
 
   private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
@@ -178,9 +178,9 @@ extension LocalAuthService {
   }
 
   /// Why a reader cannot be used is for the operator to mend.
-  private func tell(_ trouble: FingerprintError, _ person: LocalPerson) {
+  private func tell(_ problem: FingerprintError, _ person: LocalPerson) {
     let cause: String
-    switch trouble {
+    switch problem {
     case .notPermitted(let words): cause = "not permitted: \(words)"
     case .unavailable(let words): cause = words
     case .unplugged: cause = "it went away"

@@ -11,7 +11,7 @@ struct HandedCredentials: Sendable {
   /// Why one cannot be read, by its name.
   private var flaws: [String: any Error] = [:]
   /// Why none can.
-  private var trouble: (any Error)?
+  private var failure: (any Error)?
   private let directory: String
 
   /// None.
@@ -32,7 +32,7 @@ struct HandedCredentials: Sendable {
         }
       }
     } catch {
-      trouble = error
+      failure = error
     }
   }
 
@@ -51,13 +51,13 @@ struct HandedCredentials: Sendable {
   }
 
   private func checkReadable() throws(UsherError) {
-    guard let trouble else { return }
-    throw UsherError(.internalError, "systemd's credentials cannot be read", cause: trouble)
+    guard let failure else { return }
+    throw UsherError(.internalError, "systemd's credentials cannot be read", cause: failure)
   }
 
   /// What cannot be read.
   var problems: [ConfigProblem] {
-    let whole = trouble.map { [problem(directory, $0)] } ?? []
+    let whole = failure.map { [problem(directory, $0)] } ?? []
     return whole
       + flaws.sorted { $0.key < $1.key }.map { problem("\(directory)/\($0.key)", $0.value) }
   }

@@ -29,7 +29,7 @@ actor IDTokenVerifier {
 
   private struct FailedFetch {
     let url: String
-    let trouble: KeyError
+    let problem: KeyError
     let at: Timestamp
   }
 
@@ -68,7 +68,7 @@ actor IDTokenVerifier {
       }
     }
     switch await fetch(url, of: provider, isSearch: known != nil) {
-    case .failure(let trouble): return trouble.verdict
+    case .failure(let problem): return problem.verdict
     case .success(let keys): return await check(token, with: keys, metadata).verdict
     }
   }
@@ -91,7 +91,7 @@ actor IDTokenVerifier {
     if let failure = failures[provider.name], failure.url == url,
       failure.at.isWithin(Self.failureInterval, of: dependencies.clock.monotonicNow())
     {
-      return .failure(failure.trouble)
+      return .failure(failure.problem)
     }
     let task = Task(executorPreference: dependencies.executor) {
       let result = await self.keySet(at: url, of: provider)
@@ -109,8 +109,8 @@ actor IDTokenVerifier {
     if fetches[provider]?.url == url { fetches[provider] = nil }
     let now = dependencies.clock.monotonicNow()
     switch result {
-    case .failure(let trouble):
-      failures[provider] = FailedFetch(url: url, trouble: trouble, at: now)
+    case .failure(let problem):
+      failures[provider] = FailedFetch(url: url, problem: problem, at: now)
     case .success(let keys):
       failures[provider] = nil
       keySets[provider] = KeySet(

@@ -64,7 +64,7 @@ actor MetadataCache {
   private func fetchDocuments(_ provider: ProviderConfig) async -> (Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)
     var documents: [JSONValue] = []
-    var trouble: String?
+    var failure: String?
     var flaw: String?
     for url in urls {
       switch await http.send(OIDCCall.discovery(url: url), for: provider) {
@@ -75,17 +75,17 @@ actor MetadataCache {
           flaw = "the provider's metadata is not a JSON object"
         }
       case .reply(let reply) where reply.status >= 500 || reply.status == 429:
-        trouble = "the provider answers HTTP \(reply.status)"
+        failure = "the provider answers HTTP \(reply.status)"
       case .reply: break
-      case .unreachable(let message, _): trouble = message
+      case .unreachable(let message, _): failure = message
       case .unreadable(let message), .noToken(let message): flaw = message
       }
     }
     if documents.isEmpty, !OIDCMetadata.needsNoDocuments(provider.oidc) {
       if let flaw { return (.unusable(message: flaw), false) }
-      if let trouble { return (.unreachable(message: trouble), false) }
+      if let failure { return (.unreachable(message: failure), false) }
     }
     let discovery = OIDCMetadata.read(documents: documents, settings: provider.oidc)
-    return (discovery, trouble == nil && flaw == nil)
+    return (discovery, failure == nil && flaw == nil)
   }
 }

@@ -102,7 +102,8 @@ struct FairScheduler {
 
     static func connectingPeer(at now: NIODeadline) -> User {
       User(
-        paidAt: .distantPast, throttledUntil: now, crowdUntil: now, connectAttempts: ConnectRate(now),
+        paidAt: .distantPast, throttledUntil: now, crowdUntil: now,
+        connectAttempts: ConnectRate(now),
         told: ConnectRate(now))
     }
 

@@ -212,31 +212,31 @@ final class TokenWatch: Sendable {
     }
     guard isMine else { return }
     Task(executorPreference: dependencies.executor) { [self] in
-      var trouble: UsherError?
+      var failure: UsherError?
       do throws(UsherError) {
         try await refresher.replace(token.set.accessToken.unsealed(), of: account)
       } catch {
-        trouble = error
+        failure = error
       }
-      renewed(account, trouble)
+      renewed(account, failure)
     }
   }
 
-  private func renewed(_ account: AccountID, _ trouble: UsherError?) {
+  private func renewed(_ account: AccountID, _ failure: UsherError?) {
     let now = dependencies.clock.now()
     let record = repository.record(account)
     state.withLock { state in
       state.entries[account]?.isRenewing = false
-      if trouble == nil, let record {
+      if failure == nil, let record {
         state.entries[account]?.progress.renewed(record, at: now)
       } else {
         state.entries[account]?.progress.failed(at: now)
       }
     }
-    if let trouble {
+    if let failure {
       log.notice(
         "a token could not be renewed ahead of its end",
-        metadata: ["account": .string(account.rawValue), "cause": .string(trouble.message)])
+        metadata: ["account": .string(account.rawValue), "cause": .string(failure.message)])
     }
     look(at: account)
   }

@@ -142,14 +142,14 @@ extension BSAAuthenticate {
     case .refused(let code):
       return .fail(
         .refused(code, provider.name), clearUp: code.endsVisit ? [] : [.cancel(visit)])
-    case .trouble(let trouble):
+    case .fault(let fault):
       guard let pause = attempt.retrying.failed() else {
-        return .fail(.unreachable(trouble), clearUp: [.cancel(visit)])
+        return .fail(.unreachable(fault), clearUp: [.cancel(visit)])
       }
-      attempt.isLost = attempt.isLost || trouble.mayBeDone
+      attempt.isLost = attempt.isLost || fault.mayBeDone
       self.state = state(attempt)
-      problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault.message)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let message): return .fail(.protocolError(message), clearUp: [.cancel(visit)])
     }
   }

@@ -47,12 +47,12 @@ extension BSAAuthenticate {
       return poll(
         Shown(number: number, until: now + .seconds(provider.bsa.otpSeconds)))
     case .refused(let code): return .fail(.refused(code, provider.name))
-    case .trouble(let trouble):
+    case .fault(let fault):
       var retrying = retrying
-      guard let pause = retrying.failed() else { return .fail(.unreachable(trouble)) }
+      guard let pause = retrying.failed() else { return .fail(.unreachable(fault)) }
       state = .generating(retrying)
-      problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault.message)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }
@@ -136,21 +136,21 @@ extension BSAAuthenticate {
     case .refused(let code) where code.isRetryable:
       return askLater(shown, poll, BSAReplyError(message: code.meaning, mayBeDone: false))
     case .refused(let code): return fail(.refused(code, provider.name), shown)
-    case .trouble(let trouble): return askLater(shown, poll, trouble)
+    case .fault(let fault): return askLater(shown, poll, fault)
     case .unreadable(let message): return fail(.protocolError(message), shown)
     }
   }
 
   /// As long as the flow lives: nothing is lost by asking.
   private mutating func askLater(
-    _ shown: Shown?, _ poll: Poll, _ trouble: BSAReplyError
+    _ shown: Shown?, _ poll: Poll, _ fault: BSAReplyError
   ) -> Answer<BSACall> {
     var poll = poll
     let pause = poll.retrying.failed() ?? Self.longestPause
     poll.isPaused = true
     state = .pending(shown, poll)
-    problem = .unreachable(trouble.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault.message)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
   /// Between two questions for a sign-in while the provider is away.

@@ -246,15 +246,15 @@ extension BSARegistration {
       return .finish(completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 }))
     case .refused(.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
-    case .trouble(let trouble) where trouble.mayBeDone && purpose == .signUp:
-      return fail(.mayBeRegistered(trouble.message))
-    case .trouble(let trouble):
+    case .fault(let fault) where fault.mayBeDone && purpose == .signUp:
+      return fail(.mayBeRegistered(fault.message))
+    case .fault(let fault):
       var work = work
-      work.isLost = work.isLost || trouble.mayBeDone
-      guard let pause = work.retrying.failed() else { return fail(.unreachable(trouble)) }
+      work.isLost = work.isLost || fault.mayBeDone
+      guard let pause = work.retrying.failed() else { return fail(.unreachable(fault)) }
       stage = .signingUp(work)
-      problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault.message)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let message):
       return fail(.unusableRegistration(.protocolError(message)))
     }

@@ -29,10 +29,10 @@ package enum BSARegistrationCheck: Sendable, Equatable {
       throw UsherError(
         .providerRejected, code.meaning,
         detail: .init(provider: code.word(provider), retryable: code.isRetryable))
-    case .trouble(let trouble):
+    case .failure(let failure):
       throw UsherError(
-        .providerUnreachable, trouble.message,
-        detail: .init(retryAfterMs: trouble.retryAfter.map { Int($0.milliseconds) }))
+        .providerUnreachable, failure.message,
+        detail: .init(retryAfterMs: failure.retryAfter.map { Int($0.milliseconds) }))
     case .unreadable(let message): throw UsherError(.providerProtocolError, message)
     }
   }

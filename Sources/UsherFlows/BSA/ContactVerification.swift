@@ -175,9 +175,9 @@ extension ContactVerification {
       sent += 1
       return show(challenge(provider.bsa, now), nil)
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
-    case .trouble(let trouble) where trouble.mayBeDone:
-      return mayHaveSent(trouble.message, sending, provider, now)
-    case .trouble(let trouble): return sendLater(trouble, sending)
+    case .fault(let fault) where fault.mayBeDone:
+      return mayHaveSent(fault.message, sending, provider, now)
+    case .fault(let fault): return sendLater(fault, sending)
     case .unreadable(let message): return notSent(.protocolError(message), sending)
     }
   }
@@ -195,14 +195,14 @@ extension ContactVerification {
   }
 
   /// Only what was certainly not sent is sent again: each time somebody's telephone may ring.
-  private mutating func sendLater(_ trouble: BSAReplyError, _ sending: Sending) -> Progress {
+  private mutating func sendLater(_ fault: BSAReplyError, _ sending: Sending) -> Progress {
     var sending = sending
     guard let pause = sending.retrying.failed() else {
-      return notSent(.unreachable(trouble), sending)
+      return notSent(.unreachable(fault), sending)
     }
     stage = .sending(sending)
-    problem = .unreachable(trouble.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault.message)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
   /// A number may have gone out: the person types it where it comes, and decides on another.
@@ -314,10 +314,10 @@ extension ContactVerification {
     case .refused(let code) where code.isRetryable:
       return show(challenge, .notNow(code, provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
-    case .trouble(let trouble) where !trouble.mayBeDone:
-      return verifyLater(trouble, number, challenge, check)
+    case .fault(let fault) where !fault.mayBeDone:
+      return verifyLater(fault, number, challenge, check)
     // The provider may have counted it, or even accepted it.
-    case .trouble(let trouble): return show(challenge, .unreachable(trouble.message))
+    case .fault(let fault): return show(challenge, .unreachable(fault.message))
     case .unreadable(let message): return fail(.protocolError(message))
     }
   }
@@ -335,14 +335,14 @@ extension ContactVerification {
   }
 
   private mutating func verifyLater(
-    _ trouble: BSAReplyError, _ number: Secret, _ challenge: Challenge, _ check: Check
+    _ fault: BSAReplyError, _ number: Secret, _ challenge: Challenge, _ check: Check
   ) -> Progress {
     var check = check
-    guard let pause = check.retrying.failed() else { return fail(.unreachable(trouble)) }
+    guard let pause = check.retrying.failed() else { return fail(.unreachable(fault)) }
     check.number = Transient(number)
     stage = .verifying(challenge, check)
-    problem = .unreachable(trouble.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault.message)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 }
 

@@ -64,14 +64,14 @@ extension FreedomDeviceAuthorize {
       return signInAgain(completion, refusal)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .noToken: return signInAgain(completion, nil)
-    case .trouble(let trouble):
+    case .fault(let fault):
       var completion = completion
       guard let pause = completion.retrying.failed() else {
-        return .fail(.unreachable(trouble, provider.name))
+        return .fail(.unreachable(fault, provider.name))
       }
       state = .completing(completion)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault, provider.name)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     }
   }

@@ -195,14 +195,14 @@ extension FreedomDeviceAuthorize {
       }
       return goHome(nil)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
-    case .trouble(let trouble):
+    case .fault(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
-        return .fail(.unreachable(trouble, provider.name))
+        return .fail(.unreachable(fault, provider.name))
       }
       state = .checking(retrying)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault, provider.name)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
     }

@@ -88,8 +88,8 @@ extension Failure {
   }
 
   /// The retries are used up.
-  static func unreachable(_ trouble: FreedomReplyError, _ provider: ProviderName) -> Failure {
-    .unreachable(trouble.message, trouble.word.word(provider, trouble.refusal))
+  static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Failure {
+    .unreachable(fault.message, fault.word.word(provider, fault.refusal))
   }
 
   /// A definite no that has no meaning of its own where it was said.
@@ -118,9 +118,9 @@ extension Failure {
 
 extension Problem {
   /// Tried again without anybody doing anything, or by doing the step once more.
-  static func unreachable(_ trouble: FreedomReplyError, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(trouble.message)
-    problem.provider = trouble.word.word(provider, trouble.refusal)
+  static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Problem {
+    var problem = Problem.unreachable(fault.message)
+    problem.provider = fault.word.word(provider, fault.refusal)
     return problem
   }
 }

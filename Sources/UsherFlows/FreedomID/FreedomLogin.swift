@@ -243,7 +243,7 @@ extension FreedomLogin {
         return unreadable(.parsingError, error.message, errand.task, provider, now)
       }
     case .refused(let refusal): return refused(refusal, errand.task, provider, now)
-    case .trouble(let trouble): return later(trouble, typed, errand, provider, now)
+    case .failure(let failure): return later(failure, typed, errand, provider, now)
     case .unreadable(let word, let message):
       return unreadable(word, message, errand.task, provider, now)
     case .noToken(let message): return .failed(.unusable(message, .authError, provider))
@@ -314,26 +314,26 @@ extension FreedomLogin {
   /// What the provider has certainly not seen is sent again; a code or password that it may have
   /// counted is the person's to repeat.
   private mutating func later(
-    _ trouble: FreedomReplyError, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
+    _ failure: FreedomReplyError, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
     _ now: Timestamp
   ) -> Progress {
-    if case .server(let refusal) = trouble, refusal.status == 429 {
+    if case .server(let refusal) = failure, refusal.status == 429 {
       return show(errand.task.origin, .busy(refusal.retryAfter))
     }
-    guard !trouble.mayBeDone else {
+    guard !failure.mayBeDone else {
       return errand.task.sends
-        ? perhapsSent(errand.task, trouble.word.word(provider, trouble.refusal), now)
-        : show(errand.task.origin, .unreachable(trouble, provider))
+        ? perhapsSent(errand.task, failure.word.word(provider, failure.refusal), now)
+        : show(errand.task.origin, .unreachable(failure, provider))
     }
     var errand = errand
     guard let pause = errand.retrying.failed() else {
       if case .resend(let challenge) = errand.task {
-        return show(.code(challenge), .unreachable(trouble, provider))
+        return show(.code(challenge), .unreachable(failure, provider))
       }
-      return .failed(.unreachable(trouble, provider))
+      return .failed(.unreachable(failure, provider))
     }
     errand.typed = Transient(typed)
     stage = .calling(errand)
-    return .proceed([.wake(after: pause)], .unreachable(trouble, provider))
+    return .proceed([.wake(after: pause)], .unreachable(failure, provider))
   }
 }

@@ -85,14 +85,14 @@ extension FreedomPartnerAuthorize {
     case .refused(let refusal):
       let failure = Failure.refused(refusal, as: refusal.tokenWord, provider.name)
       return noProfile(failure, tokensAreGood: !refusal.endsTokens, &moment)
-    case .trouble(let trouble):
+    case .fault(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
-        return failKeepingTokens(.unreachable(trouble, provider.name))
+        return failKeepingTokens(.unreachable(fault, provider.name))
       }
       state = .completing(tokens, retrying)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault, provider.name)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let word, let message):
       return noProfile(.unusable(message, word, provider.name), &moment)
     case .noToken(let message):

@@ -192,14 +192,14 @@ extension FreedomPartnerAuthorize {
       }
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .trouble(let trouble):
+    case .fault(let fault):
       var visit = visit
       guard let pause = visit.asking?.failed() else {
-        return .fail(.unreachable(trouble, provider.name))
+        return .fail(.unreachable(fault, provider.name))
       }
       state = .visiting(visit)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault, provider.name)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
@@ -299,9 +299,9 @@ extension FreedomPartnerAuthorize {
       return redeemLater(code, .server(refusal), retrying)
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .trouble(let trouble) where trouble.mayBeDone && trouble.refusal?.isPostponed != true:
-      return lost(trouble, &moment)
-    case .trouble(let trouble): return redeemLater(code, trouble, retrying)
+    case .fault(let fault) where fault.mayBeDone && fault.refusal?.isPostponed != true:
+      return lost(fault, &moment)
+    case .fault(let fault): return redeemLater(code, fault, retrying)
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
@@ -309,25 +309,25 @@ extension FreedomPartnerAuthorize {
 
   /// The provider has certainly not redeemed the code.
   private mutating func redeemLater(
-    _ code: Secret, _ trouble: FreedomReplyError, _ retrying: RetryBackoff
+    _ code: Secret, _ fault: FreedomReplyError, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider.name)) }
-    let wait = RetryBackoff.pause(pause, asked: trouble.retryAfter)
+    guard let pause = retrying.failed() else { return .fail(.unreachable(fault, provider.name)) }
+    let wait = RetryBackoff.pause(pause, asked: fault.retryAfter)
     state = .exchanging(Transient(code), retrying)
-    problem = .unreachable(trouble, provider.name)
-    if trouble.retryAfter != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
+    problem = .unreachable(fault, provider.name)
+    if fault.retryAfter != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
     return .proceed([.wake(after: wait)])
   }
 
   private mutating func lost(
-    _ trouble: FreedomReplyError, _ moment: inout TransitionContext
+    _ fault: FreedomReplyError, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else {
-      return .fail(.unreachable(trouble, provider.name))
+      return .fail(.unreachable(fault, provider.name))
     }
-    return listen(.unreachable(trouble, provider.name), &moment)
+    return listen(.unreachable(fault, provider.name), &moment)
   }
 }
 

@@ -138,12 +138,12 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
     switch FreedomIDReply(outcome, hiding: call.told) {
     case .said(let members): return done(members)
     case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenWord, provider))
-    case .trouble(let trouble) where trouble.mayBeDone:
-      return .fail(.inTheDark(trouble.message, provider, trouble))
-    case .trouble(let trouble):
-      guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider)) }
-      problem = .unreachable(trouble, provider)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    case .fault(let fault) where fault.mayBeDone:
+      return .fail(.inTheDark(fault.message, provider, fault))
+    case .fault(let fault):
+      guard let pause = retrying.failed() else { return .fail(.unreachable(fault, provider)) }
+      problem = .unreachable(fault, provider)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let word, let message):
       return .fail(.unusable(Failure.inTheDark(message), word, provider))
     case .noToken(let message): return .fail(.noToken(message, provider))
@@ -171,10 +171,10 @@ extension Failure {
 
   /// Nobody may take it for a call that can simply be made again.
   fileprivate static func inTheDark(
-    _ message: String, _ provider: ProviderName, _ trouble: FreedomReplyError? = nil
+    _ message: String, _ provider: ProviderName, _ fault: FreedomReplyError? = nil
   ) -> Failure {
-    let word = trouble?.word ?? .streamError
-    var failure = Failure.unreachable(inTheDark(message), word.word(provider, trouble?.refusal))
+    let word = fault?.word ?? .streamError
+    var failure = Failure.unreachable(inTheDark(message), word.word(provider, fault?.refusal))
     failure.retryable = false
     return failure
   }

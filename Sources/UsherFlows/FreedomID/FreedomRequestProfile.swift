@@ -162,14 +162,14 @@ extension FreedomRequestProfile {
       }
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
-    case .trouble(let trouble):
+    case .fault(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
-        return .fail(.unreachable(trouble, provider.name))
+        return .fail(.unreachable(fault, provider.name))
       }
       state = .requested(inquiry, retrying)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+      problem = .unreachable(fault, provider.name)
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
@@ -226,9 +226,9 @@ extension FreedomRequestProfile {
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
     // The person may take longer than the provider is away.
-    case .trouble(let trouble):
-      problem = .unreachable(trouble, provider.name)
-      return wait(inquiry, trouble.retryAfter)
+    case .fault(let fault):
+      problem = .unreachable(fault, provider.name)
+      return wait(inquiry, fault.retryAfter)
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }

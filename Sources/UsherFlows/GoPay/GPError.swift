@@ -178,9 +178,9 @@ extension GoPayReplyError {
 // What leaves a verification where it is.
 
 extension Problem {
-  static func unreachable(_ trouble: GoPayReplyError, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(trouble.message)
-    problem.provider = trouble.word(provider)
+  static func unreachable(_ fault: GoPayReplyError, _ provider: ProviderName) -> Problem {
+    var problem = Problem.unreachable(fault.message)
+    problem.provider = fault.word(provider)
     return problem
   }
 

@@ -43,7 +43,7 @@ extension VerifyIdentity {
     case .refused(let refusal) where refusal.isNothingYet:
       return capture(.link(link), &moment)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .trouble(let trouble): return tryLater(trouble, retrying) { .current(link, $0) }
+    case .fault(let fault): return tryLater(fault, retrying) { .current(link, $0) }
     case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
     }
   }
@@ -132,9 +132,9 @@ extension VerifyIdentity {
       capture.token = nil
       capture.isReplaced = true
       return go(on: capture)
-    case .trouble(let trouble):
-      guard capture.page == nil else { return missed(trouble, capture) }
-      return tryLater(trouble, capture.retrying) {
+    case .fault(let fault):
+      guard capture.page == nil else { return missed(fault, capture) }
+      return tryLater(fault, capture.retrying) {
         var capture = capture
         capture.retrying = $0
         return .kyc(capture)
@@ -178,13 +178,13 @@ extension VerifyIdentity {
   }
 
   private mutating func missed(
-    _ trouble: GoPayReplyError, _ capture: Capture
+    _ fault: GoPayReplyError, _ capture: Capture
   ) -> Answer<GoPayCall> {
     var capture = capture
     let pause = capture.miss(provider.gopay.pollSeconds)
     state = .kyc(capture)
-    problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault, provider.name)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 }
 

@@ -28,8 +28,8 @@ extension VerifyIdentity {
           return .fail(.unusable(gopay: error.message, provider.name))
         }
       case .refused(let refusal): return .fail(refusal.failure(provider.name))
-      case .trouble(let trouble):
-        return tryLater(trouble, retrying) { .authCode(link, $0) }
+      case .fault(let fault):
+        return tryLater(fault, retrying) { .authCode(link, $0) }
       case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
       }
     case .woken where !retrying.isPaused: return .ignore
@@ -46,13 +46,13 @@ extension VerifyIdentity {
 
   /// - Parameter waiting: The state in which the pause is spent.
   mutating func tryLater(
-    _ trouble: GoPayReplyError, _ retrying: RetryBackoff, _ waiting: (RetryBackoff) -> State
+    _ fault: GoPayReplyError, _ retrying: RetryBackoff, _ waiting: (RetryBackoff) -> State
   ) -> Answer<GoPayCall> {
     var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(trouble.failure(provider.name)) }
+    guard let pause = retrying.failed() else { return .fail(fault.failure(provider.name)) }
     state = waiting(retrying)
-    problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault, provider.name)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 }
 

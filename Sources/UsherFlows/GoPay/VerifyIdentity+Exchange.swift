@@ -79,8 +79,8 @@ extension VerifyIdentity {
       }
     case .refused(let refusal) where refusal.isConflict: return lost(refusal, &moment)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .trouble(let trouble):
-      return tryLater(trouble, exchange, at: moment.now)
+    case .fault(let fault):
+      return tryLater(fault, exchange, at: moment.now)
     case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
     }
   }
@@ -112,15 +112,15 @@ extension VerifyIdentity {
 
   /// Repeated as it was, so that it is not done twice.
   private mutating func tryLater(
-    _ trouble: GoPayReplyError, _ exchange: CodeExchange, at now: Timestamp
+    _ fault: GoPayReplyError, _ exchange: CodeExchange, at now: Timestamp
   ) -> Answer<GoPayCall> {
     var exchange = exchange
     guard let pause = exchange.retrying.failed() else {
-      return .fail(trouble.failure(provider.name))
+      return .fail(fault.failure(provider.name))
     }
     state = .waitAck(exchange)
-    problem = .unreachable(trouble, provider.name)
-    let wait = RetryBackoff.pause(pause, asked: trouble.retryAfter)
+    problem = .unreachable(fault, provider.name)
+    let wait = RetryBackoff.pause(pause, asked: fault.retryAfter)
     return .proceed([.wake(after: min(wait, exchange.deadline - now))])
   }
 }

@@ -140,10 +140,10 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     switch event {
     case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome)
     where !retrying.isPaused:
-      if person == nil, let trouble = outcome.passingTrouble, let pause = retrying.failed() {
+      if person == nil, let fault = outcome.passingTrouble, let pause = retrying.failed() {
         phase = .asking(nil, retrying)
-        problem = .unreachable(trouble.message)
-        return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.after))])
+        problem = .unreachable(fault.message)
+        return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.after))])
       }
       return learned(outcome, of: person)
     case .woken where !retrying.isPaused: return .ignore

@@ -138,13 +138,13 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   }
 
   private mutating func tryLater(
-    _ trouble: TruecallerReplyError, _ provider: ProviderName
+    _ fault: TruecallerReplyError, _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
     guard let pause = retrying.failed() else {
-      return endWithoutProfile(.unreachable(trouble.message, trouble.word(provider)))
+      return endWithoutProfile(.unreachable(fault.message, fault.word(provider)))
     }
-    problem = .unreachable(trouble, provider)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault, provider)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
   /// The token that the person has earned, once it is known to be good; nil where it is kept already.
@@ -196,7 +196,7 @@ extension PhoneAdmission {
       let failure = Failure.refused(error(refusal), refusal, provider.name)
       // Then it is the token itself that is refused.
       return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
-    case .trouble(let trouble): return tryLater(trouble, provider.name)
+    case .fault(let fault): return tryLater(fault, provider.name)
     case .unreadable(let message):
       return endWithoutProfile(.unusable(message, unreadable, provider.name))
     }
@@ -287,10 +287,10 @@ extension PhoneAdmission {
     case .keyless(let message):
       return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
-      let trouble = reply.map {
+      let fault = reply.map {
         TruecallerReplyError(busy: $0, hiding: typed(config.truecaller))
       }
-      return tryLater(trouble ?? .network(message, sent: true), provider)
+      return tryLater(fault ?? .network(message, sent: true), provider)
     }
   }
 

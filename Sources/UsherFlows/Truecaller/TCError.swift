@@ -128,9 +128,9 @@ extension Problem {
       provider: TCError.invalidName.word(provider))
   }
 
-  static func unreachable(_ trouble: TruecallerReplyError, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(trouble.message)
-    problem.provider = trouble.word(provider)
+  static func unreachable(_ fault: TruecallerReplyError, _ provider: ProviderName) -> Problem {
+    var problem = Problem.unreachable(fault.message)
+    problem.provider = fault.word(provider)
     return problem
   }
 }

@@ -230,7 +230,7 @@ extension VerifyPhone {
       case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
       }
     case .refused(let refusal): return .fail(refusal.ofCreate(provider.name))
-    case .trouble(let trouble): return createLater(trouble, claim, request)
+    case .fault(let fault): return createLater(fault, claim, request)
     case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
     }
   }
@@ -238,18 +238,18 @@ extension VerifyPhone {
   /// Each request may make somebody's telephone ring: only one that the server has certainly not
   /// acted on is repeated.
   private mutating func createLater(
-    _ trouble: TruecallerReplyError, _ claim: PhoneClaim, _ request: CodeRequest
+    _ fault: TruecallerReplyError, _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
     var request = request
-    guard !trouble.mayBeDone else {
-      return .fail(.unknownSending(trouble.message, trouble.word(provider.name)))
+    guard !fault.mayBeDone else {
+      return .fail(.unknownSending(fault.message, fault.word(provider.name)))
     }
     guard let pause = request.retrying.failed() else {
-      return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
+      return .fail(.unreachable(fault.message, fault.word(provider.name)))
     }
     state = .creating(claim, request)
-    problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
+    problem = .unreachable(fault, provider.name)
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
   private mutating func show(
@@ -373,28 +373,28 @@ extension VerifyPhone {
         return show(claim, rest.over(at: now), .codeExpired(refusal, provider.name))
       case .failure(let failure): return .fail(failure)
       }
-    case .trouble(.network(let message, sent: false)):
+    case .fault(.network(let message, sent: false)):
       return tryLater(.network(message, sent: false), code, claim, challenge, check)
-    case .trouble(.server(let refusal, let after)) where refusal.status == 429:
+    case .fault(.server(let refusal, let after)) where refusal.status == 429:
       let message = "the provider takes no more codes just now"
       return show(claim, challenge, .tooEarly(after, message, provider.name))
     // The server may have counted it, or even accepted it.
-    case .trouble(let trouble): return show(claim, challenge, .unreachable(trouble, provider.name))
+    case .fault(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
     case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
     }
   }
 
   private mutating func tryLater(
-    _ trouble: TruecallerReplyError, _ code: Secret, _ claim: PhoneClaim,
+    _ fault: TruecallerReplyError, _ code: Secret, _ claim: PhoneClaim,
     _ challenge: PhoneChallenge, _ check: CodeCheck
   ) -> Answer<TruecallerCall> {
     var check = check
     guard let pause = check.retrying.failed() else {
-      return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
+      return .fail(.unreachable(fault.message, fault.word(provider.name)))
     }
     check.code = Transient(code)
     state = .otpReceived(claim, challenge, check)
-    problem = .unreachable(trouble, provider.name)
+    problem = .unreachable(fault, provider.name)
     return .proceed([.wake(after: pause)])
   }
 }

@@ -118,7 +118,7 @@ struct LocalAuthRun: Sendable {
     var problem: String?
     do {
       problem = try await session.answer(input, to: seen) { _ in true }.problem?.message
-    } catch let trouble as ConnectionError where trouble.mayPass {
+    } catch let fault as ConnectionError where fault.mayPass {
       problem = "usherd was away, and the answer got lost"
     } catch let error as UsherError where error.hasMovedOn {
       return

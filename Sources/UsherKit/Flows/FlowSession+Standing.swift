@@ -47,20 +47,20 @@ extension FlowSession {
   ) async throws -> Flow {
     do {
       try await submit(input, answering: seen)
-    } catch let trouble as ConnectionError where trouble.mayPass {
-      guard try await lookAgain(after: trouble).revision > seen.revision else { throw trouble }
+    } catch let fault as ConnectionError where fault.mayPass {
+      guard try await lookAgain(after: fault).revision > seen.revision else { throw fault }
     }
     return try await first(where: isThere)
   }
 
-  private func lookAgain(after trouble: ConnectionError) async throws -> Flow {
+  private func lookAgain(after fault: ConnectionError) async throws -> Flow {
     for pause in Self.pauses {
       do {
         return try await refresh()
-      } catch let trouble as ConnectionError where trouble.mayPass {
+      } catch let fault as ConnectionError where fault.mayPass {
         try await Task.sleep(for: pause)
       }
     }
-    throw trouble
+    throw fault
   }
 }

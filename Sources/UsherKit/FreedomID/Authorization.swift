@@ -120,7 +120,7 @@ extension Authorization {
     } catch let error as UsherError where error.leavesAnswerOpen {
       try await lookAgain()
       problem = .lost
-    } catch let trouble as ConnectionError where trouble.mayPass {
+    } catch let failure as ConnectionError where failure.mayPass {
       try await lookAgain()
       problem = .lost
     } catch let error as UsherError where error.refusesAnswer {
@@ -139,7 +139,7 @@ extension Authorization {
       do {
         try await session.refresh()
         return
-      } catch let trouble as ConnectionError where trouble.mayPass && left > .zero {
+      } catch let failure as ConnectionError where failure.mayPass && left > .zero {
         try await Task.sleep(for: pace.pause)
         left -= pace.pause
       }

@@ -98,7 +98,7 @@ extension FreedomIDError {
   init(_ error: any Error) {
     switch error {
     case let error as FreedomIDError: self = error
-    case let trouble as ConnectionError where trouble.isUnreadable: self = .parsingError
+    case let failure as ConnectionError where failure.isUnreadable: self = .parsingError
     default: self.init(KitError(error))
     }
   }

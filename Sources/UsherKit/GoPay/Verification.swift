@@ -107,16 +107,16 @@ extension Verification {
   /// An answer that has arrived raises the flow's revision, so it is never taken twice.
   private func answer(_ code: Secret, _ result: ExchangeResult) async throws {
     var result = result
-    var trouble: (any Error)?
+    var problem: (any Error)?
     for _ in 0..<Self.attempts {
       do {
-        if trouble != nil { try await session.refresh() }
+        if problem != nil { try await session.refresh() }
         let seen = session.flow
         guard seen.asks(about: code) else { return }
         try await session.submit(result.input, answering: seen)
         return
       } catch let error as UsherError {
-        trouble = error
+        problem = error
         switch error.reason {
         case .invalidInput: result = result.refused(error.message)
         case .conflict: break
@@ -125,11 +125,11 @@ extension Verification {
         default: throw error
         }
       } catch let error as ConnectionError where error.mayPass {
-        trouble = error
+        problem = error
         try await Task.sleep(for: pace.pause)
       }
     }
-    if let trouble { throw trouble }
+    if let problem { throw problem }
   }
 }
 

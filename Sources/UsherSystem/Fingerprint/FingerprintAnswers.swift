@@ -38,9 +38,9 @@ package enum FingerprintError: Error, Equatable {
 
 extension FingerprintError {
   /// For the calls at a reader; fprintd's `net.reactivated.Fprint.Error.*` and D-Bus's own.
-  init(_ trouble: BusError) {
+  init(_ failure: BusError) {
     self =
-      switch trouble {
+      switch failure {
       case .refused(let name, let text): Self.refused(name, Self.brief(text))
       case .disconnected(let words): .unavailable("no message bus: \(words)")
       case .gone: .unavailable("fprintd ended")

@@ -64,7 +64,7 @@ struct FprintDevice {
       if case .refused = disobedience { throw .unplugged }
       throw .unavailable("the reader failed: \(word)")
     case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
-    case .failure(let trouble): throw FingerprintError(trouble)
+    case .failure(let problem): throw FingerprintError(problem)
     }
   }
 

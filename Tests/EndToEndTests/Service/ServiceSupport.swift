@@ -46,16 +46,16 @@ final class TokenCallers: @unchecked Sendable {
 
   private func run(_ client: RawClient) {
     while !lock.withLock({ isOver }) {
-      let trouble: String?
+      let failure: String?
       do {
         let reply = try client.reply(to: "token.get", ["provider": "demo"])
-        trouble = reply["error"].map(\.text)
+        failure = reply["error"].map(\.text)
       } catch {
-        trouble = "\(error)"
+        failure = "\(error)"
       }
       lock.withLock {
         calls += 1
-        if let trouble, failures.count < 10 { failures.append(trouble) }
+        if let failure, failures.count < 10 { failures.append(failure) }
       }
     }
   }

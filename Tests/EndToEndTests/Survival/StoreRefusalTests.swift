@@ -165,8 +165,8 @@ struct StoreRefusalTests {
     do {
       try daemon.start()
       Issue.record("it has started")
-    } catch let trouble as TestError {
-      #expect(trouble.description.contains(words) && trouble.description.contains(file))
+    } catch let failure as TestError {
+      #expect(failure.description.contains(words) && failure.description.contains(file))
     }
     #expect(try contents() == before)
   }

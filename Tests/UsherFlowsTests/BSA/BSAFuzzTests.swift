@@ -177,7 +177,7 @@ extension BSAReply {
     switch self {
     case .said: true
     case .refused, .unreadable: false
-    case .trouble(let trouble): trouble.mayBeDone
+    case .fault(let fault): fault.mayBeDone
     }
   }
 }

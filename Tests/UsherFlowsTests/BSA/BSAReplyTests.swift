@@ -42,11 +42,11 @@ struct BSAReplyTests {
   }
 
   @Test("without an envelope and of a server that fails is no answer", arguments: noEnvelopes)
-  func trouble(text: String) {
+  func problem(text: String) {
     for (status, mayBeDone) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
       #expect(
         BSAReply(.reply(reply(text: text, status: status)))
-          == .trouble(
+          == .problem(
             BSAReplyError(message: "the provider answers HTTP \(status)", mayBeDone: mayBeDone)))
     }
   }
@@ -55,19 +55,19 @@ struct BSAReplyTests {
   func retryAfter() {
     for status in [429, 503] {
       let answer = BSAReply(BSAParts.failing(status, after: 7))
-      guard case .trouble(let trouble) = answer else {
+      guard case .problem(let problem) = answer else {
         Issue.record("no trouble: \(answer)")
         return
       }
-      #expect(trouble.retryAfter == .seconds(7))
+      #expect(problem.retryAfter == .seconds(7))
     }
   }
 
   @Test("that never came is trouble, and may have been asked for or not")
   func unreachable() {
     #expect(
-      BSAReply(BSAParts.gone) == .trouble(BSAReplyError(message: "gone", mayBeDone: false)))
-    #expect(BSAReply(BSAParts.lost) == .trouble(BSAReplyError(message: "lost", mayBeDone: true)))
+      BSAReply(BSAParts.gone) == .problem(BSAReplyError(message: "gone", mayBeDone: false)))
+    #expect(BSAReply(BSAParts.lost) == .problem(BSAReplyError(message: "lost", mayBeDone: true)))
     #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
     #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
   }

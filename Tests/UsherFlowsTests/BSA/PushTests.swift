@@ -55,7 +55,7 @@ struct PushTests {
   }
 
   @Test("a provider that is away is asked ever later, as long as the flow lives")
-  func trouble() throws {
+  func fault() throws {
     for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
       var driven = try Driven()
       for pause in [1, 2, 4, 8, 16, 16, 16] {

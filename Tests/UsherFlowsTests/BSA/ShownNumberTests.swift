@@ -159,7 +159,7 @@ struct ProviderNumberTests {
   }
 
   @Test("is asked for again where none came, up to five times, and at once after a restart")
-  func trouble() throws {
+  func fault() throws {
     for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(500)] {
       var driven = try generating()
       for pause in [1, 2, 4, 8, 16] {

@@ -199,7 +199,7 @@ struct HeldUpSignInTests {
   }
 
   @Test("is tried again where the provider is away, and in the end cancelled")
-  func trouble() throws {
+  func fault() throws {
     for stage in Leg.allCases {
       for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
         var driven = try stage.driven()

@@ -32,7 +32,7 @@ private func theRefusal(_ reply: GoPayReply) -> GoPayRefusal? {
 }
 
 private func theTrouble(_ reply: GoPayReply) -> GoPayReplyError? {
-  if case .trouble(let trouble) = reply { trouble } else { nil }
+  if case .problem(let problem) = reply { problem } else { nil }
 }
 
 @Suite("An answer of SNAP")
@@ -83,11 +83,11 @@ struct SNAPReplyTests {
     arguments: ["5007300", "5000701", "5040700", "5030700", "4290700"])
   func tryLater(code: String) throws {
     for status in [200, Int(code.prefix(3)) ?? 0] {
-      let trouble = try #require(theTrouble(snap(code, status)))
-      #expect(trouble.error == .api)
-      #expect(trouble.sent)
-      #expect(trouble.word(gopayName) == GPError.api.word(gopayName, code: code, message: "No"))
-      #expect(trouble.failure(gopayName).reason == .providerUnreachable)
+      let problem = try #require(theTrouble(snap(code, status)))
+      #expect(problem.error == .api)
+      #expect(problem.sent)
+      #expect(problem.word(gopayName) == GPError.api.word(gopayName, code: code, message: "No"))
+      #expect(problem.failure(gopayName).reason == .providerUnreachable)
     }
   }
 
@@ -193,12 +193,12 @@ struct IdentityReplyTests {
     for (code, status) in [(900, 500), (nil, 503), (nil, 429), (900, 200), (999, 200), (nil, 408)]
       as [(Int64?, Int)]
     {
-      let trouble = theTrouble(no(code, status, to: call))
-      #expect(trouble?.error == .api)
-      #expect(trouble?.sent == true)
-      #expect(trouble?.word(gopayName).error == code.map { String($0) })
-      #expect(trouble?.failure(gopayName).reason == .providerUnreachable)
-      #expect(trouble?.failure(gopayName).retryable == true)
+      let problem = theTrouble(no(code, status, to: call))
+      #expect(problem?.error == .api)
+      #expect(problem?.sent == true)
+      #expect(problem?.word(gopayName).error == code.map { String($0) })
+      #expect(problem?.failure(gopayName).reason == .providerUnreachable)
+      #expect(problem?.failure(gopayName).retryable == true)
     }
     let busy = reply([:], status: 429, headers: ["retry-after": "7"])
     #expect(

@@ -91,7 +91,7 @@ struct IdentityCurrentTests {
   }
 
   @Test("trouble is waited out; a restart asks again")
-  func trouble() throws {
+  func fault() throws {
     var driven = try driven()
     let call = driven.calls
     driven.waitOutFive()

@@ -243,7 +243,7 @@ struct IdentityAuthCodeTests {
   }
 
   @Test("trouble is waited out five times, twice as long each time")
-  func trouble() throws {
+  func fault() throws {
     var driven = try driven()
     driven.waitOutFive()
     #expect(driven.problem?.provider?.code == "GPE-2203")
