@@ -6,23 +6,23 @@ import UsherCore
 /// All that the daemon can do, on one page.
 ///
 /// A handler decodes nothing and checks no rights: its parameters are decoded strictly, and the
-/// policy has been asked, before it runs. It calls the domain and is done.
+/// policy has been asked, before it runs. It calls the services and is done.
 struct MethodTable: Sendable {
   private var entries: [String: MethodEntry] = [:]
-  private let domain: Domain
+  private let services: Services
   /// What the table reads off its types, made when it is first needed: reading costs more than all
   /// the rest of a start.
   private var readings: [@Sendable () -> Void] = []
 
-  init(_ domain: Domain) {
-    self.domain = domain
-    let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
-    let (providers, credentials) = (domain.providerService, domain.credentials)
-    let (localAuth, totp) = (domain.localAuth, domain.totp)
-    let registration = domain.registration
-    let (consents, clients) = (domain.consents, domain.clients)
-    let audits = domain.audits
-    let confirm = domain.confirm
+  init(_ services: Services) {
+    self.services = services
+    let (flows, tokens, accounts) = (services.flows, services.tokens, services.accounts)
+    let (providers, credentials) = (services.providerService, services.credentials)
+    let (localAuth, totp) = (services.localAuth, services.totp)
+    let registration = services.registration
+    let (consents, clients) = (services.consents, services.clients)
+    let audits = services.audits
+    let confirm = services.confirm
 
     add(ProviderList.self) { _, call throws(UsherError) in try .now(providers.list(call.caller)) }
     add(ProviderGet.self, .provider(\.provider)) { get, _ throws(UsherError) in
@@ -32,7 +32,7 @@ struct MethodTable: Sendable {
       try await providers.check(check.provider)
     }
 
-    let policies = domain.processContext.policies
+    let policies = services.processContext.policies
     wait(PolicyList.self) { _, _ async throws(UsherError) in policies.list() }
     wait(PolicyCheck.self) { check, _ async throws(UsherError) in try await policies.check(check) }
 
@@ -119,7 +119,7 @@ struct MethodTable: Sendable {
       try await flows.wait(wait, caller)
     }
 
-    let owners = domain.ownerService
+    let owners = services.ownerService
     wait(OwnerList.self) { _, _ async throws(UsherError) in try await owners.list() }
     wait(OwnerAccept.self) { accept, _ async throws(UsherError) in
       try await owners.accept(accept)
@@ -128,9 +128,9 @@ struct MethodTable: Sendable {
       try await owners.forget(forget, caller)
     }
 
-    wait(SystemBackup.self) { _, _ async throws(UsherError) in try await domain.backUp() }
+    wait(SystemBackup.self) { _, _ async throws(UsherError) in try await services.backUp() }
     wait(KeyCreateRecovery.self) { create, _ async throws(UsherError) in
-      try await domain.createRecoveryKey(create)
+      try await services.createRecoveryKey(create)
     }
 
     wait(AuditList.self) { list, _ async throws(UsherError) in try await audits.list(list) }
@@ -246,10 +246,10 @@ struct MethodTable: Sendable {
     _ type: M.Type,
     _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> Response
   ) {
-    let domain = domain
+    let services = services
     enterUndecided(type, .method) { method, call throws(UsherError) in
       var method = method
-      let authorized = try domain.authorise(&method, .method, call.caller)
+      let authorized = try services.authorise(&method, .method, call.caller)
       return try authorized.follow { () throws(UsherError) in try handler(method, call.connection) }
     }
   }
@@ -260,26 +260,26 @@ struct MethodTable: Sendable {
     _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
     _ handler: @escaping @Sendable (M, AuthorizedCall) throws(UsherError) -> Response
   ) {
-    let domain = domain
+    let services = services
     enterUndecided(type, subject) { method, call throws(UsherError) in
       let caller = call.caller
-      guard let need = subject.need(of: method, isList: isList, flows: domain.flows),
-        !domain.repository.holds(need, for: caller.owners)
+      guard let need = subject.need(of: method, isList: isList, flows: services.flows),
+        !services.repository.holds(need, for: caller.owners)
       else {
         var method = method
-        let authorized = try domain.authorise(&method, subject, caller)
+        let authorized = try services.authorise(&method, subject, caller)
         return try handler(method, authorized)
       }
       let decide = { @Sendable () throws(UsherError) -> Response in
-        try domain.repository.read(need, for: caller.owners)
+        try services.repository.read(need, for: caller.owners)
         if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
         var method = method
-        let authorized = try domain.authorise(&method, subject, caller)
+        let authorized = try services.authorise(&method, subject, caller)
         return try handler(method, authorized)
       }
       guard isList else { return .cold { () async throws(UsherError) in try decide() } }
       return .cold { () async throws(UsherError) in
-        try await domain.repository.lists.take(caller.uid) { () async throws(UsherError) in
+        try await services.repository.lists.take(caller.uid) { () async throws(UsherError) in
           try decide()
         }
       }
@@ -292,11 +292,11 @@ struct MethodTable: Sendable {
   ) {
     let schema = Lazy { StrictDecoding.schema(of: type) }
     readings.append { _ = schema.value }
-    let domain = domain
+    let services = services
     entries[M.name] = MethodEntry(
       type, schema: schema,
       refuse: { params, caller throws(UsherError) in
-        try domain.refuseEarly(type, subject, params, caller)
+        try services.refuseEarly(type, subject, params, caller)
       }, run: handler)
   }
 }

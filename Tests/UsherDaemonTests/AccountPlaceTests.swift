@@ -73,13 +73,13 @@ struct AccountElsewhereTests {
   func reloaded() async throws {
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
-    let domain = try lockController.domain()
-    let record = try await domain.repository.keep()
+    let services = try lockController.services()
+    let record = try await services.repository.keep()
     let caller = try Caller.program()
     /// Why there is no token; nil: there is.
     func reason() -> UsherError.Reason? {
       do throws(UsherError) {
-        let response = try domain.tokens.get(.init(account: record.id), caller)
+        let response = try services.tokens.get(.init(account: record.id), caller)
         return response.atOnce == nil ? .internalError : nil
       } catch {
         return error.reason

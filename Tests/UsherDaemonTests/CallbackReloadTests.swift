@@ -75,7 +75,7 @@ struct CallbackReloadTests {
           + "Address already in use"
       ])
     #expect(problems.map(\.key) == ["provider[1].callback_listen"])
-    #expect(try lockController.domain().providers.all.map(\.name.rawValue) == ["gopay"])
+    #expect(try lockController.services().providers.all.map(\.name.rawValue) == ["gopay"])
     try await LoopbackSocket.nobodyListens(at: second)
     #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
     await lockController.end()

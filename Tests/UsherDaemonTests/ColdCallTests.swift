@@ -21,8 +21,8 @@ struct ColdCallTests {
     harness = try LockControllerHarness(holdsTimers: true)
     lockController = try await harness.begun()
     service = RPCService(lockController)
-    let domain = try lockController.domain()
-    account = try await domain.repository.keep().id
+    let services = try lockController.services()
+    account = try await services.repository.keep().id
     // What is in memory goes with the lock.
     try await lockController.lock()
     try await lockController.unlock()
@@ -41,8 +41,8 @@ struct ColdCallTests {
   }
 
   private func audited(_ method: String) async throws -> [AuditList.Entry] {
-    let domain = try lockController.domain()
-    let reply = try await domain.audits.list(.init(method: method, limit: AuditService.mostRows))
+    let services = try lockController.services()
+    let reply = try await services.audits.list(.init(method: method, limit: AuditService.mostRows))
     return reply.rows
   }
 
@@ -83,7 +83,7 @@ struct ColdCallTests {
   func lists() async throws {
     let bert = try Caller.program(of: .bert)
     let answered = Recorded<Void>()
-    let repository = try lockController.domain().repository
+    let repository = try lockController.services().repository
     let waiting = try respond("account.list", [:])
     let task = try await repository.lists.take(Owner.anna.uid) {
       () async throws(UsherError) -> Task<Void, any Error> in
@@ -119,7 +119,7 @@ struct ColdCallTests {
       try await waited(try respond("token.get", ["account": .string(account.rawValue)]))
     }
     #expect(error?.reason == .notFound)
-    #expect(try lockController.domain().store.loadAccounts().isEmpty)
+    #expect(try lockController.services().store.loadAccounts().isEmpty)
   }
 
   @Test("is refused as it is when the account is in memory, where a rule does not let it")
@@ -129,6 +129,6 @@ struct ColdCallTests {
       try await waited(try respond("token.get", params, as: .program(of: .bert)))
     }
     #expect(error?.reason == .notFound)
-    #expect(try lockController.domain().repository.count == 0)
+    #expect(try lockController.services().repository.count == 0)
   }
 }

@@ -82,12 +82,12 @@ struct ColdPipelineTests {
   @Test("what is known whole is listed at once; a long list off the event loop, and in its turn")
   func lists() async throws {
     for number in 0..<40 { try await harness.signIn(.sample("usr_\(number)")) }
-    let domain = try harness.lockController.domain()
-    _ = try domain.repository.accounts(of: .anna)
+    let services = try harness.lockController.services()
+    _ = try services.repository.accounts(of: .anna)
     let none = ProviderName("none")
-    _ = try domain.repository.accounts(of: .anna, at: none)
-    #expect(!domain.repository.holds(.list(nil), for: [.anna]))
-    #expect(domain.repository.holds(.list(none), for: [.anna]))
+    _ = try services.repository.accounts(of: .anna, at: none)
+    #expect(!services.repository.holds(.list(nil), for: [.anna]))
+    #expect(services.repository.holds(.list(none), for: [.anna]))
     let replies = try await answers(
       to: [CallLine.line("account.list", id: 1), CallLine.line("rpc.hello", id: 2)])
     #expect(try replies.map { try id($0) } == [1, 2])

@@ -132,7 +132,7 @@ struct ConnectionAdmissionTests {
   func flow() async throws {
     let harness = try LockControllerHarness(descriptors: DescriptorBudget(limit: 0))
     let lockController = try await harness.begun()
-    let engine = try lockController.domain().flows.engine
+    let engine = try lockController.services().flows.engine
     for _ in 0..<40 {
       let error = #expect(throws: UsherError.self) { _ = try engine.admit(.anna) }
       #expect(error?.reason == .overloaded && error?.isRetryable == true)

@@ -27,7 +27,7 @@ final class ConnectionHarness: Sendable {
 
   var clock: FakeClock { harness.clock }
   var configStore: ConfigStore { harness.dependencies.configStore }
-  var repository: AccountRepository { get throws { try lockController.domain().repository } }
+  var repository: AccountRepository { get throws { try lockController.services().repository } }
 
   /// - Parameter users: Nil: it does not answer.
   init(users: UserDatabase? = nil) async throws {
@@ -99,9 +99,9 @@ final class ConnectionHarness: Sendable {
   }
 
   func forget(_ record: AccountRecord) async throws {
-    let domain = try lockController.domain()
-    try await domain.store.commit([.deleteAccount(record.id)])
-    domain.repository.remove(record)
+    let services = try lockController.services()
+    try await services.store.commit([.deleteAccount(record.id)])
+    services.repository.remove(record)
   }
 
   /// Ends the minute, and returns how many calls of a method all rows of the audit tell of.
@@ -110,7 +110,7 @@ final class ConnectionHarness: Sendable {
     var (count, after) = (0, 0 as Int?)
     while let number = after {
       let list = AuditList(method: method, after: number, limit: AuditService.mostRows)
-      let reply = try await lockController.domain().audits.list(list)
+      let reply = try await lockController.services().audits.list(list)
       count += reply.rows.map(\.count).reduce(0, +)
       after = reply.next
     }

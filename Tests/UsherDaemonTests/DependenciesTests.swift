@@ -26,7 +26,7 @@ struct DependenciesTests {
     let dependencies = Dependencies.fake(
       harness.clock, harness.scheduler, config: setting.config, executor: executor)
     let lockController = try await begun(setting, dependencies)
-    let reply = try await lockController.domain().flows.start(
+    let reply = try await lockController.services().flows.start(
       FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
     #expect(reply.flow.step?.kind == .openURL, "\(reply.flow)")
     let calls = transport.calls.withLock { $0 }

@@ -105,14 +105,16 @@ struct EarlyRefusalTests {
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let service = RPCService(lockController)
-    let before = try await lockController.domain().audits.list(.init(limit: AuditService.mostRows))
-      .rows.count
+    let before = try await lockController.services().audits.list(
+      .init(limit: AuditService.mostRows)
+    )
+    .rows.count
     _ = try error(
       "token.get", #"{"provider":"work","stray":1}"#, as: caller(allow: ["token.get home"]),
       by: service)
     _ = try error(
       "token.get", #"{"account":"acc_9","stray":1}"#, as: caller(), by: service)
-    let rows = try await lockController.domain().audits.list(.init(limit: AuditService.mostRows))
+    let rows = try await lockController.services().audits.list(.init(limit: AuditService.mostRows))
       .rows
     #expect(rows.count == before + 2)
     let denied = rows.filter { $0.decision == .denied }

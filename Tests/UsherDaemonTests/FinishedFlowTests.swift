@@ -59,12 +59,12 @@ struct FinishedFlowTests {
 
   @Test("a live flow expires within a minute when the clock jumps past its end")
   func jump() async throws {
-    let domain = try harness.lockController.domain()
-    try await harness.harness.setPasscode(domain.store)
-    try domain.localAuth.service.restore()
+    let services = try harness.lockController.services()
+    try await harness.harness.setPasscode(services.store)
+    try services.localAuth.service.restore()
     let connection = try await harness.connect()
     let flow = try await start(connection)
-    let session = try domain.flows.engine.flow(FlowID(flow), of: .anna)
+    let session = try services.flows.engine.flow(FlowID(flow), of: .anna)
     #expect(!session.standing.isFinished)
     harness.clock.advance(by: .seconds(86_400))
     try await harness.lockController.sweep()

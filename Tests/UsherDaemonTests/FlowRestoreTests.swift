@@ -37,13 +37,13 @@ struct FlowRestoreTests {
   }
 
   private func write(_ changes: [Change]) async throws {
-    try await lockController.domain().store.commit(changes)
+    try await lockController.services().store.commit(changes)
   }
 
   private func restart() async throws -> FlowEngine {
     try await lockController.lock()
     try await lockController.unlock()
-    return try lockController.domain().flows.engine
+    return try lockController.services().flows.engine
   }
 
   @Test("are all that there are, however many pages they take, each with its own story")

@@ -103,7 +103,8 @@ final class ImplicitAccountHarness: Sendable {
       subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     edit(&grant)
-    return try await lockController.domain().repository.keep(grant, at: provider, client: "till").id
+    return try await lockController.services().repository.keep(grant, at: provider, client: "till")
+      .id
   }
 
   func forget(_ id: AccountID) async throws {
@@ -170,13 +171,13 @@ final class ImplicitAccountHarness: Sendable {
   // MARK: What a flow is about
 
   func machine(of id: FlowID) throws -> String {
-    let session = try lockController.domain().flows.engine.flow(id, of: .anna)
+    let session = try lockController.services().flows.engine.flow(id, of: .anna)
     return session.standing.machine.map { "\($0)" } ?? ""
   }
 
   private func account(of id: FlowID) throws -> AccountID? {
     let text = try machine(of: id)
-    let accounts = try lockController.domain().repository.accounts(of: .anna).map(\.id)
+    let accounts = try lockController.services().repository.accounts(of: .anna).map(\.id)
     return accounts.first { text.contains($0.rawValue) }
   }
 }

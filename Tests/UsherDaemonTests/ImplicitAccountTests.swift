@@ -52,7 +52,7 @@ struct ImplicitAccountTests {
       Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
     #expect(try await harness.outcome("flow.start", Harness.sca(), as: till) == .flow(with: one))
-    let rows = try await harness.lockController.domain().audits.list(.init(method: "flow.start"))
+    let rows = try await harness.lockController.services().audits.list(.init(method: "flow.start"))
       .rows
     #expect(rows.map(\.account) == [one])
   }
@@ -76,7 +76,7 @@ struct ImplicitAccountTests {
     ])
     try await harness.lockController.lock()
     try await harness.lockController.unlock()
-    #expect(try harness.lockController.domain().repository.count == 0)
+    #expect(try harness.lockController.services().repository.count == 0)
     let response = try harness.respond("flow.start", Harness.sca(), as: till)
     guard case .cold = response else {
       Issue.record("account \(excluded) is not read before the call is decided")
@@ -102,7 +102,7 @@ struct ImplicitAccountTests {
     let two = try await harness.keep("two")
     let outcome = try await harness.outcome(of: response)
     #expect(outcome == .refused(.notFound))
-    #expect(try harness.lockController.domain().repository.record(two) != nil)
+    #expect(try harness.lockController.services().repository.record(two) != nil)
   }
 
   @Test("a one-time code of the only account that has codes is confirmed as one that is named")
@@ -128,7 +128,7 @@ struct ImplicitAccountTests {
       Harness.rule("asking", allow: "client.clear") { $0.confirm = true },
     ])
     #expect(try await harness.outcome("client.clear", ["provider": "wallet"], as: till) == .reply)
-    let repository = try harness.lockController.domain().repository
+    let repository = try harness.lockController.services().repository
     #expect(repository.record(one) == nil)
     #expect(repository.record(two) != nil)
   }

@@ -83,10 +83,10 @@ final class LockControllerHarness: Sendable {
 
   /// A flow of Anna's that waits for her passcode.
   func startFlow(_ lockController: LockController) async throws -> Flow {
-    let domain = try lockController.domain()
-    try await setPasscode(domain.store)
-    try domain.localAuth.service.restore()
-    return try await domain.flows.start(
+    let services = try lockController.services()
+    try await setPasscode(services.store)
+    try services.localAuth.service.restore()
+    return try await services.flows.start(
       FlowStart(
         provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
         params: ["localAuthType": "passcode", "reason": "open the till"], waitMs: 10_000),
@@ -98,9 +98,9 @@ final class LockControllerHarness: Sendable {
 }
 
 extension LockController {
-  func domain() throws -> Domain {
+  func services() throws -> Services {
     guard let unlocked else { throw TestError("it is locked") }
-    return unlocked.parts.domain
+    return unlocked.services
   }
 }
 

@@ -18,7 +18,7 @@ struct LockServiceTests {
   /// A locked daemon whose anna has a passcode.
   private func locked() async throws -> LockController {
     let lockController = try await harness.begun()
-    try await harness.setPasscode(lockController.domain().store)
+    try await harness.setPasscode(lockController.services().store)
     try await lockController.lock()
     return lockController
   }
@@ -75,7 +75,7 @@ struct LockServiceTests {
     let admin = try Caller.program(isAdmin: true)
     #expect(await unlock(lockController, nil, admin) == nil)
     // In the same book: the lock-out is the one everybody has.
-    let standing = try lockController.domain().localAuth.service.passcode(of: .anna)
+    let standing = try lockController.services().localAuth.service.passcode(of: .anna)
     guard case .lockedOut(until: _) = standing else {
       Issue.record("not locked out: \(standing)")
       return
@@ -85,13 +85,14 @@ struct LockServiceTests {
   @Test("unlocking what is not locked succeeds and looks at no passcode")
   func open() async throws {
     let lockController = try await harness.begun()
-    try await harness.setPasscode(lockController.domain().store)
-    try lockController.domain().localAuth.service.restore()
+    try await harness.setPasscode(lockController.services().store)
+    try lockController.services().localAuth.service.restore()
     let till = try Caller.program("till")
     #expect(await unlock(lockController, Self.wrong, till) == nil)
     // Nor did it count as a guess.
     for left in (1...4).reversed() {
-      let outcome = try await lockController.domain().localAuth.service.check(Self.wrong, of: .anna)
+      let outcome = try await lockController.services().localAuth.service.check(
+        Self.wrong, of: .anna)
       #expect(outcome == .wrong(attemptsLeft: left))
     }
   }

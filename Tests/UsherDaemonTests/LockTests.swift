@@ -44,19 +44,19 @@ struct LockTests {
   private func fill(_ lockController: LockController, _ harness: LockControllerHarness) async throws
     -> Traces
   {
-    let domain = try lockController.domain()
+    let services = try lockController.services()
     let end = harness.clock.now() + .seconds(3600)
-    try await domain.repository.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
+    try await services.repository.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
     let flow = try await harness.startFlow(lockController)
     #expect(flow.step?.kind == .localAuth)
-    try await reached("the flow is at its mail") { domain.flows.engine.isIdle }
+    try await reached("the flow is at its mail") { services.flows.engine.isIdle }
     return Traces(
-      unlocked: lockController.unlocked, store: domain.store, repository: domain.repository,
-      engine: domain.flows.engine,
-      runner: domain.flows.engine.runner,
-      session: try domain.flows.engine.flow(flow.id, of: .anna),
-      refresher: domain.tokens.refresher, credentials: domain.credentials,
-      localAuth: domain.localAuth.service)
+      unlocked: lockController.unlocked, store: services.store, repository: services.repository,
+      engine: services.flows.engine,
+      runner: services.flows.engine.runner,
+      session: try services.flows.engine.flow(flow.id, of: .anna),
+      refresher: services.tokens.refresher, credentials: services.credentials,
+      localAuth: services.localAuth.service)
   }
 
   @Test("nothing of what was open is left, and no timer")
@@ -77,9 +77,9 @@ struct LockTests {
     for _ in 1...3 {
       try await lockController.lock()
       try await lockController.unlock()
-      let domain = try lockController.domain()
-      #expect(try domain.repository.accounts(of: .anna).map(\.subject) == ["usr_anna"])
-      #expect(domain.flows.engine.liveCount(of: .anna) == 1)
+      let services = try lockController.services()
+      #expect(try services.repository.accounts(of: .anna).map(\.subject) == ["usr_anna"])
+      #expect(services.flows.engine.liveCount(of: .anna) == 1)
     }
     await lockController.end()
     #expect(lockController.unlocked == nil)
@@ -178,7 +178,7 @@ struct LockTests {
       try await group.waitForAll()
     }
     try await lockController.unlock()
-    #expect(try lockController.domain().flows.engine.liveCount(of: .anna) == 1)
+    #expect(try lockController.services().flows.engine.liveCount(of: .anna) == 1)
     try await lockController.lock()
     #expect(lockController.unlocked == nil)
   }

@@ -18,7 +18,7 @@ struct OwnerEventTests {
   func withheld() async throws {
     users.set(Owner.anna.uid, .named("anna"), isLocal: true)
     let harness = try await ConnectionHarness(users: users.database(nameHolds: .zero))
-    let owners = try harness.lockController.domain().owners
+    let owners = try harness.lockController.services().owners
     try await owners.verify(program(of: harness))
     try await harness.signIn()
     let connection = try await harness.connect()

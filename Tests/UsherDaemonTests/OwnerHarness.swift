@@ -72,7 +72,7 @@ final class OwnerHarness: Sendable {
   private let current: Mutex<LockController>
 
   var lockController: LockController { current.withLock { $0 } }
-  var owners: OwnerRegistry { get throws { try lockController.domain().owners } }
+  var owners: OwnerRegistry { get throws { try lockController.services().owners } }
 
   /// - Parameters:
   ///   - first: Who has the uid at the start.
@@ -88,7 +88,7 @@ final class OwnerHarness: Sendable {
     current = Mutex(lockController)
     // The start looks for owners in the background, and notes when it has found all: not after what the
     // test does.
-    let store = try lockController.domain().store
+    let store = try lockController.services().store
     try await reached("the start has looked for owners") { try store.loadNote("owners") != nil }
   }
 
@@ -160,7 +160,7 @@ final class OwnerHarness: Sendable {
     let changes: [Change] = [
       .deleteNote("owners"), .deleteOwner(realm: "host", uid: Self.uid),
     ]
-    try await lockController.domain().store.commit(changes)
+    try await lockController.services().store.commit(changes)
   }
 
   // MARK: Possessions
@@ -171,18 +171,18 @@ final class OwnerHarness: Sendable {
     let tokens = TokenSet.sample(
       expiresAt: harness.clock.now() + .seconds(900),
       refreshExpiresAt: harness.clock.now() + .seconds(86_400))
-    return try await lockController.domain().repository.keep(
+    return try await lockController.services().repository.keep(
       .sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   func setPasscode() async throws {
-    try await harness.setPasscode(lockController.domain().store)
-    try lockController.domain().localAuth.service.restore()
+    try await harness.setPasscode(lockController.services().store)
+    try lockController.services().localAuth.service.restore()
   }
 
   /// An answer that is remembered for a day.
   func remember() async throws {
-    let domain = try lockController.domain()
+    let services = try lockController.services()
     let now = harness.clock.now()
     let question = OpenQuestion(
       id: ConfirmationID("cnf_1"), realm: "host", uid: Self.uid, unit: nil, executable: nil,
@@ -192,8 +192,8 @@ final class OwnerHarness: Sendable {
       question: question, allow: true, remember: .seconds(86_400), at: now, client: "(user)",
       uid: Self.uid)
     guard let row = try answer.row() else { throw TestError("it is not stored") }
-    try await domain.store.commit([.putConfirmation(row)])
-    try domain.confirm.restore()
+    try await services.store.commit([.putConfirmation(row)])
+    try services.confirm.restore()
   }
 
   /// A flow that waits for a passcode.
@@ -212,7 +212,7 @@ final class OwnerHarness: Sendable {
 
   /// `accounts 1, flows 1, passcodes 1, confirmations 1`, as stored.
   func stored() throws -> [Int] {
-    let store = try lockController.domain().store
+    let store = try lockController.services().store
     return [
       try store.loadAccounts().count, try store.loadFlows().count,
       try store.loadLocalAuth().count, try store.loadConfirmations().count,

@@ -50,7 +50,7 @@ struct OwnerTests {
     let (harness, flow) = try await filled()
     let before = harness.program()
     #expect(try await token(harness, by: before) == "access-1")
-    let generation = try harness.lockController.domain().repository.generation
+    let generation = try harness.lockController.services().repository.generation
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
     for (method, params) in Self.calls + [("flow.get", ["flow": .string(flow)])] {
       let error = try await harness.error(method, params)
@@ -63,7 +63,7 @@ struct OwnerTests {
     // Nor does a program that connected before the other name was seen.
     #expect(try await harness.error("account.list", by: before)?.reason == .permissionDenied)
     #expect(
-      try harness.lockController.domain().repository.generation != generation,
+      try harness.lockController.services().repository.generation != generation,
       "cached replies hold on")
     await harness.end()
   }
@@ -113,7 +113,7 @@ struct OwnerTests {
     try await harness.restart()
     #expect(try harness.owners.isWithheld(.anna))
     #expect(try await harness.error("account.list")?.reason == .permissionDenied)
-    let session = try harness.lockController.domain().flows.engine.flow(FlowID(flow), of: .anna)
+    let session = try harness.lockController.services().flows.engine.flow(FlowID(flow), of: .anna)
     #expect(session.isToResume, "the flow went on")
     await harness.end()
   }
@@ -202,7 +202,7 @@ struct OwnerTests {
   @Test("what a call stores that began before owner.forget is not the next user's")
   func overtaken() async throws {
     let (harness, _) = try await filled()
-    let store = try harness.lockController.domain().store
+    let store = try harness.lockController.services().store
     let passcode = try #require(try store.loadLocalAuth().first)
     _ = try await harness.owners.forget(OwnerHarness.person) { () throws(UsherError) in
       await #expect(throws: UsherError.self, "while it is being forgotten") {
@@ -230,7 +230,7 @@ struct OwnerTests {
   func recordDeleted() async throws {
     let (harness, _) = try await filled()
     try await harness.owners.recordAll()
-    try await harness.lockController.domain().store.commit([
+    try await harness.lockController.services().store.commit([
       .deleteOwner(realm: "host", uid: OwnerHarness.uid)
     ])
     try await harness.restart()
@@ -404,10 +404,10 @@ struct OwnerTests {
     _ = try await harness.call("provider.list")
     try await harness.setPasscode()
     _ = try await harness.startFlow()
-    let domain = try harness.lockController.domain()
-    try await domain.localAuth.service.forget(OwnerHarness.person)
-    #expect(try domain.store.hasPossessions(ofUser: OwnerHarness.uid, realm: "host"))
-    #expect(try domain.store.usersWithPossessions(in: "host") == [OwnerHarness.uid])
+    let services = try harness.lockController.services()
+    try await services.localAuth.service.forget(OwnerHarness.person)
+    #expect(try services.store.hasPossessions(ofUser: OwnerHarness.uid, realm: "host"))
+    #expect(try services.store.usersWithPossessions(in: "host") == [OwnerHarness.uid])
     await harness.end()
   }
 

@@ -30,7 +30,7 @@ struct ReloadTests {
   }
 
   private func names(_ lockController: LockController) throws -> [ProviderName] {
-    try lockController.domain().providers.all.map(\.name)
+    try lockController.services().providers.all.map(\.name)
   }
 
   @Test("brings providers, limits and rules into force at once")
@@ -206,20 +206,20 @@ struct ReloadTests {
   @Test("without a provider keeps its accounts, whose tokens are not found until it is back")
   func providerGone() async throws {
     let lockController = try await harness.begun()
-    let domain = try lockController.domain()
-    let record = try await domain.repository.keep()
+    let services = try lockController.services()
+    let record = try await services.repository.keep()
     let anna = try Caller.program()
     let get = TokenGet(account: record.id)
-    _ = try domain.tokens.get(get, anna)
+    _ = try services.tokens.get(get, anna)
     let work = try harness.files.read().providers
     try harness.files.change { $0.providers = [] }
     _ = try await reload(lockController)
-    let error = #expect(throws: UsherError.self) { try domain.tokens.get(get, anna) }
+    let error = #expect(throws: UsherError.self) { try services.tokens.get(get, anna) }
     #expect(error?.reason == .notFound && error?.message == "there is no provider work")
-    #expect(try domain.accounts.list(nil, anna).accounts.map(\.id) == [record.id])
+    #expect(try services.accounts.list(nil, anna).accounts.map(\.id) == [record.id])
     try harness.files.change { $0.providers = work }
     _ = try await reload(lockController)
-    _ = try domain.tokens.get(get, anna)
+    _ = try services.tokens.get(get, anna)
     await lockController.end()
   }
 
@@ -229,8 +229,8 @@ struct ReloadTests {
     try harness.files.change { $0.providers.append(added) }
     let lockController = try await harness.begun()
     _ = try await reload(lockController)
-    let health = try lockController.domain().health
-    for provider in try lockController.domain().providers.all {
+    let health = try lockController.services().health
+    for provider in try lockController.services().providers.all {
       health.note(.unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
     }
     _ = try await reload(lockController)
@@ -255,7 +255,7 @@ struct CredentialReloadTests {
   }
 
   private func value(_ lockController: LockController) throws -> String? {
-    try lockController.domain().credentials.credential(named: "key")?.revealed()
+    try lockController.services().credentials.credential(named: "key")?.revealed()
   }
 
   @Test("takes the credentials as they are then, and not before")
@@ -268,7 +268,7 @@ struct CredentialReloadTests {
     #expect(try await Reload(lockController: lockController).run().isEmpty)
     #expect(try value(lockController) == "two")
     #expect(
-      try lockController.domain().credentials.list().credentials.map(\.name) == ["key", "second"])
+      try lockController.services().credentials.list().credentials.map(\.name) == ["key", "second"])
     await lockController.end()
   }
 
@@ -290,7 +290,7 @@ struct CredentialReloadTests {
   func start() async throws {
     try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: harness.place.file("credentials/odd")))
     let lockController = try await harness.begun()
-    let credentials = try lockController.domain().credentials
+    let credentials = try lockController.services().credentials
     let error = #expect(throws: UsherError.self) { try credentials.credential(named: "odd") }
     #expect(error?.message == "systemd's credential odd cannot be read")
     #expect(try value(lockController) == "one")

@@ -121,7 +121,7 @@ private struct RandomChanges {
     case 14:
       guard let record = try record(staged), record.isGuarded else { return "nothing" }
       let call = ConsentRevoke(account: record.id)
-      _ = try await staged.lockController.domain().consents.revoke(call, .program())
+      _ = try await staged.lockController.services().consents.revoke(call, .program())
       return "consent revoked"
     default:
       try staged.rule(nil)

@@ -73,7 +73,7 @@ struct StandingAnswerTests {
     #expect(try reason(await connection.answer(Self.call)) == "consent_required")
     staged.clock.time = end - .milliseconds(1)
     #expect(try reason(await connection.answer(Self.call)) == "access-1")
-    _ = try await staged.lockController.domain().consents.revoke(
+    _ = try await staged.lockController.services().consents.revoke(
       ConsentRevoke(provider: .work), .program())
     #expect(try reason(await connection.answer(Self.call)) == "consent_required")
     await staged.end()
@@ -109,7 +109,7 @@ struct StandingAnswerTests {
   func auditIsFull() async throws {
     try await staged.signIn()
     let connection = try await warm()
-    let audit = try staged.lockController.domain().audit
+    let audit = try staged.lockController.services().audit
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(5000 + user), gid: 0, pid: 1)
       for _ in 0..<60 { audit.note(.denied("flow.list"), by: caller) }
@@ -143,7 +143,7 @@ struct StandingAnswerTests {
       #expect(try await connections[0].answers(50, to: [calls]).count == 50)
     }
     #expect(try await staged.audited() == 1000)
-    let rows = try await staged.lockController.domain().audits.list(
+    let rows = try await staged.lockController.services().audits.list(
       AuditList(method: TokenGet.name)
     ).rows
     #expect(rows.map(\.count) == [1, 499 + 7 * 50, 1, 3 * 50 - 1], "\(rows)")

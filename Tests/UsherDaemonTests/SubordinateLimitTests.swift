@@ -19,7 +19,7 @@ struct SubordinateLimitTests {
   func starts() async throws {
     let harness = try LockControllerHarness { $0.limits.flowStartsPerMinute = 2 }
     let lockController = try await harness.begun()
-    let engine = try lockController.domain().flows.engine
+    let engine = try lockController.services().flows.engine
     lockController.processContext.dependencies.subordinates.apply(Self.users)
     _ = try engine.admit(.anna)
     _ = try engine.admit(Self.below[0])
@@ -33,7 +33,7 @@ struct SubordinateLimitTests {
   func live() async throws {
     let harness = try LockControllerHarness { $0.limits.liveFlowsPerUser = 2 }
     let lockController = try await harness.begun()
-    let engine = try lockController.domain().flows.engine
+    let engine = try lockController.services().flows.engine
     lockController.processContext.dependencies.subordinates.apply(Self.users)
     let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }

@@ -17,7 +17,7 @@ struct TransientUserTests {
 
   private func refusal(_ owner: Owner, at provider: ProviderName) async throws -> UsherError? {
     let lockController = try await harness.begun()
-    let (flows, caller) = (try lockController.domain().flows, try Caller.program(of: owner))
+    let (flows, caller) = (try lockController.services().flows, try Caller.program(of: owner))
     let call = FlowStart(provider: provider, kind: "authorize", params: [:], waitMs: 0)
     let error = await thrown { try await flows.start(call, caller) }
     await lockController.end()

@@ -57,8 +57,8 @@ struct UnseenTests {
   func accounts() async throws {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
-    let domain = try lockController.domain()
-    let id = try await domain.repository.keep().id.rawValue
+    let services = try lockController.services()
+    let id = try await services.repository.keep().id.rawValue
     let service = RPCService(lockController)
     let methods = [
       "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",

@@ -16,17 +16,17 @@ struct WithheldFlowTests {
   func answered() async throws {
     let harness = try await OwnerHarness()
     _ = try await harness.call("provider.list")
-    let domain = try harness.lockController.domain()
-    let probe = CallProbe(harness.harness.place.path, store: domain.store)
-    let session = try await open(domain, probe: harness.harness.place.path)
+    let services = try harness.lockController.services()
+    let probe = CallProbe(harness.harness.place.path, store: services.store)
+    let session = try await open(services, probe: harness.harness.place.path)
     let link = StubCall(name: "link", probe: harness.harness.place.path)
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
     #expect(try await harness.error("account.list")?.reason == .permissionDenied)
 
-    domain.flows.engine.runner.deliver(
+    services.flows.engine.runner.deliver(
       .event(.called(link, .reply(HTTPReply(status: 200)))), to: session)
     try await reached("the answer is taken in") { session.flow.state == "answered link" }
-    #expect(try domain.store.loadFlows().first?.state == "answered link")
+    #expect(try services.store.loadFlows().first?.state == "answered link")
     _ = try await harness.admin("owner.accept", ["uid": 1000])
     try await reached("the flow goes on") { probe.seen.contains { $0.call == "again" } }
     #expect(probe.seen.map(\.call) == ["again"])
@@ -47,13 +47,13 @@ struct WithheldFlowTests {
     await ending
   }
 
-  private func open(_ domain: Domain, probe: String) async throws -> FlowSession {
-    let runner = domain.flows.engine.runner
+  private func open(_ services: Services, probe: String) async throws -> FlowSession {
+    let runner = services.flows.engine.runner
     let session = FlowSession(
       of: StubMachine(provider: try .sample(), probe: probe), id: "flw_1",
-      at: domain.dependencies.clock.now())
-    try await runner.open(session, with: .proceed([]), at: domain.dependencies.moment()) {
-      domain.flows.engine.index.insert(session)
+      at: services.dependencies.clock.now())
+    try await runner.open(session, with: .proceed([]), at: services.dependencies.moment()) {
+      services.flows.engine.index.insert(session)
     }
     return session
   }

@@ -58,7 +58,7 @@ final class LockController: Sendable {
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
-      learn(MethodTable(try Parts(processContext, bootstrap).domain))
+      learn(MethodTable(try Services(processContext, bootstrap)))
       await close(bootstrap)
       processContext.log.notice("locked, as it was before")
     }
@@ -104,7 +104,7 @@ final class LockController: Sendable {
   func resume() async { await inTurn { unlocked?.resume() } }
 
   func sweep() async throws(UsherError) {
-    try await turns.take(.any) { () throws(UsherError) in try await unlocked?.parts.sweep() }
+    try await turns.take(.any) { () throws(UsherError) in try await unlocked?.services.sweep() }
   }
 
   /// The daemon stops: in order, and not locked by it.
@@ -134,7 +134,7 @@ final class LockController: Sendable {
   /// What was open goes with this function's frame.
   private func close(_ tell: () -> Void) async throws(UsherError) {
     guard let unlocked else { return }
-    try await unlocked.parts.domain.store.setLocked(true)
+    try await unlocked.services.store.setLocked(true)
     FailPoint.reach("lock.after-marker")
     become(.locked)
     tell()

@@ -35,7 +35,7 @@ struct UngatedMethods: Sendable {
     add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
     entries[RPCCancel.name] = .cancel
     add(SystemStatus.self) { _, call throws(UsherError) in
-      let status = lockController.unlocked?.parts.domain.status(call.caller)
+      let status = lockController.unlocked?.services.status(call.caller)
       return try .now(status ?? processContext.lockedStatus(call.caller))
     }
     let lockService = LockService(lockController: lockController)

@@ -8,7 +8,7 @@ import UsherSystem
 /// All of the daemon that holds secrets or leads to them: it is there while the daemon is not locked,
 /// and nothing keeps it beyond that.
 final class UnlockedServices: Sendable {
-  let parts: Parts
+  let services: Services
   let table: MethodTable
   private let inFlightCalls: InFlightCalls
 
@@ -19,39 +19,39 @@ final class UnlockedServices: Sendable {
     async throws(UsherError)
     -> UnlockedServices
   {
-    let parts = try Parts(processContext, bootstrap)
-    try await parts.restore()
-    try await parts.listen()
-    return UnlockedServices(parts)
+    let services = try Services(processContext, bootstrap)
+    try await services.restore()
+    try await services.listen()
+    return UnlockedServices(services)
   }
 
-  private init(_ parts: Parts) {
-    self.parts = parts
-    table = MethodTable(parts.domain)
-    inFlightCalls = InFlightCalls(dependencies: parts.domain.dependencies)
+  private init(_ services: Services) {
+    self.services = services
+    table = MethodTable(services)
+    inFlightCalls = InFlightCalls(dependencies: services.dependencies)
   }
 
   /// What runs by itself goes on from where it stood.
-  func resume() { parts.resume() }
+  func resume() { services.resume() }
 
   /// - Throws: What the method throws; `locked` for a call that waits when the lock comes.
   func run(
     _ entry: MethodEntry, _ params: DecodedParams, _ call: Call
   ) throws(UsherError) -> Response {
-    let (caller, domain) = (call.caller, parts.domain)
+    let (caller, services) = (call.caller, self.services)
     let isAdmitted: Bool
     do throws(UsherError) {
-      isAdmitted = try domain.owners.admits(caller)
+      isAdmitted = try services.owners.admits(caller)
     } catch {
-      throw domain.withheld(error, entry.type.name, caller)
+      throw services.withheld(error, entry.type.name, caller)
     }
     if isAdmitted { return inFlightCalls.follow(try entry.run(params, call)) }
     return inFlightCalls.follow(
       .cold { () async throws(UsherError) in
         do throws(UsherError) {
-          try await domain.owners.verify(caller)
+          try await services.owners.verify(caller)
         } catch {
-          throw domain.withheld(error, entry.type.name, caller)
+          throw services.withheld(error, entry.type.name, caller)
         }
         return .resumed { call throws(UsherError) in try entry.run(params, call) }
       })
@@ -63,14 +63,14 @@ final class UnlockedServices: Sendable {
   /// - Parameter limit: How long providers have for it.
   func end(within limit: Duration) async {
     inFlightCalls.end()
-    await parts.callbacks.close()
-    await parts.stop(within: limit)
+    await services.callbacks.close()
+    await services.stop(within: limit)
     await inFlightCalls.settle(within: max(limit, .seconds(1)))
-    await parts.close()
+    await services.close()
   }
 }
 
-extension Domain {
+extension Services {
   /// Tells the audit that a caller's uid is not the one of whom things are stored.
   fileprivate func withheld(_ error: UsherError, _ method: String, _ caller: Caller) -> UsherError {
     guard error.reason == .permissionDenied else { return error }

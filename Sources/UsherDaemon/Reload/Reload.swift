@@ -56,8 +56,9 @@ struct Reload: Sendable {
       return others
     }
     let changed: Set<ProviderName>
-    if let parts = unlocked?.parts {
-      changed = await parts.follow(try await parts.ready(for: config), exchange: exchange)
+    if let services = unlocked?.services {
+      changed = await services.apply(
+        try await services.prepare(for: config), exchange: exchange)
     } else {
       changed = await processContext.betweenCalls(exchange)
     }

@@ -149,7 +149,7 @@ final class RPCService: Sendable {
 
   /// Whether what belongs to the caller is withheld, for its uid was another user's.
   func isWithheld(_ caller: Caller) -> Bool {
-    lockController.unlocked?.parts.domain.owners.isWithheld(caller.owner) ?? false
+    lockController.unlocked?.services.owners.isWithheld(caller.owner) ?? false
   }
 
   /// An error's reply; the journal gets its cause under the same correlation id.

@@ -5,32 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// What the method table calls: the parts of the daemon that know what a call means.
-struct Domain: Sendable {
-  let dependencies: Dependencies
-  let processContext: ProcessContext
-  let store: Store
-  let masterKeyOrigin: String
-  let health: ProviderHealth
-
-  let flows: FlowService
-  let tokens: TokenService
-  let totp: TOTPService
-  let accounts: AccountService
-  let consents: ConsentService
-  let clients: ClientService
-  let repository: AccountRepository
-  let providers: Providers
-  let providerService: ProviderService
-  let credentials: Credentials
-  let localAuth: LocalAuthMethods
-  let confirm: ConfirmationService
-  let registration: RegistrationService
-  let audit: any Auditing
-  let audits: AuditService
-  let owners: OwnerRegistry
-  let ownerService: OwnerService
-
+extension Services {
   func status(_ caller: Caller) -> SystemStatus.Reply {
     let stored = store.status
     let isAdmin = caller.isAdmin

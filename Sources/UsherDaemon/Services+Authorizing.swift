@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 
 // From a call to what the policy says of it.
-extension Domain {
+extension Services {
   /// Asks the policy about a call; then whoever has to prove or to agree to something. A rule holds as
   /// long as the connection; proofs and answers are looked up at each call.
   ///

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 
 // Rights, before a call's parameters are decoded.
-extension Domain {
+extension Services {
   /// Refuses a call that the rules refuse by its method, or by the provider, kind and operation that
   /// stand in its parameters. What it does not refuse is decided by ``authorise(_:_:_:)``.
   ///

@@ -3,7 +3,7 @@ import UsherCore
 import UsherStore
 
 // What a host that is lost is made good by.
-extension Domain {
+extension Services {
   func backUp() async throws(UsherError) -> SystemBackup.Reply {
     let copies = BackupCopies(database: store.status.path, on: processContext.setting.disk)
     copies.sweep(before: dependencies.clock.now() - BackupCopies.patience)

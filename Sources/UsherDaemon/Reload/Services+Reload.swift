@@ -1,0 +1,75 @@
+import Glibc
+import NIOCore
+import UsherConfig
+import UsherCore
+
+extension Services {
+  /// What a new configuration needs, acquired before anything changes.
+  struct Preparation {
+    fileprivate let credentials: HandedCredentials
+    fileprivate let callbacks: CallbackPosts.Change
+  }
+
+  /// Acquires what a new configuration needs: its credentials and the addresses it listens at.
+  ///
+  /// - Throws: The problems of the configuration. Nothing has changed then.
+  func prepare(for config: Config) async throws(ConfigError) -> Preparation {
+    let handed = await dependencies.blocking.run { [credentials] in
+      credentials.reread()
+    }
+    guard handed.problems.isEmpty else { throw ConfigError(handed.problems) }
+    do throws(CallbackPosts.ListenError) {
+      let change = try await callbacks.prepare(for: config.providers)
+      return Preparation(credentials: handed, callbacks: change)
+    } catch {
+      throw ConfigError([config.problem(error)])
+    }
+  }
+
+  /// Puts a configuration into force, and drops what was cached about the providers that changed.
+  ///
+  /// - Parameter exchange: Exchanges the configuration, and returns the providers that changed.
+  /// - Returns: The providers whose settings or credentials changed.
+  func apply(
+    _ preparation: Preparation, exchange: @escaping @Sendable () -> Set<ProviderName>
+  ) async -> Set<ProviderName> {
+    // At once: no provider, old or new, is found with the other one's credentials.
+    let (others, names) = await processContext.betweenCalls {
+      [credentials] in
+      var others: Set<ProviderName> = []
+      let names = credentials.take(preparation.credentials) { others = exchange() }
+      return (others, names)
+    }
+    var changed = others
+    let unused = callbacks.make(preparation.callbacks)
+    for provider in providers.all where !provider.usedCredentials.isDisjoint(with: names) {
+      changed.insert(provider.name)
+    }
+    for listener in unused { await listener.close() }
+    guard !changed.isEmpty else { return changed }
+    health.forget(changed)
+    await metadata.forget(changed)
+    http.forget(changed)
+    await refresher.forgetRefusals(of: changed)
+    await watch.review(after: changed)
+    await followUps.review(after: changed)
+    return changed
+  }
+}
+
+extension Config {
+  fileprivate func problem(_ failure: CallbackPosts.ListenError) -> ConfigProblem {
+    let place = providers.firstIndex { $0.name == failure.provider }
+    var message = failure.error.message
+    if let cause = failure.error.cause as? IOError {
+      message += ": \(String(cString: strerror(cause.errnoCode)))"
+    }
+    return problem(place.map { "provider[\($0)].callback_listen" } ?? "", message)
+  }
+}
+
+extension ProviderConfig {
+  fileprivate var usedCredentials: Set<String> {
+    Set(credentialNames + [credentialName].compactMap { $0 })
+  }
+}

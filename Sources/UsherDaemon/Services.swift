@@ -1,0 +1,275 @@
+import Glibc
+import Logging
+import NIOCore
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// Everything that holds secrets or leads to them, made once when the store is opened. The method table
+/// calls these services, and each of them gets what it needs and nothing else.
+final class Services: Sendable {
+  let dependencies: Dependencies
+  let processContext: ProcessContext
+  let store: Store
+  let masterKeyOrigin: String
+  let health: ProviderHealth
+
+  let flows: FlowService
+  let tokens: TokenService
+  let totp: TOTPService
+  let accounts: AccountService
+  let consents: ConsentService
+  let clients: ClientService
+  let repository: AccountRepository
+  let providers: Providers
+  let providerService: ProviderService
+  let credentials: Credentials
+  let localAuth: LocalAuthMethods
+  let confirm: ConfirmationService
+  let registration: RegistrationService
+  let audit: AuditRecorder
+  let audits: AuditService
+  let owners: OwnerRegistry
+  let ownerService: OwnerService
+  let callbacks: CallbackPosts
+
+  private let localAuthService: LocalAuthService
+  let http: ProviderHTTP
+  let metadata: MetadataCache
+  let watch: TokenWatch
+  let followUps: FollowUpWatch
+  let refresher: Refresher
+  private let revocations: RevocationQueue
+  private let fingerprintReader: any FingerprintScanning
+  private let log: Logger
+
+  init(_ processContext: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
+    let (setting, events, log) = (
+      processContext.setting, processContext.events, processContext.log
+    )
+    let (dependencies, store, group) = (
+      processContext.dependencies, bootstrap.store, processContext.outside
+    )
+    self.processContext = processContext
+    self.dependencies = dependencies
+    self.store = store
+    self.log = log
+    masterKeyOrigin = bootstrap.keyOrigin.sentence
+    fingerprintReader = setting.fingerprints()
+    providers = Providers(dependencies.configStore)
+    health = ProviderHealth(dependencies.configStore) {
+      [clock = dependencies.clock] provider, health in
+      events.publish(
+        Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
+        owner: nil)
+    }
+    credentials = try Credentials(
+      store: store, handed: setting.credentials, on: setting.disk,
+      dependencies: dependencies)
+    http = ProviderHTTP(
+      through: setting.transport(group), credentials: credentials, health: health,
+      dependencies: dependencies, log: log)
+    metadata = MetadataCache(http: http, dependencies: dependencies)
+    let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
+    repository = AccountRepository(dependencies: dependencies, events: events, store: store)
+    audit = processContext.audit
+
+    let source = TokenSource(
+      dependencies: dependencies, providers: providers, http: http, metadata: metadata,
+      health: health,
+      installation: store.installationID(of:provider:))
+    revocations = RevocationQueue(
+      dependencies: dependencies, store: store, source: source, audit: processContext.audit,
+      log: log)
+    refresher = Refresher(
+      dependencies: dependencies, store: store, repository: repository, source: source,
+      queue: revocations,
+      events: events, log: log)
+    let calls = AccountCalls(
+      dependencies: dependencies, http: http, repository: repository, refresher: refresher)
+    localAuthService = LocalAuthService(
+      dependencies: dependencies, repository: LocalAuthRepository(store: store),
+      reader: fingerprintReader,
+      log: log,
+      rounds: setting.passcodeRounds)
+    totp = TOTPService(
+      dependencies: dependencies, store: store, repository: repository, providers: providers)
+    let effects = EffectRunner(
+      dependencies: dependencies, http: http, bearer: calls,
+      metadata: metadata, verifier: verifier,
+      listeners: RedirectListeners(
+        dependencies: dependencies, group: processContext.browsers,
+        uid: dependencies.sockets.loopbackUser,
+        holders: dependencies.sockets.loopbackListeners, log: log),
+      answers: DaemonAnswers(
+        accounts: repository, localAuth: LocalAuthAnswers(service: localAuthService), totp: totp,
+        dependencies: dependencies))
+    let registry = OwnerRegistry(dependencies: dependencies, store: store, log: log)
+    // Weak: the registry tells them of changes.
+    let isWithheld = { @Sendable [weak registry] (owner: Owner) in
+      registry?.isWithheld(owner) ?? true
+    }
+    let runner = FlowRunner(
+      dependencies: dependencies, store: store, accounts: repository, events: events,
+      effects: effects,
+      revocations: revocations, log: log, isWithheld: isWithheld)
+    let engine = FlowEngine(
+      dependencies: dependencies, store: store, providers: providers, credentials: credentials,
+      accounts: repository, events: events, runner: runner)
+    watch = TokenWatch(
+      dependencies: dependencies, repository: repository, refresher: refresher, events: events,
+      log: log,
+      isWithheld: isWithheld)
+    followUps = FollowUpWatch(
+      dependencies: dependencies, store: store, repository: repository, providers: providers,
+      calls: calls,
+      events: events,
+      log: log, isWithheld: isWithheld)
+    callbacks = CallbackPosts(
+      on: group,
+      CallbackService(
+        credentials: credentials, engine: engine, repository: repository, watch: followUps,
+        dependencies: dependencies,
+        log: log))
+
+    repository.follow { [revocations] update in
+      guard let superseded = update.superseded else { return }
+      Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
+    }
+    let revoker = Revoker(
+      dependencies: dependencies, store: store, repository: repository, queue: revocations)
+    consents = ConsentService(
+      store: store, repository: repository, clock: dependencies.clock, providers: providers)
+    localAuth = LocalAuthMethods(service: localAuthService, clock: dependencies.clock)
+    confirm = ConfirmationService(
+      dependencies: dependencies, store: store, events: events, accounts: repository,
+      localAuth: localAuth)
+    owners = registry
+    let follower = OwnerFollower(
+      engine: engine, repository: repository, localAuth: localAuthService, confirm: confirm,
+      watch: watch, followUps: followUps, events: events)
+    owners.follow { await follower.follow($0, of: $1) }
+    ownerService = OwnerService(
+      registry: owners, engine: engine, repository: repository, revoker: revoker,
+      localAuth: localAuthService, confirm: confirm, audit: audit)
+    flows = FlowService(engine: engine, scheduler: processContext.waits)
+    tokens = TokenService(
+      dependencies: dependencies, repository: repository, providers: providers,
+      refresher: refresher, revoker: revoker)
+    accounts = AccountService(repository: repository, clock: dependencies.clock)
+    clients = ClientService(
+      engine: engine, providers: providers, consents: consents, revoker: revoker)
+    providerService = ProviderService(
+      providers: providers, credentials: credentials, http: http, metadata: metadata,
+      verifier: verifier, clock: dependencies.clock)
+    registration = RegistrationService(dependencies: dependencies, providers: providers) {
+      [http] call, provider async throws(UsherError) in
+      try http.checkCredential(of: provider)
+      return await http.send(call, for: provider)
+    }
+    audits = AuditService(log: store.audit, repository: audit)
+  }
+
+  /// Brings back what the store kept; nothing runs yet.
+  func restore() async throws(UsherError) {
+    takeCredentials()
+    try owners.restore()
+    try localAuthService.restore()
+    try confirm.restore()
+    try await revocations.restore()
+    // A start with very many takes its time, and the service manager is told so.
+    let notifier = setting.notifier
+    let unread = try await flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
+    for (flow, error) in unread {
+      log.error(
+        "a stored flow cannot be read and is left alone",
+        metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
+    }
+  }
+
+  /// Sets going what goes on by itself.
+  func resume() {
+    let owners = owners
+    flows.engine.resumeAll { owners.isWithheld($0) }
+    // Users' names may be far away: nothing waits for them.
+    Task(executorPreference: dependencies.executor) { try? await owners.recordAll() }
+    watch.start()
+    followUps.start()
+    Task(executorPreference: dependencies.executor) { [watch, followUps, revocations] in
+      await revocations.resume()
+      await watch.review()
+      await followUps.review()
+    }
+  }
+
+  /// Listens for the providers that call back.
+  ///
+  /// - Throws: A sentence for the operator where an address cannot be had.
+  func listen() async throws(UsherError) {
+    do throws(CallbackPosts.ListenError) {
+      _ = callbacks.make(try await callbacks.prepare(for: providers.all))
+    } catch {
+      throw error.error
+    }
+  }
+
+  /// One that cannot be read is missed when it is needed.
+  private func takeCredentials() {
+    let handed = credentials.reread()
+    for problem in handed.problems { log.warning("\(problem)") }
+    credentials.take(handed)
+  }
+
+  /// Once a minute: old flows, expired consents and old rows of the audit are forgotten; tokens are
+  /// looked at for a clock that was set.
+  func sweep() async throws(UsherError) {
+    await watch.review()
+    await followUps.review()
+    await tokens.refresher.writeDeaths()
+    try await consents.sweep()
+    try await confirm.sweep()
+    try await audit.trim()
+    try? await owners.review()
+    // A flow that was busy when its owner was withheld may have set a timer since.
+    for person in owners.withheld { flows.engine.pause(person.owner) }
+    try await flows.engine.sweep()
+  }
+
+  /// Lets what providers are answering just now arrive and be written, for a while; then stops.
+  func stop(within limit: Duration) async {
+    watch.stop()
+    followUps.stop()
+    await revocations.stop()
+    let clock = dependencies.clock
+    let deadline = clock.monotonicNow() + limit
+    while clock.monotonicNow() < deadline, !(http.isIdle && flows.engine.isIdle) {
+      await dependencies.scheduler.pause(.milliseconds(20))
+    }
+    flows.engine.pauseAll()
+    fingerprintReader.close()
+    await http.shutdown()
+    await tokens.refresher.settle()
+  }
+
+  /// Writes what the audit has, and closes the store: what is not written by now will not be.
+  func close() async {
+    await audit.close()
+    do throws(UsherError) {
+      try store.close()
+    } catch {
+      log.warning("the store did not close in order", metadata: ["cause": "\(error.message)"])
+    }
+  }
+}
+
+extension MasterKey.Origin {
+  fileprivate var sentence: String {
+    switch self {
+    case .systemdCredential: "systemd credential \(MasterKeySource.credentialName)"
+    case .keyFile(let path): "key file \(path)"
+    }
+  }
+}
