@@ -46,7 +46,7 @@ private struct Browser {
 }
 
 /// A JWT taken apart.
-struct Parts {
+struct RequestParts {
   let header: JSON
   let claims: JSON
 

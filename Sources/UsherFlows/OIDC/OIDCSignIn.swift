@@ -140,7 +140,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     switch event {
     case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome)
     where !retrying.isPaused:
-      if person == nil, let fault = outcome.passingTrouble, let pause = retrying.failed() {
+      if person == nil, let fault = outcome.passingError, let pause = retrying.failed() {
         phase = .asking(nil, retrying)
         problem = .unreachable(fault.message)
         return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.after))])
@@ -205,7 +205,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
 
 extension CallOutcome {
   /// Why it says nothing yet and may do so later, and after how long as the provider's `Retry-After` says.
-  fileprivate var passingTrouble: (message: String, after: Duration?)? {
+  fileprivate var passingError: (message: String, after: Duration?)? {
     switch self {
     case .unreachable(let message, _): (message, nil)
     case .reply(let reply) where [408, 429].contains(reply.status) || reply.status >= 500:

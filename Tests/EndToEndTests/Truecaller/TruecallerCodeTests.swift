@@ -75,7 +75,7 @@ struct TruecallerCodeTests {
   }
 
   @Test("a create of unknown outcome ends the flow and is never repeated; another flow gets a code")
-  func createInTrouble() throws {
+  func createFails() throws {
     try fixture.spoil("create", ["reset": true, "processed": true], times: 1)
     let end = try fixture.app.finished(fixture.start())
     #expect(end.failure == ["provider_unreachable", "9", nil], "\(end.text)")
@@ -87,7 +87,7 @@ struct TruecallerCodeTests {
   }
 
   @Test("a code that may have been seen is not sent twice: it is asked for again")
-  func verifyInTrouble() throws {
+  func verifyFails() throws {
     let flow = try fixture.verify()
     try fixture.spoil("verify", ["reset": true, "processed": true], times: 1)
     let asked = try fixture.enter(fixture.code(), to: flow)

@@ -40,7 +40,7 @@ struct TruecallerProfileTests {
   }
 
   @Test("a profile that gets no answer is told while verificationComplete, and tried again")
-  func inTrouble() throws {
+  func fails() throws {
     let listener = try Listener(fixture.daemon)
     try fixture.spoil("profile", ["status": 503], times: 1)
     let flow = try fixture.verify()

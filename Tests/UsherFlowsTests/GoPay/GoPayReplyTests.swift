@@ -31,7 +31,7 @@ private func theRefusal(_ reply: GoPayReply) -> GoPayRefusal? {
   if case .refused(let refusal) = reply { refusal } else { nil }
 }
 
-private func theTrouble(_ reply: GoPayReply) -> GoPayReplyError? {
+private func replyError(_ reply: GoPayReply) -> GoPayReplyError? {
   if case .problem(let problem) = reply { problem } else { nil }
 }
 
@@ -83,7 +83,7 @@ struct SNAPReplyTests {
     arguments: ["5007300", "5000701", "5040700", "5030700", "4290700"])
   func tryLater(code: String) throws {
     for status in [200, Int(code.prefix(3)) ?? 0] {
-      let problem = try #require(theTrouble(snap(code, status)))
+      let problem = try #require(replyError(snap(code, status)))
       #expect(problem.error == .api)
       #expect(problem.sent)
       #expect(problem.word(gopayName) == GPError.api.word(gopayName, code: code, message: "No"))
@@ -97,9 +97,9 @@ struct SNAPReplyTests {
     #expect(theRefusal(read([:], 403, to: binding))?.error == .notWhitelisted)
     #expect(theRefusal(read([:], 409, to: binding))?.isConflict == true)
     #expect(theRefusal(read(["responseCode": "401"], 404, to: binding))?.error == .api)
-    #expect(theTrouble(snap("2000700", 500)) != nil)
+    #expect(replyError(snap("2000700", 500)) != nil)
     #expect(theRefusal(snap("2000700", 404)) != nil)
-    #expect(theTrouble(GoPayReply(.reply(reply(text: "", status: 502)), to: binding))?.sent == true)
+    #expect(replyError(GoPayReply(.reply(reply(text: "", status: 502)), to: binding))?.sent == true)
   }
 
   @Test("cannot be read", arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
@@ -193,7 +193,7 @@ struct IdentityReplyTests {
     for (code, status) in [(900, 500), (nil, 503), (nil, 429), (900, 200), (999, 200), (nil, 408)]
       as [(Int64?, Int)]
     {
-      let problem = theTrouble(no(code, status, to: call))
+      let problem = replyError(no(code, status, to: call))
       #expect(problem?.error == .api)
       #expect(problem?.sent == true)
       #expect(problem?.word(gopayName).error == code.map { String($0) })
@@ -202,7 +202,7 @@ struct IdentityReplyTests {
     }
     let busy = reply([:], status: 429, headers: ["retry-after": "7"])
     #expect(
-      theTrouble(GoPayReply(.reply(busy), to: call))?.retryAfter == .seconds(7))
+      replyError(GoPayReply(.reply(busy), to: call))?.retryAfter == .seconds(7))
   }
 
   @Test("cannot be read where HTTP 200 brings garbage", arguments: asked)
@@ -245,16 +245,16 @@ struct IdentityReplyTests {
   @Test("is no answer where nothing came, or the account has no token")
   func nothing() {
     let gone = GoPayReply(.unreachable(message: "gone", sent: false), to: current)
-    #expect(theTrouble(gone)?.sent == false)
-    #expect(theTrouble(gone)?.error == .connection)
-    let failure = theTrouble(gone)?.failure(gopayName)
+    #expect(replyError(gone)?.sent == false)
+    #expect(replyError(gone)?.error == .connection)
+    let failure = replyError(gone)?.failure(gopayName)
     #expect(failure?.provider?.code == "GPE-2203")
     #expect(failure?.reason == .providerUnreachable)
     #expect(failure?.message == "gone")
     #expect(
-      theTrouble(gone).map { Problem.unreachable($0, gopayName) }?.provider?.code == "GPE-2203")
+      replyError(gone).map { Problem.unreachable($0, gopayName) }?.provider?.code == "GPE-2203")
     let broken = GoPayReply(.unreachable(message: "gone", sent: true), to: binding)
-    #expect(theTrouble(broken)?.sent == true)
+    #expect(replyError(broken)?.sent == true)
     #expect(
       GoPayReply(.unreadable(message: "a redirect"), to: current) == .unreadable("a redirect"))
     let signIn = theRefusal(GoPayReply(.noToken(message: "sign in again"), to: current))
@@ -301,7 +301,7 @@ struct PartnerReplyTests {
       #expect(theRefusal(read(["reason": 7], status, to: exchange))?.error == .api)
     }
     for status in [408, 429, 500, 503] {
-      #expect(theTrouble(read([:], status, to: exchange))?.sent == true)
+      #expect(replyError(read([:], status, to: exchange))?.sent == true)
     }
   }
 

@@ -37,7 +37,7 @@ struct PaysafeTokenTests {
     bank.wait(1700)
     let second = try await bank.refresh(first["refresh_token"]).json()
     #expect(second["refresh_token"] != first["refresh_token"])
-    #expect(try Parts(second["id_token"]).claims["sub"] == "usr_alice")
+    #expect(try RequestParts(second["id_token"]).claims["sub"] == "usr_alice")
     bank.wait(1700)
     let third = try await bank.refresh(second["refresh_token"]).json()
     #expect(try await bank.refresh(third["refresh_token"], brand: "globex").status == 400)
@@ -74,7 +74,7 @@ struct PaysafeTokenTests {
     let reply = try await bank.token(["grant_type": "client_credentials"]).json()
     #expect(reply["expires_in"] == 900)
     #expect(reply["refresh_token"] == nil)
-    #expect(try Parts(reply["access_token"]).claims["sub"] == "acme-wallet")
+    #expect(try RequestParts(reply["access_token"]).claims["sub"] == "acme-wallet")
     let fingerprint = try #require(reply["digital_fingerprint"]?.text)
     let fields = ["digital_fingerprint": fingerprint]
     #expect(try await bank.authorize(fields).status == 200)
