@@ -198,7 +198,7 @@ struct StoreOpening {
 
   private func recover(
     by recoveryKey: RecoveryKeySource, hasSlot: Bool, in db: Database
-  ) throws -> KeySlot.OpenDatabase {
+  ) throws -> KeySlot.UnlockedKey {
     let foreign = "was sealed under another master key"
     guard hasSlot else {
       throw file.refusal("\(foreign), and has no recovery key; it was left as it is")

@@ -142,7 +142,7 @@ extension BSAAuthenticate {
     case .refused(let code):
       return .fail(
         .refused(code, provider.name), clearUp: code.endsVisit ? [] : [.cancel(visit)])
-    case .fault(let fault):
+    case .failed(let fault):
       guard let pause = attempt.retrying.failed() else {
         return .fail(.unreachable(fault), clearUp: [.cancel(visit)])
       }

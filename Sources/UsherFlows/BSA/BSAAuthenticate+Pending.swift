@@ -47,7 +47,7 @@ extension BSAAuthenticate {
       return poll(
         Shown(number: number, until: now + .seconds(provider.bsa.otpSeconds)))
     case .refused(let code): return .fail(.refused(code, provider.name))
-    case .fault(let fault):
+    case .failed(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else { return .fail(.unreachable(fault)) }
       state = .generating(retrying)
@@ -136,7 +136,7 @@ extension BSAAuthenticate {
     case .refused(let code) where code.isRetryable:
       return askLater(shown, poll, BSAReplyError(message: code.meaning, mayBeDone: false))
     case .refused(let code): return fail(.refused(code, provider.name), shown)
-    case .fault(let fault): return askLater(shown, poll, fault)
+    case .failed(let fault): return askLater(shown, poll, fault)
     case .unreadable(let message): return fail(.protocolError(message), shown)
     }
   }

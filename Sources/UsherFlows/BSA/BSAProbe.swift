@@ -11,7 +11,7 @@ extension ProviderProbe {
       // Such a device is nobody's, or none.
       case .refused(let code) where Self.answers.contains(code): (true, "it takes the client key")
       case .refused(let code): (false, "it answers \(code.number): \(code.meaning)")
-      case .failure(let failure): (false, failure.message)
+      case .failed(let failure): (false, failure.message)
       case .unreadable(let message): (false, message)
       }
     }

@@ -246,9 +246,9 @@ extension BSARegistration {
       return .finish(completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 }))
     case .refused(.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
-    case .fault(let fault) where fault.mayBeDone && purpose == .signUp:
+    case .failed(let fault) where fault.mayBeDone && purpose == .signUp:
       return fail(.mayBeRegistered(fault.message))
-    case .fault(let fault):
+    case .failed(let fault):
       var work = work
       work.isLost = work.isLost || fault.mayBeDone
       guard let pause = work.retrying.failed() else { return fail(.unreachable(fault)) }

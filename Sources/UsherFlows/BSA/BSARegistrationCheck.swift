@@ -29,7 +29,7 @@ package enum BSARegistrationCheck: Sendable, Equatable {
       throw UsherError(
         .providerRejected, code.meaning,
         detail: .init(provider: code.word(provider), retryable: code.isRetryable))
-    case .failure(let failure):
+    case .failed(let failure):
       throw UsherError(
         .providerUnreachable, failure.message,
         detail: .init(retryAfterMs: failure.retryAfter.map { Int($0.milliseconds) }))

@@ -9,7 +9,7 @@ package enum BSAReply: Sendable, Equatable {
   /// Any other.
   case refused(RTCode)
   /// No envelope came.
-  case problem(BSAReplyError)
+  case failed(BSAReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(String)
 
@@ -17,7 +17,7 @@ package enum BSAReply: Sendable, Equatable {
     switch outcome {
     case .reply(let reply): self.init(reply)
     case .unreachable(let message, let sent):
-      self = .problem(BSAReplyError(message: message, mayBeDone: sent))
+      self = .failed(BSAReplyError(message: message, mayBeDone: sent))
     case .unreadable(let message), .noToken(let message): self = .unreadable(message)
     }
   }
@@ -27,7 +27,7 @@ package enum BSAReply: Sendable, Equatable {
       // Whatever the status is (contract §10, trap 12).
       self = code == 0 ? .said(members["data"] ?? .null) : .refused(RTCode(code))
     } else if reply.status >= 500 || reply.status == 429 || reply.status == 408 {
-      self = .problem(
+      self = .failed(
         BSAReplyError(
           message: "the provider answers HTTP \(reply.status)", mayBeDone: reply.status != 429,
           retryAfter: reply.retryAfter))

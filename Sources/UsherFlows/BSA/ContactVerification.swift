@@ -175,9 +175,9 @@ extension ContactVerification {
       sent += 1
       return show(challenge(provider.bsa, now), nil)
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
-    case .fault(let fault) where fault.mayBeDone:
+    case .failed(let fault) where fault.mayBeDone:
       return mayHaveSent(fault.message, sending, provider, now)
-    case .fault(let fault): return sendLater(fault, sending)
+    case .failed(let fault): return sendLater(fault, sending)
     case .unreadable(let message): return notSent(.protocolError(message), sending)
     }
   }
@@ -314,10 +314,10 @@ extension ContactVerification {
     case .refused(let code) where code.isRetryable:
       return show(challenge, .notNow(code, provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
-    case .fault(let fault) where !fault.mayBeDone:
+    case .failed(let fault) where !fault.mayBeDone:
       return verifyLater(fault, number, challenge, check)
     // The provider may have counted it, or even accepted it.
-    case .fault(let fault): return show(challenge, .unreachable(fault.message))
+    case .failed(let fault): return show(challenge, .unreachable(fault.message))
     case .unreadable(let message): return fail(.protocolError(message))
     }
   }

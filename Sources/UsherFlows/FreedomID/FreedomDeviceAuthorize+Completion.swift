@@ -64,7 +64,7 @@ extension FreedomDeviceAuthorize {
       return signInAgain(completion, refusal)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .noToken: return signInAgain(completion, nil)
-    case .fault(let fault):
+    case .failed(let fault):
       var completion = completion
       guard let pause = completion.retrying.failed() else {
         return .fail(.unreachable(fault, provider.name))

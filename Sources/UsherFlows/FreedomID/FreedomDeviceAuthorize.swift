@@ -195,7 +195,7 @@ extension FreedomDeviceAuthorize {
       }
       return goHome(nil)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
-    case .fault(let fault):
+    case .failed(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
         return .fail(.unreachable(fault, provider.name))

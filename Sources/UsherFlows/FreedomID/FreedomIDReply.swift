@@ -9,7 +9,7 @@ enum FreedomIDReply: Equatable {
   /// A definite no; the same request would be refused again.
   case refused(FreedomIDRefusal)
   /// Not just now.
-  case failure(FreedomReplyError)
+  case failed(FreedomReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(FreedomIDWord, String)
   /// The account has no token any more and cannot get one. Nothing was sent.
@@ -21,7 +21,7 @@ enum FreedomIDReply: Equatable {
   init(_ outcome: CallOutcome, hiding typed: [Secret] = [], needsBody: Bool = true) {
     switch outcome {
     case .reply(let reply): self.init(reply, typed, needsBody)
-    case .unreachable(let message, let sent): self = .failure(.network(message, sent: sent))
+    case .unreachable(let message, let sent): self = .failed(.network(message, sent: sent))
     case .unreadable(let message): self = .unreadable(.requestReceivingError, message)
     case .noToken(let message): self = .noToken(message)
     }
@@ -41,8 +41,8 @@ enum FreedomIDReply: Equatable {
       } else {
         self = .unreadable(.bodyError, "the provider's answer is not a JSON object")
       }
-    case 408, 425, 500...: self = .failure(.server(refusal))
-    case 429 where refusal.code == nil: self = .failure(.server(refusal))
+    case 408, 425, 500...: self = .failed(.server(refusal))
+    case 429 where refusal.code == nil: self = .failed(.server(refusal))
     case 400..<500: self = .refused(refusal)
     default: self = .unreadable(.codeError, "the provider answers HTTP \(reply.status)")
     }

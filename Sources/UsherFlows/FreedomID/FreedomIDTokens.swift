@@ -41,7 +41,7 @@ struct FreedomIDTokens: TokenDialect {
         return refusal.code == nil && !refusal.isInBody
           ? .retry(message: refusal.sentence, after: refusal.retryAfter) : .rejected(word)
       }
-    case .failure(let failure): return .retry(message: failure.message, after: failure.retryAfter)
+    case .failed(let failure): return .retry(message: failure.message, after: failure.retryAfter)
     case .unreadable(_, let message), .noToken(let message): return .unreadable(message: message)
     }
   }
@@ -59,7 +59,7 @@ struct FreedomIDTokens: TokenDialect {
     switch FreedomIDReply(.reply(reply), needsBody: false) {
     case .said: true
     case .refused(let refusal): refusal.refusesToken
-    case .failure, .unreadable, .noToken: false
+    case .failed, .unreadable, .noToken: false
     }
   }
 }

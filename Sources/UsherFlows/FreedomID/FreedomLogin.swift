@@ -243,7 +243,7 @@ extension FreedomLogin {
         return unreadable(.parsingError, error.message, errand.task, provider, now)
       }
     case .refused(let refusal): return refused(refusal, errand.task, provider, now)
-    case .failure(let failure): return later(failure, typed, errand, provider, now)
+    case .failed(let failure): return later(failure, typed, errand, provider, now)
     case .unreadable(let word, let message):
       return unreadable(word, message, errand.task, provider, now)
     case .noToken(let message): return .failed(.unusable(message, .authError, provider))

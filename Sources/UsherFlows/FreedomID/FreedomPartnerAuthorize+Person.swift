@@ -85,7 +85,7 @@ extension FreedomPartnerAuthorize {
     case .refused(let refusal):
       let failure = Failure.refused(refusal, as: refusal.tokenWord, provider.name)
       return noProfile(failure, tokensAreGood: !refusal.endsTokens, &moment)
-    case .fault(let fault):
+    case .failed(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
         return failKeepingTokens(.unreachable(fault, provider.name))

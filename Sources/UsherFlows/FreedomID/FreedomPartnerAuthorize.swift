@@ -192,7 +192,7 @@ extension FreedomPartnerAuthorize {
       }
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .fault(let fault):
+    case .failed(let fault):
       var visit = visit
       guard let pause = visit.asking?.failed() else {
         return .fail(.unreachable(fault, provider.name))
@@ -299,9 +299,9 @@ extension FreedomPartnerAuthorize {
       return redeemLater(code, .server(refusal), retrying)
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .fault(let fault) where fault.mayBeDone && fault.refusal?.isPostponed != true:
+    case .failed(let fault) where fault.mayBeDone && fault.refusal?.isPostponed != true:
       return lost(fault, &moment)
-    case .fault(let fault): return redeemLater(code, fault, retrying)
+    case .failed(let fault): return redeemLater(code, fault, retrying)
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }

@@ -138,9 +138,9 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
     switch FreedomIDReply(outcome, hiding: call.told) {
     case .said(let members): return done(members)
     case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenWord, provider))
-    case .fault(let fault) where fault.mayBeDone:
+    case .failed(let fault) where fault.mayBeDone:
       return .fail(.inTheDark(fault.message, provider, fault))
-    case .fault(let fault):
+    case .failed(let fault):
       guard let pause = retrying.failed() else { return .fail(.unreachable(fault, provider)) }
       problem = .unreachable(fault, provider)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])

@@ -22,7 +22,7 @@ extension ProviderProbe {
         case .identificationError: (true, "it takes the API key")
         default: (false, "it answers \(refusal.sentence)")
         }
-      case .failure(let failure): return (false, failure.message)
+      case .failed(let failure): return (false, failure.message)
       case .unreadable(_, let message), .noToken(let message): return (false, message)
       }
     }

@@ -162,7 +162,7 @@ extension FreedomRequestProfile {
       }
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
-    case .fault(let fault):
+    case .failed(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
         return .fail(.unreachable(fault, provider.name))
@@ -226,7 +226,7 @@ extension FreedomRequestProfile {
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
     // The person may take longer than the provider is away.
-    case .fault(let fault):
+    case .failed(let fault):
       problem = .unreachable(fault, provider.name)
       return wait(inquiry, fault.retryAfter)
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))

@@ -6,7 +6,7 @@ enum GoPayReply: Equatable {
   /// A definite no; the same request would be refused again.
   case refused(GoPayRefusal)
   /// Not just now: it is tried again.
-  case failure(GoPayReplyError)
+  case failed(GoPayReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(String)
 
@@ -20,7 +20,7 @@ enum GoPayReply: Equatable {
         self.init(identity: reply, to: call)
       }
     case .unreachable(let message, let sent):
-      self = .failure(GoPayReplyError(error: .connection, message: message, sent: sent))
+      self = .failed(GoPayReplyError(error: .connection, message: message, sent: sent))
     case .unreadable(let message): self = .unreadable(message)
     case .noToken(let message): self = .refused(GoPayRefusal(noToken: message))
     }
@@ -38,7 +38,7 @@ enum GoPayReply: Equatable {
         data.map { .said(GoPayData(members: $0)) }
         ?? .unreadable("the provider's answer is not the JSON object it should be")
     case 408, 425, 429, 500..<600:
-      self = .failure(GoPayReplyError(refusal, after: reply.retryAfter))
+      self = .failed(GoPayReplyError(refusal, after: reply.retryAfter))
     case 400..<500: self = .refused(refusal)
     default: self = .unreadable("the provider answers HTTP \(status)")
     }

@@ -35,7 +35,7 @@ struct GoPayTokens: TokenDialect {
     switch GoPayReply(.reply(reply), to: .unbinding(token: Secret(""), device: "")) {
     case .said: true
     case .refused(let refusal): ["4040905", "4010902", "4090900"].contains(refusal.code)
-    case .failure, .unreadable: false
+    case .failed, .unreadable: false
     }
   }
 }

@@ -53,7 +53,7 @@ struct IdentityVerdict: AccountInquiry {
     switch GoPayReply(outcome, to: call) {
     case .said(let data): return learn(try? KYCStanding(data), at: now)
     case .refused(let refusal) where refusal.isUnauthorized: return .hopeless
-    case .refused, .failure, .unreadable: return .nothing
+    case .refused, .failed, .unreadable: return .nothing
     }
   }
 

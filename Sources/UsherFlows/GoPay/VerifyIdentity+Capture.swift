@@ -43,7 +43,7 @@ extension VerifyIdentity {
     case .refused(let refusal) where refusal.isNothingYet:
       return capture(.link(link), &moment)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .fault(let fault): return tryLater(fault, retrying) { .current(link, $0) }
+    case .failed(let fault): return tryLater(fault, retrying) { .current(link, $0) }
     case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
     }
   }
@@ -132,7 +132,7 @@ extension VerifyIdentity {
       capture.token = nil
       capture.isReplaced = true
       return go(on: capture)
-    case .fault(let fault):
+    case .failed(let fault):
       guard capture.page == nil else { return missed(fault, capture) }
       return tryLater(fault, capture.retrying) {
         var capture = capture

@@ -28,7 +28,7 @@ extension VerifyIdentity {
           return .fail(.unusable(gopay: error.message, provider.name))
         }
       case .refused(let refusal): return .fail(refusal.failure(provider.name))
-      case .fault(let fault):
+      case .failed(let fault):
         return tryLater(fault, retrying) { .authCode(link, $0) }
       case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
       }

@@ -79,7 +79,7 @@ extension VerifyIdentity {
       }
     case .refused(let refusal) where refusal.isConflict: return lost(refusal, &moment)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .fault(let fault):
+    case .failed(let fault):
       return tryLater(fault, exchange, at: moment.now)
     case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
     }

@@ -196,7 +196,7 @@ extension PhoneAdmission {
       let failure = Failure.refused(error(refusal), refusal, provider.name)
       // Then it is the token itself that is refused.
       return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
-    case .fault(let fault): return tryLater(fault, provider.name)
+    case .failed(let fault): return tryLater(fault, provider.name)
     case .unreadable(let message):
       return endWithoutProfile(.unusable(message, unreadable, provider.name))
     }

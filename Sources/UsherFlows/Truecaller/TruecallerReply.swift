@@ -7,7 +7,7 @@ enum TruecallerReply: Equatable {
   /// A definite no; the same request would be refused again.
   case refused(TruecallerRefusal)
   /// Not just now.
-  case failure(TruecallerReplyError)
+  case failed(TruecallerReplyError)
   /// Something that is no answer; a sentence for people.
   case unreadable(String)
 
@@ -17,7 +17,7 @@ enum TruecallerReply: Equatable {
   init(_ outcome: CallOutcome, hiding typed: TypedValues, needsBody: Bool = true) {
     switch outcome {
     case .reply(let reply): self.init(reply, typed, needsBody)
-    case .unreachable(let message, let sent): self = .failure(.network(message, sent: sent))
+    case .unreachable(let message, let sent): self = .failed(.network(message, sent: sent))
     case .unreadable(let message), .noToken(let message): self = .unreadable(message)
     }
   }
@@ -37,9 +37,9 @@ enum TruecallerReply: Equatable {
         // In what cannot be read a code may stand too.
         self = .unreadable("the provider's answer is not a JSON object")
       }
-    case 408, 425, 500...: self = .failure(TruecallerReplyError(busy: reply, hiding: typed))
+    case 408, 425, 500...: self = .failed(TruecallerReplyError(busy: reply, hiding: typed))
     case 429 where !refusal.hasCode:
-      self = .failure(TruecallerReplyError(busy: reply, hiding: typed))
+      self = .failed(TruecallerReplyError(busy: reply, hiding: typed))
     case 400..<500: self = .refused(refusal)
     default: self = .unreadable("the provider answers HTTP \(reply.status)")
     }

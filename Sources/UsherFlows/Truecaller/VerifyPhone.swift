@@ -230,7 +230,7 @@ extension VerifyPhone {
       case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
       }
     case .refused(let refusal): return .fail(refusal.ofCreate(provider.name))
-    case .fault(let fault): return createLater(fault, claim, request)
+    case .failed(let fault): return createLater(fault, claim, request)
     case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
     }
   }
@@ -373,13 +373,13 @@ extension VerifyPhone {
         return show(claim, rest.over(at: now), .codeExpired(refusal, provider.name))
       case .failure(let failure): return .fail(failure)
       }
-    case .fault(.network(let message, sent: false)):
+    case .failed(.network(let message, sent: false)):
       return tryLater(.network(message, sent: false), code, claim, challenge, check)
-    case .fault(.server(let refusal, let after)) where refusal.status == 429:
+    case .failed(.server(let refusal, let after)) where refusal.status == 429:
       let message = "the provider takes no more codes just now"
       return show(claim, challenge, .tooEarly(after, message, provider.name))
     // The server may have counted it, or even accepted it.
-    case .fault(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
+    case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
     case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
     }
   }

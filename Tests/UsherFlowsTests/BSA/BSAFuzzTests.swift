@@ -177,7 +177,7 @@ extension BSAReply {
     switch self {
     case .said: true
     case .refused, .unreadable: false
-    case .fault(let fault): fault.mayBeDone
+    case .failed(let fault): fault.mayBeDone
     }
   }
 }

@@ -46,7 +46,7 @@ struct BSAReplyTests {
     for (status, mayBeDone) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
       #expect(
         BSAReply(.reply(reply(text: text, status: status)))
-          == .problem(
+          == .failed(
             BSAReplyError(message: "the provider answers HTTP \(status)", mayBeDone: mayBeDone)))
     }
   }
@@ -55,7 +55,7 @@ struct BSAReplyTests {
   func retryAfter() {
     for status in [429, 503] {
       let answer = BSAReply(BSAParts.failing(status, after: 7))
-      guard case .problem(let problem) = answer else {
+      guard case .failed(let problem) = answer else {
         Issue.record("no trouble: \(answer)")
         return
       }
@@ -66,8 +66,8 @@ struct BSAReplyTests {
   @Test("that never came is trouble, and may have been asked for or not")
   func unreachable() {
     #expect(
-      BSAReply(BSAParts.gone) == .problem(BSAReplyError(message: "gone", mayBeDone: false)))
-    #expect(BSAReply(BSAParts.lost) == .problem(BSAReplyError(message: "lost", mayBeDone: true)))
+      BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayBeDone: false)))
+    #expect(BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayBeDone: true)))
     #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
     #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
   }

@@ -32,7 +32,7 @@ private func theRefusal(_ reply: GoPayReply) -> GoPayRefusal? {
 }
 
 private func replyError(_ reply: GoPayReply) -> GoPayReplyError? {
-  if case .problem(let problem) = reply { problem } else { nil }
+  if case .failed(let problem) = reply { problem } else { nil }
 }
 
 @Suite("An answer of SNAP")
