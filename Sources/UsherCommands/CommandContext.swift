@@ -24,7 +24,7 @@ struct CommandContext: Sendable {
     -> UsherClient
   {
     let standard = SocketPath.standard(
-      access, environment: environment.environment, userID: environment.userID, exists: Files.exist)
+      access, environment: environment.variables, userID: environment.userID, exists: Files.exist)
     return UsherClient(socketPath: path ?? standard, name: "usherctl", version: Usherctl.version)
   }
 

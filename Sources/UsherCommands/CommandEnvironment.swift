@@ -9,7 +9,7 @@ package struct CommandEnvironment: Sendable {
   package var clock: any Clock
   /// Lets time pass; throws `CancellationError` as soon as the task is cancelled.
   package var sleep: @Sendable (Duration) async throws -> Void
-  package var environment: [String: String]
+  package var variables: [String: String]
   package var userID: UInt32
   /// Where the daemon's configuration is unless files are named.
   package var configFolder: String
@@ -24,7 +24,7 @@ package struct CommandEnvironment: Sendable {
   package init(
     terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
     sleep: @escaping @Sendable (Duration) async throws -> Void,
-    environment: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
+    variables: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
     names: PrincipalResolver = .machine, tools: (any Tools)? = nil, places: Places? = nil,
     output: Int32 = 1
   ) {
@@ -33,12 +33,12 @@ package struct CommandEnvironment: Sendable {
     self.programs = programs
     self.clock = clock
     self.sleep = sleep
-    self.environment = environment
+    self.variables = variables
     self.userID = userID
     self.configFolder = configFolder
     self.names = names
-    self.tools = tools ?? MachineTools(environment: environment)
-    self.places = places ?? Places(environment: environment)
+    self.tools = tools ?? MachineTools(environment: variables)
+    self.places = places ?? Places(environment: variables)
     self.output = output
   }
 }

@@ -181,7 +181,7 @@ final class Services: Sendable {
     try confirm.restore()
     try await revocations.restore()
     // A start with very many takes its time, and the service manager is told so.
-    let notifier = setting.notifier
+    let notifier = processContext.setting.notifier
     let unread = try await flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
       log.error(

@@ -13,7 +13,7 @@ package struct DirectSocket: Sendable {
 
   package enum Accepted: Sendable {
     /// It is the caller's to close.
-    case newcomer(DirectSocket)
+    case connection(DirectSocket)
     /// None waits, or one who waited has gone.
     case nobody
     /// So many were closed at once, and more may wait.
@@ -46,7 +46,7 @@ package struct DirectSocket: Sendable {
   package func accept() -> Accepted {
     let result = usher_accept(raw)
     switch -result {
-    case ...0: return .newcomer(DirectSocket(result))
+    case ...0: return .connection(DirectSocket(result))
     case EAGAIN, EINTR, ECONNABORTED: return .nobody
     default: return .impossible(Errno(-result).words)
     }
@@ -66,7 +66,7 @@ package struct DirectSocket: Sendable {
       closer.close(theirs.prefix(Int(count)))
       let accepted: Accepted =
         switch -result {
-        case ...0: .newcomer(DirectSocket(result))
+        case ...0: .connection(DirectSocket(result))
         case EBUSY: .closed(Int(count))
         case EAGAIN, EINTR, ECONNABORTED: .nobody
         default: .impossible(Errno(-result).words)

@@ -7,11 +7,11 @@ import UsherCore
 @main struct Main {
   static func main() async {
     let process = ProcessInfo.processInfo
-    let environment = process.environment
+    let variables = process.environment
     let environment = CommandEnvironment(
-      terminal: StandardTerminal(environment: environment),
-      browser: DesktopBrowser(environment: environment), programs: Shell(), clock: SystemClock(),
-      sleep: { try await Task.sleep(for: $0) }, environment: environment, userID: geteuid())
+      terminal: StandardTerminal(environment: variables),
+      browser: DesktopBrowser(environment: variables), programs: Shell(), clock: SystemClock(),
+      sleep: { try await Task.sleep(for: $0) }, variables: variables, userID: geteuid())
     let arguments = Array(process.arguments.dropFirst())
     let running = Task { await Usherctl.run(arguments, in: environment) }
     let interrupts = [SIGINT, SIGTERM, SIGHUP].compactMap { number in

@@ -20,7 +20,7 @@ func usherctl(
 ) async -> Outcome {
   let environment = CommandEnvironment(
     terminal: terminal, browser: terminal, programs: programs, clock: time,
-    sleep: { try await time.sleep(for: $0) }, environment: environment, userID: 1000,
+    sleep: { try await time.sleep(for: $0) }, variables: environment, userID: 1000,
     configFolder: configFolder)
   let arguments = line.split(separator: " ").map(String.init)
   let status = await Usherctl.run(arguments, in: environment)

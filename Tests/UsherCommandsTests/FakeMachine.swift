@@ -197,7 +197,7 @@ final class FakeMachine: Tools {
       let time = TestTime()
       let environment = CommandEnvironment(
         terminal: terminal, browser: terminal, programs: NoPrograms(), clock: time,
-        sleep: { _ in }, environment: environment ?? ["USHER_ADMIN_SOCKET": daemon.path],
+        sleep: { _ in }, variables: environment ?? ["USHER_ADMIN_SOCKET": daemon.path],
         userID: user, configFolder: self.folder + "/none", tools: self, places: self.places,
         output: output)
       let status = await Usherctl.run(arguments, in: environment)

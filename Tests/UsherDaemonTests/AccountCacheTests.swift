@@ -24,7 +24,7 @@ final class ColdHarness: Sendable {
     config.providers = [try .sample()]
     // Of more accounts than the fake chance has names for.
     dependencies = Dependencies(
-      settings: .fake(config), clock: clock, entropy: SystemEntropy(),
+      configStore: .fake(config), clock: clock, entropy: SystemEntropy(),
       scheduler: FakeScheduler(clock))
   }
 

@@ -60,7 +60,7 @@ struct CallbackFindingTests {
   func pages() async throws {
     // More than the fake chance has names for.
     let dependencies = Dependencies(
-      settings: harness.dependencies.configStore, clock: harness.clock, entropy: SystemEntropy(),
+      configStore: harness.dependencies.configStore, clock: harness.clock, entropy: SystemEntropy(),
       scheduler: harness.scheduler)
     let repository = AccountRepository(
       dependencies: dependencies, events: harness.events, store: harness.store)

@@ -61,7 +61,7 @@ struct DependenciesTests {
   @Test("a passcode is checked while all functions that block hang")
   func computing() async throws {
     let dependencies = Dependencies(
-      settings: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
+      configStore: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
       scheduler: FakeScheduler(FakeClock()), blocking: HangingPool(), users: .fake)
     let harness = try FlowHarness()
     let service = LocalAuthService.fake(dependencies, harness.store, FakeReader())

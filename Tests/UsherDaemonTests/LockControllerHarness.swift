@@ -59,7 +59,7 @@ final class LockControllerHarness: Sendable {
     self.setting = setting
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     dependencies = Dependencies(
-      settings: .fake(config), clock: clock, entropy: SystemEntropy(),
+      configStore: .fake(config), clock: clock, entropy: SystemEntropy(),
       scheduler: holdsTimers ? scheduler : EventLoopScheduler(on: loop), users: users,
       descriptors: descriptors)
   }

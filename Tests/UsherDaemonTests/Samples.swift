@@ -25,7 +25,7 @@ extension ProviderConfig {
   static func sample() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://id.example")
     return ProviderConfig(
-      name: .work, configStore: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
   }
 }
 

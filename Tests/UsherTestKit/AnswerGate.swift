@@ -59,7 +59,7 @@ package final class AnswerGate: Sendable {
   private final class Flag: Sendable {
     let isSet = Mutex(false)
 
-    func pass() { while isSet.withLock({ $0 }) { poll(nil, 0, 5) } }
+    func wait() { while isSet.withLock({ $0 }) { poll(nil, 0, 5) } }
   }
 
   private static func serve(_ connection: Int32, _ port: UInt16, _ flag: Flag) {

@@ -118,10 +118,10 @@ final class Opening: Sendable {
     let folder = try folder
     defer { folder.remove() }
     if let handed { try folder.put(handed) }
-    let environment = handed == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
+    let variables = handed == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
     let state = ["--state", instance.state(environment), "--check-store"]
     let ending = try await environment.tools.run(
-      environment.tools.find("env"), environment + [try environment.tools.find("usherd")] + state,
+      environment.tools.find("env"), variables + [try environment.tools.find("usherd")] + state,
       input: Secret(""), within: Self.limit)
     guard ending.status == 0 else {
       let words = ending.words

@@ -50,9 +50,9 @@ final class Listener: LoopSource {
     let begun = loop.now
     repeat {
       switch accept(socket) {
-      case .connectingPeer(let connectingPeer):
+      case .connection(let accepted):
         inARow += 1
-        welcome(connectingPeer, inARow > Self.crowd).map(tellSeldom)
+        welcome(accepted, inARow > Self.crowd).map(tellSeldom)
       case .closed(let count): inARow += count
       case .nobody:
         inARow = 0

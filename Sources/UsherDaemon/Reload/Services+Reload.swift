@@ -2,6 +2,7 @@ import Glibc
 import NIOCore
 import UsherConfig
 import UsherCore
+import UsherFlows
 
 extension Services {
   /// What a new configuration needs, acquired before anything changes.

@@ -126,7 +126,7 @@ final class ConnectionHandler: TransportUser {
     through transport: Transport,
     party: FairScheduler.Party, onClose: @escaping (ConnectionHandler) -> Void = { _ in }
   ) {
-    generation = service.settings.generation
+    generation = service.configStore.generation
     standing = caller
     self.caller = caller.caller
     self.service = service

@@ -209,7 +209,7 @@ final class ConnectionAcceptor: Sendable {
       peer, isAdmin: isAdmin, realm: realm,
       subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid),
       connectedAt: service.monotonicNow)
-    let caller = CallerCache(connectingPeer, service.settings)
+    let caller = CallerCache(connectingPeer, service.configStore)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {
       do throws(UsherError) {
@@ -271,7 +271,7 @@ final class ConnectionAcceptor: Sendable {
   /// Made for the first connection, and then everybody's.
   private func turns(on loop: SocketLoop) -> ConnectionScheduler {
     turns.withLock { turns in
-      let made = turns ?? OnLoop(ConnectionScheduler(service.settings, on: loop), loop)
+      let made = turns ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)
       turns = made
       return made
     }.value
