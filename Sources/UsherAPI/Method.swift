@@ -8,8 +8,8 @@ public protocol Method: Codable, Sendable {
   /// `noun.verb`. An incompatible change is a new name.
   static var name: String { get }
 
-  /// On which socket it exists.
-  static var access: Access { get }
+  /// What has to be known of the method beside its parameters.
+  static var traits: MethodTraits { get }
 
   /// One sentence for the OpenRPC document.
   static var summary: String { get }
@@ -20,6 +20,9 @@ public protocol Method: Codable, Sendable {
 }
 
 extension Method {
+  /// The sockets that offer the method.
+  public static var access: Access { traits.access }
+
   public static var ownParamsBytes: Int { 0 }
 }
 

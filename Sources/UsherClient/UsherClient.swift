@@ -118,7 +118,8 @@ extension UsherClient {
     }
     let limit = deadline ?? Self.defaultDeadline + params.wait
     let persistence = Persistence(
-      isSafe: Repeating.isSafe(method, params), losses: losses, patience: patience)
+      isSafe: Methods.traits(of: method).repetition.allows(params), losses: losses,
+      patience: patience)
     return try await persist(persistence, within: limit) { left in
       try await self.attempt(method, bytes, left)
     }

@@ -1,3 +1,5 @@
+package import UsherAPI
+
 /// `METHOD [PROVIDER[/KIND] [OPERATION]]`: which calls are allowed.
 ///
 /// `*` stands for any characters within its part: `flow.start work/*`, `token.get work`,
@@ -59,7 +61,7 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
     {
       return true
     }
-    guard request.isAboutOwnFlow, method.matches("flow.start") else { return false }
+    guard request.traits.followsFlowStart, method.matches("flow.start") else { return false }
     return request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true
   }
@@ -73,7 +75,7 @@ extension AccessPattern {
       method.matches(request.method)
       && (operation == nil || request.operation == nil
         || operation?.holds(request.operation) == true)
-    return (isListed || request.isAboutOwnFlow && method.matches("flow.start"))
+    return (isListed || request.traits.followsFlowStart && method.matches("flow.start"))
       && request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true
   }
@@ -81,7 +83,8 @@ extension AccessPattern {
 
 /// What a caller asks, as far as the policy cares.
 package struct PolicyRequest: Sendable, Hashable {
-  package var method: String
+  package let method: String
+  package let traits: MethodTraits
   /// The provider's name where the call is about one, also by way of an account or flow.
   package var provider: String?
   /// The flow's kind where the call is about one.
@@ -119,17 +122,22 @@ package struct PolicyRequest: Sendable, Hashable {
   package init(
     method: String, provider: String? = nil, kind: String? = nil, operation: String? = nil
   ) {
+    self.init(method, Methods.traits(of: method), provider, kind, operation)
+  }
+
+  /// Creates a request about a method alone.
+  package init(_ method: (some Method).Type) {
+    self.init(method.name, method.traits, nil, nil, nil)
+  }
+
+  private init(
+    _ method: String, _ traits: MethodTraits, _ provider: String?, _ kind: String?,
+    _ operation: String?
+  ) {
     self.method = method
+    self.traits = traits
     self.provider = provider
     self.kind = kind
     self.operation = operation
-  }
-}
-
-extension PolicyRequest {
-  /// What a caller may do with his flow because he may start it. A flow that is not his is not
-  /// found, whatever the policy says.
-  var isAboutOwnFlow: Bool {
-    ["flow.get", "flow.wait", "flow.submit", "flow.cancel", "flow.list"].contains(method)
   }
 }

@@ -1,3 +1,5 @@
+import UsherAPI
+
 /// A ``Policy`` for one caller.
 package struct CallerPolicy: Sendable {
   /// Those that match him, in their order.
@@ -59,7 +61,7 @@ package struct CallerPolicy: Sendable {
   /// - Parameter request: What it does not have is not known: only the method is needed.
   /// - Returns: Nil where the whole call must be looked at.
   package func denial(partial request: PolicyRequest) -> Denial? {
-    if request.isEverybodys { return nil }
+    if request.traits.audience == .everybody { return nil }
     guard let first = rules.first else {
       guard case .denied(let denial) = otherwise.decide(request) else { return nil }
       return denial
@@ -70,7 +72,7 @@ package struct CallerPolicy: Sendable {
 
   /// - Parameter consider: Is told what each rule says, up to the one that decides.
   func decide(_ request: PolicyRequest, consider: (PolicyRule.Verdict) -> Void) -> Decision {
-    if request.isEverybodys { return .allow(rule: "(everybody)") }
+    if request.traits.audience == .everybody { return .allow(rule: "(everybody)") }
     guard let first = rules.first else { return otherwise.decide(request) }
     var objection: Denial?
     for rule in rules {
@@ -86,13 +88,4 @@ package struct CallerPolicy: Sendable {
     }
     return .denied(objection ?? Denial(rule: first.name, cause: .notListed))
   }
-}
-
-extension PolicyRequest {
-  fileprivate var isEverybodys: Bool {
-    ["rpc.hello", "rpc.discover", "rpc.cancel", "system.status"].contains(method)
-  }
-
-  /// Whether it is nobody's but the operator's, unless a rule says otherwise.
-  var isOperators: Bool { ["system.lock", "system.unlock"].contains(method) }
 }

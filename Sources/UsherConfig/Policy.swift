@@ -1,3 +1,4 @@
+import UsherAPI
 import UsherCore
 
 /// Decides who may do what (Access, "Rules"). Whose thing it is, is not decided here: what is not the
@@ -168,7 +169,8 @@ enum Standing: Sendable {
   func decide(_ request: PolicyRequest) -> Decision {
     switch self {
     case .everything(let rule): .allow(rule: rule)
-    case .member(let rule): request.isOperators ? .deny(rule: rule) : .allow(rule: rule)
+    case .member(let rule):
+      request.traits.audience == .operators ? .deny(rule: rule) : .allow(rule: rule)
     case .nobody, .unidentified, .subordinate: .deny(rule: "(no rule)")
     }
   }

@@ -1,3 +1,4 @@
+import UsherAPI
 import UsherCore
 
 /// A `[[client]]` with its users and groups as numbers; one for all callers that it matches.
@@ -104,8 +105,8 @@ final class PolicyRule: Sendable {
 
   /// Nil while it holds, and for calls that its hours do not matter for.
   private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
-    guard let hours = setting.hours, let moment = request.moment, !request.isAboutOwnFlow,
-      !request.isOperators, !hours.contains(where: { $0.holds(at: moment) })
+    guard let hours = setting.hours, let moment = request.moment, !request.traits.followsFlowStart,
+      request.traits.audience != .operators, !hours.contains(where: { $0.holds(at: moment) })
     else { return nil }
     return hours.map { $0.minutesUntilOpening(after: moment) }.min()
   }
@@ -116,25 +117,22 @@ final class PolicyRule: Sendable {
       localAuthSeconds: request.actsAsPerson ? setting.requireLocalAuthSeconds : nil)
     permit.needsConfirmation = setting.confirm && request.canBeConfirmed
     permit.scopes = setting.scopes
-    // Of a list nobody is asked: it has nothing that a person would have to agree to.
-    permit.fields = setting.confirm && request.method == "account.list" ? [] : setting.fields
+    // Nobody is asked about a list, so it shows nothing that a person would have to agree to.
+    let hidesProfiles =
+      setting.confirm && request.traits.showsProfiles && !request.traits.isConfirmable
+    permit.fields = hidesProfiles ? [] : setting.fields
     return permit
   }
 }
 
 extension PolicyRequest {
-  /// Whether the call acts as the person, or its reply is good for that.
-  fileprivate var actsAsPerson: Bool {
-    usesAccount || ["token.get", "totp.code"].contains(method)
-  }
+  /// Whether the call acts as the person, or its reply lets its holder do so.
+  fileprivate var actsAsPerson: Bool { usesAccount || traits.handsOutSecret }
 
-  /// Whether a person can be asked about it first. Not about proving to be there: that is how some
-  /// questions are answered.
+  /// Whether a person can be asked before the call runs. A flow of the daemon's own provider is the
+  /// way in which a person answers, so nobody is asked about it.
   fileprivate var canBeConfirmed: Bool {
-    if method == "flow.start", provider == ProviderConfig.reservedName { return false }
-    return [
-      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "client.clear",
-      "flow.start", "registration.checkDuplicate", "registration.checkUserKey",
-    ].contains(method)
+    traits.isConfirmable
+      && !(method == FlowStart.name && provider == ProviderConfig.reservedName)
   }
 }

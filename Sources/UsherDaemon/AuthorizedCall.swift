@@ -98,7 +98,9 @@ struct AuthorizedCall: Sendable {
 
   /// What comes for a caller who waits no more, as after a lock, is not given to him.
   private func ended() {
-    guard Task.isCancelled, AuditedMethods.isHot(request.method) else { return succeeded() }
+    guard Task.isCancelled, request.traits.audit == .everythingAggregated else {
+      return succeeded()
+    }
     _ = failed(UsherError(.cancelled, "the caller waits no more"))
   }
 

@@ -169,20 +169,6 @@ struct MethodTable: Sendable {
     entries.method(name, isAdmin: isAdmin)
   }
 
-  /// What methods there are, told without what they do.
-  struct Surface: Sendable {
-    let types: [any Method.Type]
-
-    /// Whether there is such a method on this socket.
-    func has(_ name: String, isAdmin: Bool) -> Bool {
-      types.contains {
-        $0.name.utf8.elementsEqual(name.utf8) && $0.access.exists(forAdmin: isAdmin)
-      }
-    }
-  }
-
-  var surface: Surface { Surface(types: entries.values.map(\.type)) }
-
   /// A method that waits: for the disk, a provider, a person.
   private mutating func wait<M: Method>(
     _ type: M.Type, _ subject: Subject<M> = .method,

@@ -25,7 +25,7 @@ extension Services {
         denial.error(request, obstacle), request, caller, rule: denial.rule,
         unmet: denial.cause.unmet)
     }
-    let isAudited = AuditedMethods.contains(M.name)
+    let isAudited = M.traits.audit != .denials
     if isAudited { try audit.admit() }
     try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
       guard let seconds = permit.localAuthSeconds, !request.isUnknown else { return }
@@ -83,7 +83,7 @@ extension Services {
   private func request<M: Method>(
     _ call: inout M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> (PolicyRequest, obstacle: UsherError?) {
-    var request = PolicyRequest(method: M.name)
+    var request = PolicyRequest(M.self)
     var obstacle: UsherError?
     switch subject {
     case .method: break

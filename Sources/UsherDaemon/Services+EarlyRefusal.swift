@@ -13,7 +13,7 @@ extension Services {
     _ call: M.Type, _ subject: Subject<M>, _ params: UnsafeRawBufferPointer?, _ caller: Caller
   ) throws(UsherError) {
     if caller.isAdmin { return }
-    let named = PolicyRequest(method: M.name)
+    let named = PolicyRequest(M.self)
     var denial = caller.policy.denial(partial: named)
     if denial == nil, !caller.policy.choosesCalls { return }
     let request = params.map { subject.request(in: $0) } ?? named
@@ -28,7 +28,7 @@ extension Subject where M: Method {
   /// What the rules may look at, as far as it stands in the parameters. A member that cannot be read
   /// is left out: decoding refuses it.
   fileprivate func request(in params: UnsafeRawBufferPointer) -> PolicyRequest {
-    var request = PolicyRequest(method: M.name)
+    var request = PolicyRequest(M.self)
     switch self {
     case .method, .flow: break
     case .provider:

@@ -51,7 +51,8 @@ struct ConfirmationServiceTests {
     #expect(try harness.question(full, kiosk) == first)
     var others: [PolicyRequest] = []
     for change: (inout PolicyRequest) -> Void in [
-      { $0.method = "token.get" }, { $0.provider = "home" }, { $0.kind = "sca" },
+      { $0 = PolicyRequest(method: "token.get").like($0) }, { $0.provider = "home" },
+      { $0.kind = "sca" },
       { $0.operation = "POST:/wallets" }, { $0.account = .init(id: "acc_2", subject: "s") },
       { $0.account = nil }, { $0.scopes = ["a"] }, { $0.scopes = nil },
     ] {
@@ -245,5 +246,17 @@ struct ConfirmExpiryTests {
     #expect(harness.refusal(kiosk) == .rateLimited)
     harness.harness.scheduler.advance(by: .seconds(300))
     #expect(harness.refusal(kiosk) == .interactionRequired)
+  }
+}
+
+extension PolicyRequest {
+  /// Returns the request with all that another one has beside its method.
+  fileprivate func like(_ other: PolicyRequest) -> PolicyRequest {
+    var request = self
+    (request.provider, request.kind, request.operation) = (
+      other.provider, other.kind, other.operation
+    )
+    (request.account, request.scopes) = (other.account, other.scopes)
+    return request
   }
 }

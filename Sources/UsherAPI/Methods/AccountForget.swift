@@ -3,7 +3,7 @@ public import UsherCore
 /// Revoke an account's tokens at the provider where it can be done, then wipe it.
 public struct AccountForget: Method, Equatable {
   public static let name = "account.forget"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
     "Revoke an account's tokens at the provider where it can be done, then wipe it."
 

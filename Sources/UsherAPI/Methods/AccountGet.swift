@@ -3,7 +3,9 @@ public import UsherCore
 /// One of the caller's accounts.
 public struct AccountGet: Method, Equatable {
   public static let name = "account.get"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .always, audit: .everythingAggregated, isConfirmable: true,
+    showsProfiles: true, readsSharedAccounts: true)
   public static let summary = "One of the caller's accounts."
 
   public var account: AccountID

@@ -3,7 +3,9 @@ public import UsherCore
 /// The caller's accounts.
 public struct AccountList: Method, Equatable {
   public static let name = "account.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .always, audit: .everythingAggregated, showsProfiles: true,
+    readsSharedAccounts: true)
   public static let summary = "The caller's accounts."
 
   public var provider: ProviderName?

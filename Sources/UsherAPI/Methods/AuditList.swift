@@ -3,7 +3,7 @@ public import UsherCore
 /// Who got what, the oldest first (Audit.md).
 public struct AuditList: Method, Equatable {
   public static let name = "audit.list"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "Who got what, the oldest first."
 
   // Each that is there narrows the list.

@@ -3,7 +3,7 @@ public import UsherCore
 /// Whether the record of who got what is whole (Audit.md).
 public struct AuditVerify: Method, Equatable {
   public static let name = "audit.verify"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "Whether the record of who got what is whole."
 
   public init() {}

@@ -7,7 +7,7 @@ public import UsherCore
 /// another client was granted something stays as it is.
 public struct ClientClear: Method, Equatable {
   public static let name = "client.clear"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary = "Forget what the calling client has at a provider."
 
   public var provider: ProviderName

@@ -7,7 +7,7 @@ public import UsherCore
 /// person at this machine has to prove to be there.
 public struct ConfirmAnswer: Method, Equatable {
   public static let name = "confirm.answer"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let summary = "Answer a client's question: whether it may make a call."
   public typealias Reply = Done
 

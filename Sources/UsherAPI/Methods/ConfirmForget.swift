@@ -6,7 +6,7 @@ public import UsherCore
 /// `interaction_required` as ``ConfirmAnswer`` has it.
 public struct ConfirmForget: Method, Equatable {
   public static let name = "confirm.forget"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let summary = "Take an answer back: the next such call is a question again."
   public typealias Reply = Done
 

@@ -4,7 +4,7 @@
 /// one. On the admin socket everything is shown.
 public struct ConfirmList: Method, Equatable {
   public static let name = "confirm.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
     "The questions of clients that a person has to answer, and the answers that are remembered."
 

@@ -6,7 +6,7 @@ public import UsherCore
 /// administrator's see those of all clients of that user.
 public struct ConsentList: Method, Equatable {
   public static let name = "consent.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary = "What people agreed that the caller's clients be told."
 
   // Each that is there narrows the list.

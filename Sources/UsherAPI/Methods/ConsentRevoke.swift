@@ -6,7 +6,7 @@ public import UsherCore
 /// its own consents only: another's it does not find.
 public struct ConsentRevoke: Method, Equatable {
   public static let name = "consent.revoke"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let summary = "Take back what people agreed that clients be told."
 
   /// This or ``provider`` must be given; else `invalid_params` with field `account`.

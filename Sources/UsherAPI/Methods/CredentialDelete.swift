@@ -1,7 +1,7 @@
 /// Wipe a kept credential.
 public struct CredentialDelete: Method, Equatable {
   public static let name = "credential.delete"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary = "Wipe a kept credential."
   public typealias Reply = Done
 

@@ -3,7 +3,7 @@ public import UsherCore
 /// The names of the kept credentials; never a value.
 public struct CredentialList: Method, Equatable {
   public static let name = "credential.list"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "The names of the kept credentials; never a value."
 
   public init() {}

@@ -1,7 +1,7 @@
 /// Keep a provider credential, sealed; an older one of that name is replaced.
 public struct CredentialSet: Method, Equatable {
   public static let name = "credential.set"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always, audit: .everything)
   public static let summary =
     "Keep a provider credential, sealed; an older one of that name is replaced."
   public typealias Reply = Done

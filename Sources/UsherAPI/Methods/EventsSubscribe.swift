@@ -1,7 +1,7 @@
 /// Be told of what happens, by `events.notify`, until unsubscribed or overrun.
 public struct EventsSubscribe: Method, Equatable {
   public static let name = "events.subscribe"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
     "Be told of what happens, by `events.notify`, until unsubscribed or overrun."
 

@@ -1,7 +1,7 @@
 /// End a subscription of this connection.
 public struct EventsUnsubscribe: Method, Equatable {
   public static let name = "events.unsubscribe"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app)
   public static let summary = "End a subscription of this connection."
   public typealias Reply = Done
 

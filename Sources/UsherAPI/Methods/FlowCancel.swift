@@ -5,7 +5,7 @@ public import UsherCore
 /// Cancelling twice, or cancelling a finished flow, succeeds and changes nothing.
 public struct FlowCancel: Method, Equatable {
   public static let name = "flow.cancel"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary =
     "Cancel a flow that has not finished; a finished one is left as it is."
 

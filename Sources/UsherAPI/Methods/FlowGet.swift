@@ -3,7 +3,7 @@ public import UsherCore
 /// One of the caller's flows.
 public struct FlowGet: Method, Equatable {
   public static let name = "flow.get"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary = "One of the caller's flows."
 
   public var flow: FlowID

@@ -3,7 +3,7 @@ public import UsherCore
 /// The caller's flows, live ones and those that ended within the last day.
 public struct FlowList: Method, Equatable {
   public static let name = "flow.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary =
     "The caller's flows, live ones and those that ended within the last day."
 

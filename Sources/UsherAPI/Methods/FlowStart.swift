@@ -4,7 +4,8 @@ public import UsherCore
 /// Begin a flow of a provider.
 public struct FlowStart: Method, Equatable {
   public static let name = "flow.start"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .ifGiven("requestId"), audit: .everything, isConfirmable: true)
   public static let summary = "Begin a flow of a provider."
 
   public var provider: ProviderName

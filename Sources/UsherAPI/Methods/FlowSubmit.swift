@@ -4,7 +4,7 @@ public import UsherCore
 /// Answer a flow's step.
 public struct FlowSubmit: Method, Equatable {
   public static let name = "flow.submit"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, followsFlowStart: true)
   public static let summary = "Answer a flow's step."
   /// An access, a refresh and an ID token of 64 KiB each.
   public static let ownParamsBytes = 262_144

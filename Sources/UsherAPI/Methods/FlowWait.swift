@@ -3,7 +3,7 @@ public import UsherCore
 /// Wait until a flow has moved on from a revision.
 public struct FlowWait: Method, Equatable {
   public static let name = "flow.wait"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary = "Wait until a flow has moved on from a revision."
 
   public var flow: FlowID

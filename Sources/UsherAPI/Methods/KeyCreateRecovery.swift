@@ -3,7 +3,7 @@
 /// This is the only time it is shown: the daemon keeps the data key wrapped by it and no more.
 public struct KeyCreateRecovery: Method, Equatable {
   public static let name = "key.createRecovery"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary = "Make a recovery key, which is shown this once."
 
   /// Default: `conflict` where there is one. With true the one before opens nothing any more but

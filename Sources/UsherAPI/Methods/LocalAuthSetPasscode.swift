@@ -1,7 +1,7 @@
 /// Set the caller's passcode on this machine.
 public struct LocalAuthSetPasscode: Method, Equatable {
   public static let name = "localAuth.setPasscode"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let summary = "Set the caller's passcode on this machine."
   public typealias Reply = Done
 

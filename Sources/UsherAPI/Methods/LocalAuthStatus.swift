@@ -3,7 +3,7 @@ public import UsherCore
 /// What this machine has to know the caller by.
 public struct LocalAuthStatus: Method, Equatable {
   public static let name = "localAuth.status"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary = "What this machine has to know the caller by."
 
   public init() {}

@@ -3,7 +3,7 @@
 /// For a user who was renamed. `not_found` where nothing is stored for the uid.
 public struct OwnerAccept: Method, Equatable {
   public static let name = "owner.accept"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary =
     "Accept the user whom a uid has now as the owner of what is stored for the uid."
 

@@ -5,7 +5,7 @@
 /// (`owner = "client"`) stays. `not_found` where nothing is stored for the uid.
 public struct OwnerForget: Method, Equatable {
   public static let name = "owner.forget"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary =
     "Forget all that is stored for a uid; tokens are revoked where the provider can do that."
 

@@ -5,7 +5,7 @@ public import UsherCore
 /// The user database is asked for each of them, as far as it answers.
 public struct OwnerList: Method, Equatable {
   public static let name = "owner.list"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin)
   public static let summary =
     "The users who have called, or own something stored, and whether their uids are still theirs."
 

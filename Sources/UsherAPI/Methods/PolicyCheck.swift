@@ -6,7 +6,7 @@ public import UsherCore
 /// said is nobody in particular: no rule's user, not in any group, neither root nor the daemon's user.
 public struct PolicyCheck: Method, Equatable {
   public static let name = "policy.check"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "What a caller would be told, and why."
 
   // Who calls. Each that is missing is as ``client`` has it, else unknown.

@@ -3,7 +3,7 @@ public import JSONRPC
 /// The rules as the daemon has them, in the order in which they are tried.
 public struct PolicyList: Method, Equatable {
   public static let name = "policy.list"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "The rules, in the order in which they are tried."
 
   public init() {}

@@ -3,7 +3,7 @@ public import UsherCore
 /// Try a provider: discovery, credential, keys, clock skew.
 public struct ProviderCheck: Method, Equatable {
   public static let name = "provider.check"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "Try a provider: discovery, credential, keys, clock skew."
 
   public var provider: ProviderName

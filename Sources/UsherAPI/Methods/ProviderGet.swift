@@ -4,7 +4,7 @@ public import UsherCore
 /// One provider: its type, its flows and what each takes.
 public struct ProviderGet: Method, Equatable {
   public static let name = "provider.get"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary = "One provider: its type, its flows and what each takes."
 
   public var provider: ProviderName

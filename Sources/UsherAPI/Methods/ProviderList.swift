@@ -1,7 +1,7 @@
 /// The configured providers the caller may use.
 public struct ProviderList: Method, Equatable {
   public static let name = "provider.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary = "The configured providers the caller may use."
 
   public init() {}

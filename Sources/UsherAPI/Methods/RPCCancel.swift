@@ -3,7 +3,7 @@ public import JSONRPC
 /// Give up a call in flight on this connection; it still gets its one reply.
 public struct RPCCancel: Method, Equatable {
   public static let name = "rpc.cancel"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
   public static let summary =
     "Give up a call in flight on this connection; it still gets its one reply."
   public typealias Reply = Done

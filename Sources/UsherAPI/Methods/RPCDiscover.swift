@@ -3,7 +3,8 @@ public import JSONRPC
 /// The OpenRPC document of this daemon.
 public struct RPCDiscover: Method, Equatable {
   public static let name = "rpc.discover"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, audience: .everybody, repetition: .always, worksLocked: true)
   public static let summary = "The OpenRPC document of this daemon."
   public typealias Reply = JSONValue
 

@@ -1,7 +1,7 @@
 /// Tell each other name, version and limits; an optional first call.
 public struct RPCHello: Method, Equatable {
   public static let name = "rpc.hello"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
   public static let summary = "Tell each other name, version and limits; an optional first call."
 
   /// The protocol versions the client speaks; this daemon speaks 1.

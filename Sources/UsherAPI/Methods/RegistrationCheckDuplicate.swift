@@ -8,7 +8,8 @@ public import UsherCore
 /// `registration.checkUserKey` counts for too.
 public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let name = "registration.checkDuplicate"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .always, audit: .everything, isConfirmable: true)
   public static let summary = "Whether somebody has an e-mail address or a phone number already."
 
   public var provider: ProviderName

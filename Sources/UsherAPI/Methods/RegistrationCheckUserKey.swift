@@ -9,7 +9,8 @@ public import UsherCore
 /// registered.
 public struct RegistrationCheckUserKey: Method, Equatable {
   public static let name = "registration.checkUserKey"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .always, audit: .everything, isConfirmable: true)
   public static let summary = "Whether a user key is free."
 
   public var provider: ProviderName

@@ -5,7 +5,7 @@
 /// hour. One is made at a time: others are `overloaded` meanwhile.
 public struct SystemBackup: Method, Equatable {
   public static let name = "system.backup"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary = "Write a whole copy of the database, as of one moment."
 
   public init() {}

@@ -4,7 +4,8 @@
 /// succeeds and changes nothing.
 public struct SystemLock: Method, Equatable {
   public static let name = "system.lock"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, audience: .operators, repetition: .always, audit: .everything, worksLocked: true)
   public static let summary = "End everything that holds a secret, until `system.unlock`."
   public typealias Reply = Done
 

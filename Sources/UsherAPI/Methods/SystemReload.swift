@@ -4,7 +4,8 @@
 /// is. While the daemon is locked it holds for when it is unlocked.
 public struct SystemReload: Method, Equatable {
   public static let name = "system.reload"
-  public static let access = Access.admin
+  public static let traits = MethodTraits(
+    access: .admin, repetition: .always, audit: .everything, worksLocked: true)
   public static let summary =
     "Read the configuration again; all of it comes into force, or nothing."
 

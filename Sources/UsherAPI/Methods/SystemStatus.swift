@@ -3,7 +3,8 @@ public import UsherCore
 /// Whether the daemon is well, and how it stands with its providers.
 public struct SystemStatus: Method, Equatable {
   public static let name = "system.status"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, audience: .everybody, repetition: .always, worksLocked: true)
   public static let summary = "Whether the daemon is well, and how it stands with its providers."
 
   public init() {}

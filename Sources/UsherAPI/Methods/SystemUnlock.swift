@@ -3,7 +3,8 @@
 /// Unlocking what is not locked succeeds and changes nothing.
 public struct SystemUnlock: Method, Equatable {
   public static let name = "system.unlock"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, audience: .operators, audit: .everything, worksLocked: true)
   public static let summary = "Take everything up again where `system.lock` has ended it."
   public typealias Reply = Done
 

@@ -3,7 +3,9 @@ public import UsherCore
 /// The one-time code that an account's authenticator shows now. Its secret never leaves the daemon.
 public struct TOTPCode: Method, Equatable {
   public static let name = "totp.code"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, audit: .everythingAggregated, isConfirmable: true, handsOutSecret: true,
+    readsSharedAccounts: true)
   public static let summary = "The one-time code that an account's authenticator shows now."
 
   /// Nil where ``provider`` says it.

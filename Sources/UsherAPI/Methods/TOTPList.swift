@@ -3,7 +3,8 @@ public import UsherCore
 /// The caller's accounts that have one-time codes.
 public struct TOTPList: Method, Equatable {
   public static let name = "totp.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .always, readsSharedAccounts: true)
   public static let summary = "The caller's accounts that have one-time codes."
 
   public var provider: ProviderName?

@@ -3,7 +3,9 @@ public import UsherCore
 /// An access token that is valid now; refreshed once, however many ask.
 public struct TokenGet: Method, Equatable {
   public static let name = "token.get"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .unlessTrue("forceRefresh"), audit: .everythingAggregated,
+    isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
   public static let summary = "An access token that is valid now; refreshed once, however many ask."
 
   /// Nil where ``provider`` says it.

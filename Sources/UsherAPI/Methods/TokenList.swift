@@ -3,7 +3,8 @@ public import UsherCore
 /// The caller's tokens, without their values.
 public struct TokenList: Method, Equatable {
   public static let name = "token.list"
-  public static let access = Access.app
+  public static let traits = MethodTraits(
+    access: .app, repetition: .always, readsSharedAccounts: true)
   public static let summary = "The caller's tokens, without their values."
 
   // Each that is there narrows the list.

@@ -3,7 +3,7 @@ public import UsherCore
 /// Revoke an account's tokens at the provider and drop them; the account stays.
 public struct TokenRevoke: Method, Equatable {
   public static let name = "token.revoke"
-  public static let access = Access.app
+  public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
     "Revoke an account's tokens at the provider and drop them; the account stays."
 

@@ -1,3 +1,4 @@
+import UsherAPI
 import UsherCore
 
 /// What has happened and is not written yet; decides what becomes a row of its own and what is
@@ -157,7 +158,8 @@ struct AuditAggregator {
 extension AuditEvent {
   /// Whether calls that are alike share a row.
   var isRepeatable: Bool {
-    failure == nil && decision == .allowed && AuditedMethods.isHot(method)
+    failure == nil && decision == .allowed
+      && Methods.traits(of: method).audit == .everythingAggregated
   }
 
   /// With no text longer than is of use: what is denied may be anything.

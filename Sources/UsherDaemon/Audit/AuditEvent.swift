@@ -108,28 +108,3 @@ struct AuditedCaller: Sendable {
 extension AuditedCaller: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(digest) }
 }
-
-/// Which methods the audit is about (Audit.md § What is recorded).
-enum AuditedMethods {
-  private static let names: Set<String> = [
-    "token.get", "token.revoke", "totp.code", "account.get", "account.list", "account.forget",
-    "flow.start", "consent.revoke", "client.clear", "confirm.answer", "confirm.forget",
-    "localAuth.setPasscode",
-    "credential.set", "credential.delete", "system.lock", "system.unlock", "system.reload",
-    "system.backup", "key.createRecovery", "owner.accept", "owner.forget",
-  ]
-
-  /// Whether every decision on the method is recorded, and it is refused while the audit is full;
-  /// of the others only what the rules deny is.
-  static func contains(_ method: String) -> Bool {
-    names.contains(method) || method.hasPrefix("registration.")
-  }
-
-  /// Whether calls that succeed and repeat share a row.
-  static func isHot(_ method: String) -> Bool {
-    switch method {
-    case "token.get", "totp.code", "account.get", "account.list": true
-    default: false
-    }
-  }
-}

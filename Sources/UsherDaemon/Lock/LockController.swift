@@ -27,8 +27,6 @@ final class LockController: Sendable {
   private let state = Mutex(State.locked)
   private let changes = Atomic<Int>(0)
   private let turns = AsyncKeyedLock<Deed>()
-  /// What there is to call, once that is known.
-  private let surface = Mutex<MethodTable.Surface?>(nil)
 
   init(_ processContext: ProcessContext) { self.processContext = processContext }
 
@@ -40,14 +38,6 @@ final class LockController: Sendable {
   /// of ``unlocked`` and looked at with every call.
   var generation: Int { changes.load(ordering: .acquiring) }
 
-  /// All but what is answered whether it is locked or not.
-  var methods: [any Method.Type] { surface.withLock { $0?.types ?? [] } }
-
-  /// Whether there is such a method when it is not locked.
-  func hasMethod(_ name: String, isAdmin: Bool) -> Bool {
-    surface.withLock { $0?.has(name, isAdmin: isAdmin) ?? false }
-  }
-
   // MARK: Beginning and end
 
   /// Opens the store, and takes it up unless the daemon was locked when it ended. Nothing runs yet.
@@ -58,7 +48,6 @@ final class LockController: Sendable {
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
-      learn(MethodTable(try Services(processContext, bootstrap)))
       await close(bootstrap)
       processContext.log.notice("locked, as it was before")
     }
@@ -88,11 +77,8 @@ final class LockController: Sendable {
 
   private func take(_ bootstrap: StoreBootstrap) async throws(UsherError) -> UnlockedServices {
     let unlocked = try await UnlockedServices.take(bootstrap, of: processContext)
-    learn(unlocked.table)
     return unlocked
   }
-
-  private func learn(_ table: MethodTable) { surface.withLock { $0 = table.surface } }
 
   /// Closes what was opened and not taken up.
   private func close(_ bootstrap: StoreBootstrap) async {

@@ -17,15 +17,10 @@ struct UngatedMethods: Sendable {
   init(_ lockController: LockController) {
     self.lockController = lockController
     processContext = lockController.processContext
-    let own: [any Method.Type] = [
-      RPCHello.self, RPCDiscover.self, RPCCancel.self, SystemStatus.self, SystemLock.self,
-      SystemUnlock.self, SystemReload.self,
-    ]
     document = Lazy {
       Result { () throws(UsherError) in
-        let types = own + lockController.methods
-        return try ReplyEncoder.encode(
-          OpenRPC.document(version: Version.current, methods: types))
+        try ReplyEncoder.encode(
+          OpenRPC.document(version: Version.current, methods: Methods.all))
       }
     }
     let (document, processContext) = (document, processContext)

@@ -102,7 +102,7 @@ extension Caller {
   ///   flow says nothing of a request without a kind.
   func sees(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
     guard
-      record.owner == owner || lenders.contains(record.owner) && Self.isReading(request.method)
+      record.owner == owner || lenders.contains(record.owner) && request.traits.readsSharedAccounts
     else {
       return false
     }
@@ -111,14 +111,6 @@ extension Caller {
     guard case .denied(let denial) = decide(request.about(record)) else { return true }
     // That another client has an account at a provider of which no rule of his speaks is not told.
     return denial.cause != .account && !(isLent && denial.cause == .notListed)
-  }
-
-  /// What `share` is good for.
-  private static func isReading(_ method: String) -> Bool {
-    switch method {
-    case "account.list", "account.get", "token.get", "token.list", "totp.code", "totp.list": true
-    default: false
-    }
   }
 }
 

@@ -112,7 +112,7 @@ final class RPCService: Sendable {
     let isAdmin = caller.isAdmin
     if let entry = ungatedMethods.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
     guard let unlocked = lockController.unlocked else {
-      throw lockController.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
+      throw Methods.has(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }
     guard let entry = unlocked.table.entry(method, isAdmin: isAdmin) else {
       throw Self.noSuchMethod

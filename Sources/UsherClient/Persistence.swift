@@ -1,31 +1,6 @@
 import JSONRPC
 import UsherCore
 
-/// Which calls are made again where the daemon may have begun them (RPC.md § Transport).
-enum Repeating {
-  /// Reading twice, or doing twice what is the same done once.
-  ///
-  /// A method that is not here is made once: a new one has to earn its place.
-  private static let harmless: Set<String> = [
-    "rpc.discover", "system.status", "system.reload", "system.lock",
-    "provider.list", "provider.get", "provider.check",
-    "policy.list", "policy.check", "audit.list", "audit.verify",
-    "credential.list", "credential.set",
-    "account.list", "account.get", "token.list", "totp.list",
-    "consent.list", "confirm.list", "localAuth.status",
-    "registration.checkDuplicate", "registration.checkUserKey",
-    "flow.get", "flow.list", "flow.wait", "flow.cancel", "events.subscribe",
-  ]
-
-  static func isSafe(_ method: String, _ params: JSONValue) -> Bool {
-    switch method {
-    case "flow.start": params["requestId"]?.stringValue != nil
-    case "token.get": params["forceRefresh"]?.boolValue != true
-    default: harmless.contains(method)
-    }
-  }
-}
-
 /// Whether a call is made again, decided by what has become of it.
 struct Persistence {
   /// Whether the call may be made where the daemon may have begun it.

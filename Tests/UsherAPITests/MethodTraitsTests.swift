@@ -1,0 +1,118 @@
+import Testing
+
+@testable import UsherAPI
+
+@Suite("The traits of methods")
+struct MethodTraitsTests {
+  /// One line for each method, so that a review sees a change of a right.
+  @Test("the traits of all methods are those of this table")
+  func table() {
+    let lines = Methods.all.map { "\($0.name): \($0.traits.words)" }
+    #expect(lines.joined(separator: "\n") == Self.table)
+  }
+
+  private static let table = """
+    account.forget: app, audited, confirmable
+    account.get: app, repeatable, audited together, confirmable, shows profiles, reads shared accounts
+    account.list: app, repeatable, audited together, shows profiles, reads shared accounts
+    audit.list: admin, repeatable
+    audit.verify: admin, repeatable
+    client.clear: app, audited, confirmable
+    confirm.answer: app, audited
+    confirm.forget: app, audited
+    confirm.list: app, repeatable
+    consent.list: app, repeatable
+    consent.revoke: app, audited
+    credential.delete: admin, audited
+    credential.list: admin, repeatable
+    credential.set: admin, repeatable, audited
+    events.subscribe: app, repeatable
+    events.unsubscribe: app
+    flow.cancel: app, repeatable, follows flow.start
+    flow.get: app, repeatable, follows flow.start
+    flow.list: app, repeatable, follows flow.start
+    flow.start: app, repeatable with requestId, audited, confirmable
+    flow.submit: app, follows flow.start
+    flow.wait: app, repeatable, follows flow.start
+    key.createRecovery: admin, audited
+    localAuth.setPasscode: app, audited
+    localAuth.status: app, repeatable
+    owner.accept: admin, audited
+    owner.forget: admin, audited
+    owner.list: admin
+    policy.check: admin, repeatable
+    policy.list: admin, repeatable
+    provider.check: admin, repeatable
+    provider.get: app, repeatable
+    provider.list: app, repeatable
+    registration.checkDuplicate: app, repeatable, audited, confirmable
+    registration.checkUserKey: app, repeatable, audited, confirmable
+    rpc.cancel: app, for everybody, works locked
+    rpc.discover: app, for everybody, repeatable, works locked
+    rpc.hello: app, for everybody, works locked
+    system.backup: admin, audited
+    system.lock: app, for operators, repeatable, audited, works locked
+    system.reload: admin, repeatable, audited, works locked
+    system.status: app, for everybody, repeatable, works locked
+    system.unlock: app, for operators, audited, works locked
+    token.get: app, repeatable without forceRefresh, audited together, confirmable, hands out a secret, reads shared accounts
+    token.list: app, repeatable, reads shared accounts
+    token.revoke: app, audited, confirmable
+    totp.code: app, audited together, confirmable, hands out a secret, reads shared accounts
+    totp.list: app, repeatable, reads shared accounts
+    """
+
+  @Test("names are unique, and an unknown name has no traits")
+  func names() {
+    #expect(Set(Methods.all.map(\.name)).count == Methods.all.count)
+    #expect(Methods.traits(of: "no.such") == .unknown)
+    #expect(Methods.traits(of: "token.get") == TokenGet.traits)
+  }
+
+  @Test("a socket offers the methods of its access, by the bytes of their names")
+  func offered() {
+    #expect(Methods.has("token.get", isAdmin: false) && Methods.has("token.get", isAdmin: true))
+    #expect(!Methods.has("credential.set", isAdmin: false))
+    #expect(Methods.has("credential.set", isAdmin: true))
+    #expect(!Methods.has("system.loc\u{212A}", isAdmin: true))
+  }
+
+  @Test("a call is repeatable by its traits and its members")
+  func repetition() {
+    #expect(FlowStart.traits.repetition.allows(["requestId": "r"]))
+    #expect(!FlowStart.traits.repetition.allows(["requestId": nil]))
+    #expect(!FlowStart.traits.repetition.allows([:]))
+    #expect(TokenGet.traits.repetition.allows(["forceRefresh": false]))
+    #expect(!TokenGet.traits.repetition.allows(["forceRefresh": true]))
+    #expect(FlowGet.traits.repetition.allows([:]) && !FlowSubmit.traits.repetition.allows([:]))
+  }
+}
+
+extension MethodTraits {
+  fileprivate var words: String {
+    var words = [access.rawValue]
+    switch audience {
+    case .allowedCallers: break
+    case .everybody: words.append("for everybody")
+    case .operators: words.append("for operators")
+    }
+    switch repetition {
+    case .never: break
+    case .always: words.append("repeatable")
+    case .ifGiven(let member): words.append("repeatable with \(member)")
+    case .unlessTrue(let member): words.append("repeatable without \(member)")
+    }
+    switch audit {
+    case .denials: break
+    case .everything: words.append("audited")
+    case .everythingAggregated: words.append("audited together")
+    }
+    if isConfirmable { words.append("confirmable") }
+    if handsOutSecret { words.append("hands out a secret") }
+    if showsProfiles { words.append("shows profiles") }
+    if readsSharedAccounts { words.append("reads shared accounts") }
+    if followsFlowStart { words.append("follows flow.start") }
+    if worksLocked { words.append("works locked") }
+    return words.joined(separator: ", ")
+  }
+}
