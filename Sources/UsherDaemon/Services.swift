@@ -37,11 +37,11 @@ final class Services: Sendable {
   let callbacks: CallbackPosts
 
   private let localAuthService: LocalAuthService
-  let http: ProviderHTTP
-  let metadata: MetadataCache
-  let watch: TokenWatch
-  let followUps: FollowUpWatch
-  let refresher: Refresher
+  private let http: ProviderHTTP
+  private let metadata: MetadataCache
+  private let watch: TokenWatch
+  private let followUps: FollowUpWatch
+  private let refresher: Refresher
   private let revocations: RevocationQueue
   private let fingerprintReader: any FingerprintScanning
   private let log: Logger

@@ -55,7 +55,7 @@ struct TokenWatchTests {
     var config = dependencies.config
     config.providers = providers
     dependencies.configStore.replace(by: config, dependencies.configStore.current.policy)
-    await watch.review(after: [.work])
+    await watch.providersChanged([.work])
   }
 
   @Test("an account whose provider is gone is left alone, and told of once when it is back")

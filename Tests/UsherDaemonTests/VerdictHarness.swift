@@ -70,7 +70,7 @@ final class VerdictHarness: Sendable {
     var config = Config()
     config.providers = providers
     configStore.replace(by: config, configStore.current.policy)
-    await watch.review(after: [provider.name])
+    await watch.providersChanged([provider.name])
   }
 
   /// The events of topic `kyc` so far.

@@ -12,7 +12,7 @@ import UsherStore
 ///
 /// One timer an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
-final class FollowUpWatch: Sendable {
+final class FollowUpWatch: ProviderObserver {
   private let dependencies: Dependencies
   private let store: Store
   private let repository: AccountRepository
@@ -58,6 +58,7 @@ final class FollowUpWatch: Sendable {
     self.log = log
     self.isWithheld = isWithheld
     waking = WakingAccounts(store: repository.store, dependencies: dependencies, log: log)
+    dependencies.configStore.register(self)
   }
 
   /// From now on every change of an account is followed; those there are will be found by
@@ -80,7 +81,7 @@ final class FollowUpWatch: Sendable {
   }
 
   /// As ``review()``; at those of providers that have changed, as if asking had led somewhere.
-  func review(after changed: Set<ProviderName>) async {
+  func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
         state.entries[account]?.isHopeless = false

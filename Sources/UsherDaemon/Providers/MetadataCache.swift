@@ -5,7 +5,7 @@ import UsherFlows
 
 /// The providers' metadata, fetched when first needed and again after an hour; one fetch at a time
 /// for a provider, however many flows ask.
-actor MetadataCache {
+actor MetadataCache: ProviderObserver {
   static let lifetime = Duration.seconds(3600)
 
   private struct Entry {
@@ -22,6 +22,7 @@ actor MetadataCache {
   init(http: ProviderHTTP, dependencies: Dependencies) {
     self.http = http
     self.dependencies = dependencies
+    dependencies.configStore.register(self)
   }
 
   func discovery(of provider: ProviderConfig) async -> Discovery {
@@ -51,7 +52,7 @@ actor MetadataCache {
     return discovery
   }
 
-  func forget(_ providers: Set<ProviderName>) {
+  func providersChanged(_ providers: Set<ProviderName>) {
     for provider in providers { entries[provider] = nil }
   }
 

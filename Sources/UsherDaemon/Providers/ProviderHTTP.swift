@@ -8,7 +8,7 @@ import UsherSystem
 /// Sends calls to providers, with the credentials that each call is proved by.
 ///
 /// What it logs of a call is name, status and duration; never a URL's query, a header or a body.
-final class ProviderHTTP: Sendable {
+final class ProviderHTTP: ProviderObserver {
   private let transport: any ProviderTransport
   private let credentials: Credentials
   private let health: ProviderHealth
@@ -28,6 +28,7 @@ final class ProviderHTTP: Sendable {
     self.dependencies = dependencies
     self.log = log
     clientTokens = ClientTokens(dependencies: dependencies)
+    dependencies.configStore.register(self)
   }
 
   /// Renders and sends; never throws: what goes wrong is an outcome.
@@ -113,7 +114,7 @@ final class ProviderHTTP: Sendable {
 
   /// Providers have changed, or are gone: their client tokens are forgotten, and the connections that
   /// nobody has a use for any more are closed.
-  func forget(_ providers: Set<ProviderName>) {
+  func providersChanged(_ providers: Set<ProviderName>) {
     clientTokens.forget(providers)
     transport.keep(dependencies.config.providers.map(\.http))
   }

@@ -9,7 +9,7 @@ import UsherFlows
 /// Refreshes hold off only for what their token endpoint did. An account whose own refresh has failed
 /// goes by its own back-off, whatever happens to others. Every other account is held up once: while
 /// nobody can connect to the endpoint, or for seconds after a failure that may be about one request.
-final class ProviderHealth: Sendable {
+final class ProviderHealth: ProviderObserver {
   fileprivate struct Pause {
     var failures: Int
     let notBefore: Timestamp
@@ -47,6 +47,7 @@ final class ProviderHealth: Sendable {
   ) {
     self.configStore = configStore
     self.onChange = onChange
+    configStore?.register(self)
   }
 
   func health(of provider: ProviderName) -> SystemStatus.Health {
@@ -54,7 +55,7 @@ final class ProviderHealth: Sendable {
   }
 
   /// They are asked anew, without a pause.
-  func forget(_ providers: Set<ProviderName>) {
+  func providersChanged(_ providers: Set<ProviderName>) {
     records.withLock { records in for provider in providers { records[provider] = nil } }
   }
 

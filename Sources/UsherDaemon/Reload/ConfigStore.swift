@@ -6,6 +6,11 @@ import UsherCore
 final class ConfigStore: Sendable {
   private let state: Mutex<ConfigSnapshot>
   private let number = Atomic<Int>(0)
+  private let observers = Mutex<[Observation]>([])
+
+  private struct Observation {
+    weak var observer: (any ProviderObserver)?
+  }
 
   init(_ config: Config, _ policy: Policy) {
     state = Mutex(ConfigSnapshot(config, policy, generation: 0))
@@ -23,6 +28,28 @@ final class ConfigStore: Sendable {
       number.store(current.generation, ordering: .releasing)
     }
   }
+}
+
+extension ConfigStore {
+  /// Has an observer told of changes as long as it exists.
+  func register(_ observer: any ProviderObserver) {
+    observers.withLock { observers in
+      observers.removeAll { $0.observer == nil }
+      observers.append(Observation(observer: observer))
+    }
+  }
+
+  /// Tells the observers, in the order in which they registered, and returns when all have reacted.
+  func notify(_ changed: Set<ProviderName>) async {
+    let observers = observers.withLock { $0.compactMap(\.observer) }
+    for observer in observers { await observer.providersChanged(changed) }
+  }
+}
+
+/// Keeps something that it learnt about providers, and drops it when they change.
+protocol ProviderObserver: AnyObject, Sendable {
+  /// The settings or credentials of providers changed, and the new ones are in force.
+  func providersChanged(_ changed: Set<ProviderName>) async
 }
 
 /// One configuration, with what was made of it.

@@ -47,13 +47,7 @@ extension Services {
       changed.insert(provider.name)
     }
     for listener in unused { await listener.close() }
-    guard !changed.isEmpty else { return changed }
-    health.forget(changed)
-    await metadata.forget(changed)
-    http.forget(changed)
-    await refresher.forgetRefusals(of: changed)
-    await watch.review(after: changed)
-    await followUps.review(after: changed)
+    if !changed.isEmpty { await dependencies.configStore.notify(changed) }
     return changed
   }
 }

@@ -11,7 +11,7 @@ import UsherStore
 /// for the result. A rotated refresh token is on disk before a caller gets the access token that came
 /// with it. If the disk refuses all the same, the grant is kept in memory and written first thing at
 /// the next call.
-actor Refresher {
+actor Refresher: ProviderObserver {
   private typealias Outcome = Result<[UInt8], UsherError>
 
   let dependencies: Dependencies
@@ -64,6 +64,7 @@ actor Refresher {
     self.queue = queue
     self.events = events
     self.log = log
+    dependencies.configStore.register(self)
   }
 
   /// The encoded reply of `token.get` with a token that is good for that long.
@@ -343,8 +344,7 @@ actor Refresher {
   /// A credential has changed: what was refused with the old one may be granted now.
   func forgetRefusals() { refusals = [:] }
 
-  /// As ``forgetRefusals()``, where providers have changed.
-  func forgetRefusals(of providers: Set<ProviderName>) {
+  func providersChanged(_ providers: Set<ProviderName>) {
     refusals = refusals.filter { account, _ in
       repository.record(account).map { !providers.contains($0.provider) } ?? false
     }

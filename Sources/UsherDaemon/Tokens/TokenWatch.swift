@@ -10,7 +10,7 @@ import UsherStore
 ///
 /// One timer an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
-final class TokenWatch: Sendable {
+final class TokenWatch: ProviderObserver {
   private let dependencies: Dependencies
   private let repository: AccountRepository
   private let refresher: Refresher
@@ -53,6 +53,7 @@ final class TokenWatch: Sendable {
     self.log = log
     self.isWithheld = isWithheld
     waking = WakingAccounts(store: repository.store, dependencies: dependencies, log: log)
+    dependencies.configStore.register(self)
   }
 
   /// From now on every change of an account is followed; those there are will be found by
@@ -74,7 +75,7 @@ final class TokenWatch: Sendable {
   }
 
   /// As ``review()``; at those of providers that have changed, as if nothing had failed.
-  func review(after changed: Set<ProviderName>) async {
+  func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
         state.entries[account]?.progress.forgetFailures()
