@@ -265,7 +265,7 @@ struct MethodTable: Sendable {
       }
       guard isList else { return .cold { () async throws(UsherError) in try decide() } }
       return .cold { () async throws(UsherError) in
-        try await services.repository.lists.take(caller.uid) { () async throws(UsherError) in
+        try await services.repository.lists.withLock(caller.uid) { () async throws(UsherError) in
           try decide()
         }
       }

@@ -85,7 +85,7 @@ struct ColdCallTests {
     let answered = Recorded<Void>()
     let repository = try lockController.services().repository
     let waiting = try respond("account.list", [:])
-    let task = try await repository.lists.take(Owner.anna.uid) {
+    let task = try await repository.lists.withLock(Owner.anna.uid) {
       () async throws(UsherError) -> Task<Void, any Error> in
       let task = Task {
         _ = try await waiting.reply()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherDaemon
 
-@Suite("AsyncKeyedLock of the event loop", .timeLimit(.minutes(2)))
+@Suite("The scheduler of connections", .timeLimit(.minutes(2)))
 struct ConnectionSchedulerTests {
   private let harness: ConnectionHarness
 

@@ -37,7 +37,7 @@ private final class KeySetServer: Sendable {
       state.fetches += 1
       return state.hold
     }
-    await hold?.pass()
+    await hold?.wait()
     return state.withLock { state in
       guard state.failures == 0 else {
         state.failures -= 1

@@ -24,7 +24,7 @@ struct InFlightCallsTests {
         return .success(
           try await inFlightCalls.run { () async throws(UsherError) in
             entered.open()
-            await gate.pass()
+            await gate.wait()
             return [1]
           })
       } catch {
@@ -46,7 +46,7 @@ struct InFlightCallsTests {
   func locked() async throws {
     let (gate, entered) = (AsyncLatch(), AsyncLatch())
     let calls = (1...5).map { _ in waiting(at: gate, entered: entered) }
-    await entered.pass()
+    await entered.wait()
     inFlightCalls.end()
     for call in calls {
       let error = try await #require(throws: UsherError.self) { try await call.value.get() }
@@ -65,12 +65,12 @@ struct InFlightCallsTests {
     let call = Task { [inFlightCalls] in
       try await inFlightCalls.run { () async throws(UsherError) in
         entered.open()
-        await never.pass()
+        await never.wait()
         ended.add(Task.isCancelled)
         return [1]
       }
     }
-    await entered.pass()
+    await entered.wait()
     inFlightCalls.end()
     await inFlightCalls.settle(within: .seconds(5))
     #expect(ended.all == [true])
@@ -83,11 +83,11 @@ struct InFlightCallsTests {
     let call = Task { [inFlightCalls] in
       try await inFlightCalls.run { () async throws(UsherError) in
         entered.open()
-        await Task { await stone.pass() }.value
+        await Task { await stone.wait() }.value
         return [1]
       }
     }
-    await entered.pass()
+    await entered.wait()
     inFlightCalls.end()
     let settled = Task { await inFlightCalls.settle(within: .seconds(5)) }
     try await scheduler.isSet(.seconds(5))
@@ -102,7 +102,7 @@ struct InFlightCallsTests {
   func cancelled() async throws {
     let (never, entered) = (AsyncLatch(), AsyncLatch())
     let call = waiting(at: never, entered: entered)
-    await entered.pass()
+    await entered.wait()
     call.cancel()
     #expect(try await call.value.get() == [1])
   }

@@ -112,13 +112,13 @@ struct ListenerTests {
 
   @Test("those who wait are let in together, not one in each turn of the loop")
   func eager() async throws {
-    final class AsyncKeyedLock {
+    final class TurnCounter {
       var come = 0
       /// How many came in that turn in which the most came.
       var most = 0
     }
     let turns = try await loop.submit { [loop, path, counts] in
-      let (turns, counts) = (AsyncKeyedLock(), counts.value)
+      let (turns, counts) = (TurnCounter(), counts.value)
       loop.atEachTurnsEnd {
         turns.most = max(turns.most, counts.come - turns.come)
         turns.come = counts.come

@@ -137,7 +137,7 @@ final class ConfigSource: Sendable {
   init(_ config: Config) { content = Mutex(.success(config)) }
 
   func read() throws(ConfigError) -> Config {
-    holding.withLock { $0 }?.pass()
+    holding.withLock { $0 }?.wait()
     return try content.withLock { $0 }.get()
   }
 

@@ -1,6 +1,7 @@
 import Logging
 import Synchronization
 import UsherConfig
+import UsherCore
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -60,7 +61,7 @@ final class ScriptedProvider: Sendable {
     switch request.path {
     case "/token":
       script.state.withLock { $0.refreshes += 1 }
-      await script.answers.pass()
+      await script.answers.wait()
       return script.state.withLock { $0.refreshReply } ?? .init(status: 503)
     case "/revoke":
       let token = request.body.split(separator: "&").first { $0.hasPrefix("token=") }

@@ -76,7 +76,7 @@ package final class AnswerGate: Sendable {
       Self.copy(connection, to: sandbox) {}
       requests.signal()
     }
-    Self.copy(sandbox, to: connection) { flag.pass() }
+    Self.copy(sandbox, to: connection) { flag.wait() }
     requests.wait()
   }
 

@@ -270,7 +270,7 @@ final class FollowUpWatch: ProviderObserver {
     about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async throws(UsherError) -> FollowUpOutcome {
     guard let record = try repository.find(account) else { return .nothing }
-    return try await repository.turns.take(record.shelf) { () throws(UsherError) in
+    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) in
       guard let record = try repository.find(account), let followUp = followUp(of: record) else {
         return .nothing
       }

@@ -206,7 +206,7 @@ extension ConfirmationService {
         .invalidParams, "remember must be \"once\": the question is about one operation",
         detail: .init(field: "remember"))
     }
-    return try await turns.take(question.person) { () throws(UsherError) in
+    return try await turns.withLock(question.person) { () throws(UsherError) in
       // Somebody else may have answered meanwhile.
       let question = try open(call.confirmation, caller)
       let answer = GivenAnswer(
@@ -228,7 +228,7 @@ extension ConfirmationService {
 
   func forget(_ call: ConfirmForget, _ caller: Caller) async throws(UsherError) -> Done {
     let answer = try given(call.answer, caller)
-    return try await turns.take(answer.question.person) { () throws(UsherError) in
+    return try await turns.withLock(answer.question.person) { () throws(UsherError) in
       let answer = try given(call.answer, caller)
       if answer.isStored { try await store.commit([try answer.deletion()]) }
       guard state.withLock({ $0.repository.forget(answer) }) else { throw Self.noAnswer }
@@ -239,7 +239,7 @@ extension ConfirmationService {
 
   /// Forgets the questions and answers of a user.
   func forget(_ person: LocalPerson) async throws(UsherError) {
-    try await turns.take(person) { () throws(UsherError) in
+    try await turns.withLock(person) { () throws(UsherError) in
       let (open, stored) = state.withLock { $0.repository.forget(person) }
       for question in open { drop(question) }
       var changes: [Change] = []

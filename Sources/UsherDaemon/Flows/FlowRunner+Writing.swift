@@ -63,7 +63,7 @@ extension FlowRunner {
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
     let shelf = AccountRepository.Shelf(owner: session.owner, provider: session.provider)
-    try await accounts.turns.take(shelf, body)
+    try await accounts.turns.withLock(shelf, body)
   }
 
   private func write(

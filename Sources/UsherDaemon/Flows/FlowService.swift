@@ -60,7 +60,7 @@ struct FlowService: Sendable {
   /// One at a time for an owner: a thousand flows take long to write down, and others wait for
   /// threads.
   func list(_ call: FlowList, _ caller: Caller) async throws(UsherError) -> FlowList.Reply {
-    try await lists.take(caller.owner) { () throws(UsherError) in
+    try await lists.withLock(caller.owner) { () throws(UsherError) in
       guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }
       return listed(call, caller)
     }

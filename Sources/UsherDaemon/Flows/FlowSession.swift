@@ -358,7 +358,7 @@ extension FlowSession {
     }
     guard let number else { return standing }
     let timer = scheduler.after(timeout) { latch.open() }
-    await latch.pass()
+    await latch.wait()
     timer.cancel()
     current.withLock { _ = $0.waiters.removeValue(forKey: number) }
     return standing

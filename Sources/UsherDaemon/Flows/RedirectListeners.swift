@@ -65,7 +65,7 @@ final class RedirectListeners: Sendable {
       if let port = shared(route) { return listener(port, route) }
       return listener(try await bind(address, route), route)
     }
-    let result = try? await turns.take(address) { () throws(UsherError) in
+    let result = try? await turns.withLock(address) { () throws(UsherError) in
       await self.result { () throws(RedirectListenError) in
         try await self.join(address, route)
       }

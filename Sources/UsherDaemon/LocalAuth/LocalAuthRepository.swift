@@ -95,7 +95,7 @@ final class LocalAuthRepository: Sendable {
   }
 
   func forget(_ person: LocalPerson) async throws(UsherError) {
-    try await turns.take(person) { () throws(UsherError) in
+    try await turns.withLock(person) { () throws(UsherError) in
       try await store.commit([.deleteLocalAuth(realm: person.realm, uid: person.uid)])
       records.withLock { $0[person] = nil }
     }

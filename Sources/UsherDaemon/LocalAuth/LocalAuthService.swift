@@ -228,7 +228,7 @@ extension LocalAuthService {
     _ change: (inout LocalAuthRecord) -> Outcome
   ) async -> Outcome {
     do throws(UsherError) {
-      return try await repository.turns.take(person) { () throws(UsherError) in
+      return try await repository.turns.withLock(person) { () throws(UsherError) in
         var record = repository.record(of: person, at: dependencies.clock.now())
         let outcome = change(&record)
         try await repository.keep(record, of: person)
@@ -260,7 +260,7 @@ extension LocalAuthService {
     insteadOf wanted: LocalAuthType? = nil
   ) async -> PasscodeOutcome {
     do throws(UsherError) {
-      return try await repository.turns.take(person) { () throws(UsherError) in
+      return try await repository.turns.withLock(person) { () throws(UsherError) in
         let outcome = try await guess(passcode, of: person)
         // Within the turn: once another passcode is set, this one has proved nothing.
         if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
@@ -279,7 +279,7 @@ extension LocalAuthService {
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {
-    try await repository.turns.take(person) { () throws(UsherError) in
+    try await repository.turns.withLock(person) { () throws(UsherError) in
       if !isReset {
         let isThere = repository.record(of: person, at: dependencies.clock.now()).passcode != nil
         if let old {
@@ -332,7 +332,7 @@ extension LocalAuthService {
   private func compute<Value: Sendable>(
     _ body: @escaping @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
-    try await computations.take(.hash) { () async throws(UsherError) in
+    try await computations.withLock(.hash) { () async throws(UsherError) in
       try await dependencies.computing.run(body)
     }
   }

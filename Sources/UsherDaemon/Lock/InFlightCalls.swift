@@ -104,7 +104,7 @@ final class InFlightCalls: Sendable {
       for task in tasks { await task.value }
       latch.open()
     }
-    await latch.pass()
+    await latch.wait()
     timer.cancel()
   }
 }

@@ -44,7 +44,7 @@ final class LockController: Sendable {
   ///
   /// - Throws: A sentence for the operator.
   func begin() async throws(UsherError) {
-    try await turns.take(.any) { () throws(UsherError) in
+    try await turns.withLock(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
@@ -90,7 +90,7 @@ final class LockController: Sendable {
   func resume() async { await inTurn { unlocked?.resume() } }
 
   func sweep() async throws(UsherError) {
-    try await turns.take(.any) { () throws(UsherError) in try await unlocked?.services.sweep() }
+    try await turns.withLock(.any) { () throws(UsherError) in try await unlocked?.services.sweep() }
   }
 
   /// The daemon stops: in order, and not locked by it.
@@ -111,7 +111,7 @@ final class LockController: Sendable {
   /// - Throws: `storageUnavailable` where it cannot be remembered: then the daemon is not locked;
   ///   `shuttingDown`.
   func lock(_ tell: () -> Void = {}) async throws(UsherError) {
-    try await turns.take(.any) { () throws(UsherError) in
+    try await turns.withLock(.any) { () throws(UsherError) in
       try checkRunning()
       try await close(tell)
     }
@@ -140,7 +140,7 @@ final class LockController: Sendable {
     _ check: (Store) async throws(UsherError) -> Void = { _ throws(UsherError) in },
     orElse tell: (UsherError) -> Void = { _ in }
   ) async throws(UsherError) {
-    try await turns.take(.any) { () throws(UsherError) in
+    try await turns.withLock(.any) { () throws(UsherError) in
       try checkRunning()
       guard unlocked == nil else { return }
       let bootstrap = try openStore(mayBeNew: false)
@@ -178,7 +178,7 @@ final class LockController: Sendable {
   func undisturbed<Value>(
     _ body: (UnlockedServices?) async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
-    try await turns.take(.any) { () throws(UsherError) in
+    try await turns.withLock(.any) { () throws(UsherError) in
       try checkRunning()
       return try await body(unlocked)
     }
@@ -196,7 +196,7 @@ final class LockController: Sendable {
 
   private func inTurn(_ body: () async -> Void) async {
     do throws(UsherError) {
-      try await turns.take(.any) { () throws(UsherError) in await body() }
+      try await turns.withLock(.any) { () throws(UsherError) in await body() }
     } catch {
       // It throws what its body throws: nothing.
     }

@@ -180,7 +180,7 @@ extension SocketLoop {
   }
 }
 
-// AsyncKeyedLock.
+// MARK: - Turns
 extension SocketLoop {
   private func run() {
     thread.store(LoopThread.current, ordering: .relaxed)

@@ -34,7 +34,7 @@ extension Scheduler {
   func pause(_ delay: Duration) async {
     let latch = AsyncLatch()
     let timer = after(delay) { latch.open() }
-    await latch.pass()
+    await latch.wait()
     timer.cancel()
   }
 }

@@ -72,10 +72,10 @@ final class UserLookups: Sendable {
     let either = AsyncLatch()
     let timer = scheduler.after(Self.deadline) { either.open() }
     Task(executorPreference: executor) {
-      await lookup.ended.pass()
+      await lookup.ended.wait()
       either.open()
     }
-    await either.pass()
+    await either.wait()
     timer.cancel()
     return lookup.answer.withLock { $0 } != nil
   }

@@ -37,7 +37,7 @@ extension OwnerRegistry {
   /// - Returns: The name; nil where the uid has none.
   /// - Throws: `notFound` where nobody is recorded; `storageUnavailable`.
   func accept(_ person: LocalPerson) async throws(UsherError) -> String? {
-    try await turns.take(person) { () throws(UsherError) in
+    try await turns.withLock(person) { () throws(UsherError) in
       guard let before = try known(person), before.record != nil else {
         throw Self.nobody(person.uid)
       }
@@ -69,7 +69,7 @@ extension OwnerRegistry {
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {
-    try await turns.take(person) { () throws(UsherError) in
+    try await turns.withLock(person) { () throws(UsherError) in
       var entry = try known(person) ?? Entry()
       let isKnown = try hasPossessions(person)
       guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }

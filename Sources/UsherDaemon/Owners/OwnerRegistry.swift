@@ -149,7 +149,7 @@ extension OwnerRegistry {
     guard isCompared(caller) else { return }
     let person = caller.person
     try checkNotBeingForgotten(person)
-    try await turns.take(person) { () throws(UsherError) in
+    try await turns.withLock(person) { () throws(UsherError) in
       guard try !admits(caller) else { return }
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
@@ -321,7 +321,7 @@ extension OwnerRegistry {
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
       guard found != .failed else { return false }
-      try await turns.take(person) { () throws(UsherError) in
+      try await turns.withLock(person) { () throws(UsherError) in
         try await take(found, of: person, since: began)
       }
       entries.withLock { entries in

@@ -18,7 +18,7 @@ struct Reload: Sendable {
   /// - Throws: `shuttingDown`.
   @discardableResult
   func run() async throws(UsherError) -> [ConfigProblem] {
-    try await processContext.reloads.take(.next) { () throws(UsherError) in
+    try await processContext.reloads.withLock(.next) { () throws(UsherError) in
       let notifier = processContext.setting.notifier
       notifier.reloading()
       // Files and names may be far away: whoever locks or stops does not wait for them.

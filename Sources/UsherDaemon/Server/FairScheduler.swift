@@ -294,7 +294,7 @@ extension FairScheduler {
   }
 }
 
-// AsyncKeyedLock.
+// MARK: - Turns
 extension FairScheduler {
   /// Whether somebody waits for a turn.
   var isAwaited: Bool { !waiting.isEmpty }

@@ -55,9 +55,9 @@ final class RPCService: Sendable {
   func readLongLine<Value: Sendable>(
     of party: FairScheduler.Party, _ read: @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
-    try await longLinesOfUser.take(party) { () async throws(UsherError) in
+    try await longLinesOfUser.withLock(party) { () async throws(UsherError) in
       if party == .admin { return try read() }
-      return try await longLinesOfAll.take(.ofUsers) { () async throws(UsherError) in try read() }
+      return try await longLinesOfAll.withLock(.ofUsers) { () async throws(UsherError) in try read() }
     }
   }
 

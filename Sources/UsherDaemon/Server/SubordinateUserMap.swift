@@ -36,7 +36,7 @@ final class SubordinateUserMap: Sendable {
       isReading.store(false, ordering: .releasing)
       over.open()
     }
-    await over.pass()
+    await over.wait()
     timer.cancel()
     guard !isReading.load(ordering: .acquiring) else {
       return Task.isCancelled ? .cancelled : .late

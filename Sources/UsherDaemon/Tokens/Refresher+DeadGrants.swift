@@ -35,7 +35,7 @@ extension Refresher {
       log.notice("the provider refuses to refresh: a new log-in is needed", metadata: metadata)
     }
     let refused = record.details.grant.refreshToken
-    let buried = try await repository.turns.take(record.shelf) {
+    let buried = try await repository.turns.withLock(record.shelf) {
       () throws(UsherError) -> AccountRecord? in
       guard let update = try repository.update(record.id, died: word, of: refused) else {
         return nil
@@ -55,7 +55,7 @@ extension Refresher {
   /// - Parameter account: Nil: of all accounts.
   func writeDeaths(of account: AccountID? = nil) async {
     for (id, death) in unwrittenDeaths where account == nil || account == id {
-      try? await repository.turns.take(death.shelf) { () throws(UsherError) in
+      try? await repository.turns.withLock(death.shelf) { () throws(UsherError) in
         if let update = try repository.update(id, died: death.word, of: death.refused) {
           // Memory was short of space, and the account was read from the disk again.
           repository.install(update)

@@ -186,7 +186,7 @@ actor Refresher: ProviderObserver {
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
     try store.holdReserve()
-    return try await repository.turns.take(record.shelf) { () throws(UsherError) -> Bool in
+    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> Bool in
       guard let changes = try repository.rehearsal(of: record.id, key, with: refreshToken) else {
         return false
       }
@@ -198,7 +198,7 @@ actor Refresher: ProviderObserver {
   private func keep(
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
-    let saved = try await repository.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
+    let saved = try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> [UInt8]? in
       let brought = Unsaved(
         key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
         bootTime: dependencies.clock.bootTime())
@@ -236,7 +236,7 @@ actor Refresher: ProviderObserver {
     _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
     guard waiting(record) != nil else { return nil }
-    return try await repository.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
+    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> [UInt8]? in
       guard let record = try repository.find(record.id), let unsaved = waiting(record) else {
         return nil
       }

@@ -25,7 +25,7 @@ final class ContactService: Sendable {
 
   private let provider: ProviderName
   private let client: UsherClient
-  private let turns = AsyncKeyedLock()
+  private let turns = AsyncKeyedLock<String>()
   private let book = Mutex(Book())
 
   init(provider: ProviderName, client: UsherClient) {
@@ -39,7 +39,8 @@ final class ContactService: Sendable {
 extension ContactService {
   /// Has a number sent, or sent once more where one is waited for.
   func request(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws {
-    try await turns.inTurn(contact.key) {
+    try await turns.withLock(contact.key) {
+      try Task.checkCancellation()
       let flow =
         if let session = try await live(contact) {
           try await again(session, contact, app, log)
@@ -101,7 +102,8 @@ extension ContactService {
   func verify(
     _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws -> String? {
-    try await turns.inTurn(contact.key) {
+    try await turns.withLock(contact.key) {
+      try Task.checkCancellation()
       guard let session = try await live(contact) else { throw KitError.noNumber }
       try compare(contact) { $0.clientKey == clientKey }
       log("a number is verified, of \(contact.masked)")

@@ -12,34 +12,34 @@ struct AsyncLatchTests {
     let waiting = (0..<10).map { number in
       Task {
         if number == 9 { arrived.open() }
-        await latch.pass()
+        await latch.wait()
         passed.add(number)
       }
     }
-    await arrived.pass()
+    await arrived.wait()
     #expect(passed.all.isEmpty)
     for _ in 1...2 { latch.open() }
     for task in waiting { await task.value }
     #expect(passed.all.sorted() == Array(0..<10))
-    for _ in 1...2 { await latch.pass() }
+    for _ in 1...2 { await latch.wait() }
   }
 
   @Test("who is cancelled waits no longer, before or after he came; the others wait on")
   func cancelled() async {
     let (latch, passed) = (AsyncLatch(), Recorded<String>())
     let waiting = Task {
-      await latch.pass()
+      await latch.wait()
       passed.add("waiting")
     }
     let late = Task {
-      await latch.pass()
+      await latch.wait()
       passed.add("late")
     }
     late.cancel()
     await late.value
     let early = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      await latch.pass()
+      await latch.wait()
       passed.add("early")
     }
     await early.value

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Holds tasks until it is opened; open for good.
-final class AsyncLatch: Sendable {
+/// Holds tasks until it is opened. It stays open.
+package final class AsyncLatch: Sendable {
   private struct State {
     var isOpen = false
     var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -10,7 +10,9 @@ final class AsyncLatch: Sendable {
 
   private let state = Mutex(State())
 
-  func open() {
+  package init() {}
+
+  package func open() {
     let released = state.withLock { state in
       state.isOpen = true
       defer { state.waiting = [:] }
@@ -19,8 +21,8 @@ final class AsyncLatch: Sendable {
     for continuation in released { continuation.resume() }
   }
 
-  /// Returns when the gate is open, or at once when the task is cancelled.
-  func pass() async {
+  /// Returns when the latch is open, or at once if the task is cancelled.
+  package func wait() async {
     let number = state.withLock { state in
       state.next += 1
       return state.next

@@ -1,10 +1,9 @@
 import Synchronization
 import Testing
-import UsherCore
 
-@testable import UsherDaemon
+@testable import UsherCore
 
-@Suite("AsyncKeyedLock")
+@Suite("A lock with keys")
 struct AsyncKeyedLockTests {
   /// How many are inside at once.
   private final class Crowd: Sendable {
@@ -27,7 +26,7 @@ struct AsyncKeyedLockTests {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<50 {
         group.addTask {
-          try? await turns.take("a") { () throws(UsherError) in
+          try? await turns.withLock("a") { () throws(UsherError) in
             #expect(crowd.enter() == 1)
             await Task.yield()
             crowd.leave()
@@ -43,22 +42,22 @@ struct AsyncKeyedLockTests {
     let held = AsyncLatch()
     let isIn = AsyncLatch()
     let holding = Task {
-      try await turns.take("a") { () throws(UsherError) in
+      try await turns.withLock("a") { () throws(UsherError) in
         isIn.open()
-        await held.pass()
+        await held.wait()
       }
     }
-    await isIn.pass()
+    await isIn.wait()
     for _ in 0..<2 {
       await #expect(throws: UsherError.self) {
-        try await turns.take("b") { () throws(UsherError) in
+        try await turns.withLock("b") { () throws(UsherError) in
           throw UsherError(.conflict, "no")
         }
       }
     }
     held.open()
     try await holding.value
-    let answer = try await turns.take("a") { () throws(UsherError) in 7 }
+    let answer = try await turns.withLock("a") { () throws(UsherError) in 7 }
     #expect(answer == 7)
   }
 }
