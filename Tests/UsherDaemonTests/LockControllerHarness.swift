@@ -125,7 +125,7 @@ final class ConfigSource: Sendable {
 
     func letGo() { gate.signal() }
 
-    fileprivate func pass() {
+    fileprivate func wait() {
       awaited.withLock { $0 = true }
       gate.wait()
     }

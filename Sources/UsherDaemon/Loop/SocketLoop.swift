@@ -180,7 +180,7 @@ extension SocketLoop {
   }
 }
 
-// MARK: - Turns
+// MARK: - Taking turns
 extension SocketLoop {
   private func run() {
     thread.store(LoopThread.current, ordering: .relaxed)

@@ -294,7 +294,7 @@ extension FairScheduler {
   }
 }
 
-// MARK: - Turns
+// MARK: - Taking turns
 extension FairScheduler {
   /// Whether somebody waits for a turn.
   var isAwaited: Bool { !waiting.isEmpty }
