@@ -163,3 +163,9 @@ extension String {
       && subtags.allSatisfy { $0.consists(upTo: 8) { $0.isLetter || $0.isDigit } }
   }
 }
+
+extension BSASettings: ProviderTypeSettings {
+  package var variety: ProviderVariety { .bsa }
+  package var tokenAddresses: [String] { [baseURL.text] }
+  package var oneTimeCodes: TOTPSettings? { totp }
+}

@@ -162,3 +162,25 @@ package struct FreedomIDPaths: SettingsSection {
     path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
   }
 }
+
+extension FreedomIDSettings: ProviderTypeSettings {
+  package var variety: ProviderVariety {
+    switch mode {
+    case .device: .freedomidDevice
+    case .oauth2: .freedomidOAuth2
+    case .oidc: .freedomidOIDC
+    }
+  }
+  package var callbackAddress: LoopbackAddress? { mode == .oauth2 ? callbackListen : nil }
+  package var tokenAddresses: [String] {
+    [baseURL.text, apiBaseURL.text] + [endpoints.token?.text].compactMap(\.self)
+      + paths.showingTokens.wholeURLs
+  }
+}
+
+extension FreedomIDPaths {
+  /// The paths whose requests carry a token.
+  fileprivate var showingTokens: [ProviderPath] {
+    [deviceToken, deviceConsent, token, userInfo, profile, profileStatus, openidToken]
+  }
+}

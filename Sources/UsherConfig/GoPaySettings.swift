@@ -159,3 +159,18 @@ package struct GoPayPaths: SettingsSection {
     path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
   }
 }
+
+extension GoPaySettings: ProviderTypeSettings {
+  package var variety: ProviderVariety { .gopay }
+  package var callbackAddress: LoopbackAddress? { callbackListen }
+  package var tokenAddresses: [String] {
+    [snapBaseURL.text, identityBaseURL.text, captureBaseURL.text] + paths.showingTokens.wholeURLs
+  }
+}
+
+extension GoPayPaths {
+  /// The paths whose requests carry a token.
+  fileprivate var showingTokens: [ProviderPath] {
+    [authCode, temporaryToken, unbinding, submission, currentSubmission]
+  }
+}

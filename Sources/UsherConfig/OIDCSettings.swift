@@ -159,15 +159,11 @@ package struct OIDCEndpoints: SettingsSection {
   }
 }
 
-extension ProviderConfig {
-  /// Whether a refresh for a part of the granted scope leaves the grant as it is.
-  package var mayNarrowRefresh: Bool {
-    if case .oidc(let settings) = settings { settings.narrowRefresh } else { false }
+extension OIDCSettings: ProviderTypeSettings {
+  package var variety: ProviderVariety { .oidc }
+  package var tokenAddresses: [String] {
+    [issuer.text] + [endpoints.token?.text].compactMap(\.self)
   }
-
-  /// Whether a refresh token that nobody will use any more is revoked. Elsewhere than at OpenID providers
-  /// a revocation may end more than its token: a binding, or a device.
-  package var revokesReplaced: Bool {
-    if case .oidc(let settings) = settings { settings.revokeReplaced } else { false }
-  }
+  package var mayNarrowRefresh: Bool { narrowRefresh }
+  package var revokesReplaced: Bool { revokeReplaced }
 }

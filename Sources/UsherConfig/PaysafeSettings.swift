@@ -91,3 +91,8 @@ extension String {
     consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") } && self != "." && self != ".."
   }
 }
+
+extension PaysafeSettings: ProviderTypeSettings {
+  package var variety: ProviderVariety { .paysafe }
+  package var tokenAddresses: [String] { [baseURL.text] + [paths.token].wholeURLs }
+}

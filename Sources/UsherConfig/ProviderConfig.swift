@@ -70,6 +70,21 @@ package indirect enum ProviderSettings: Equatable, Sendable {
     }
   }
 
+  /// The settings, whatever their type is.
+  package var value: any ProviderTypeSettings {
+    switch self {
+    case .oidc(let settings): settings
+    case .paysafe(let settings): settings
+    case .truecaller(let settings): settings
+    case .gopay(let settings): settings
+    case .freedomid(let settings): settings
+    case .bsa(let settings): settings
+    case .local: LocalProviderSettings()
+    }
+  }
+
+  package var variety: ProviderVariety { value.variety }
+
   static func blank(_ type: ProviderType) -> ProviderSettings {
     switch type {
     case .oidc: .oidc(.blank)
@@ -84,55 +99,22 @@ package indirect enum ProviderSettings: Equatable, Sendable {
 
   mutating func bind(_ table: SettingsTable) {
     switch self {
-    case .oidc(var settings):
-      settings.bind(table)
-      self = .oidc(settings)
-    case .paysafe(var settings):
-      settings.bind(table)
-      self = .paysafe(settings)
-    case .truecaller(var settings):
-      settings.bind(table)
-      self = .truecaller(settings)
-    case .gopay(var settings):
-      settings.bind(table)
-      self = .gopay(settings)
-    case .freedomid(var settings):
-      settings.bind(table)
-      self = .freedomid(settings)
-    case .bsa(var settings):
-      settings.bind(table)
-      self = .bsa(settings)
+    case .oidc(let settings): self = .oidc(settings.bound(to: table))
+    case .paysafe(let settings): self = .paysafe(settings.bound(to: table))
+    case .truecaller(let settings): self = .truecaller(settings.bound(to: table))
+    case .gopay(let settings): self = .gopay(settings.bound(to: table))
+    case .freedomid(let settings): self = .freedomid(settings.bound(to: table))
+    case .bsa(let settings): self = .bsa(settings.bound(to: table))
     case .local: break
     }
   }
 }
 
-extension ProviderSettings {
-  /// Where the daemon listens for the provider's calls; nil: it does not.
-  var callbackListen: LoopbackAddress? {
-    switch self {
-    case .gopay(let settings): settings.callbackListen
-    case .freedomid(let settings): settings.mode == .oauth2 ? settings.callbackListen : nil
-    case .oidc, .paysafe, .truecaller, .bsa, .local: nil
-    }
-  }
-
-  /// What decides which flows there are: the type, and the mode where a type has several.
-  package var variety: ProviderVariety {
-    switch self {
-    case .oidc: .oidc
-    case .paysafe: .paysafe
-    case .truecaller: .truecaller
-    case .gopay: .gopay
-    case .freedomid(let settings):
-      switch settings.mode {
-      case .device: .freedomidDevice
-      case .oauth2: .freedomidOAuth2
-      case .oidc: .freedomidOIDC
-      }
-    case .bsa: .bsa
-    case .local: .local
-    }
+extension SettingsSection {
+  fileprivate func bound(to table: SettingsTable) -> Self {
+    var settings = self
+    settings.bind(table)
+    return settings
   }
 }
 

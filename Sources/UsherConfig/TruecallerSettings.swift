@@ -120,3 +120,8 @@ package struct TruecallerPaths: SettingsSection {
     path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
   }
 }
+
+extension TruecallerSettings: ProviderTypeSettings {
+  package var variety: ProviderVariety { .truecaller }
+  package var tokenAddresses: [String] { [otpBaseURL.text] }
+}

@@ -156,13 +156,13 @@ extension TOTPService {
 
   /// Nil where the provider is configured no more, or has no codes.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
-    (try? providers.named(record.provider))?.settings.totp
+    (try? providers.named(record.provider))?.settings.value.oneTimeCodes
   }
 
   /// - Throws: `notFound` where it has none, or its provider is configured no more.
   private func codes(of record: AccountRecord) throws(UsherError) -> AccountCodes {
     let provider = try providers.named(record.provider)
-    guard let settings = provider.settings.totp, let authenticator = record.details.authenticator
+    guard let settings = provider.settings.value.oneTimeCodes, let authenticator = record.details.authenticator
     else { throw noCodes(record) }
     guard let key = TOTPKey(base32: authenticator.secret.unsealed()) else {
       throw UsherError(.internalError, "the secret of account \(record.id) is none")

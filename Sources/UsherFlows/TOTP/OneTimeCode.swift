@@ -70,13 +70,3 @@ extension TOTPKey: CustomStringConvertible, CustomReflectable {
   package var description: String { "<secret>" }
   package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
-
-extension ProviderSettings {
-  /// How one-time codes of the provider's accounts are made; nil where it has none.
-  package var totp: TOTPSettings? {
-    switch self {
-    case .bsa(let settings): settings.totp
-    case .oidc, .paysafe, .truecaller, .gopay, .freedomid, .local: nil
-    }
-  }
-}
