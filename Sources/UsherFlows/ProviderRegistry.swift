@@ -1,91 +1,70 @@
 package import JSONRPC
 import UsherAPI
 package import UsherConfig
+package import UsherCore
 
-/// All flows there are: one more is one new file, and one line here.
+/// The providers that there are, and their flows.
 package enum ProviderRegistry {
-  package static func flows(of variety: ProviderVariety) -> [any FlowMachine.Type] {
+  /// The definition of a variety of provider: one more provider is one more line here.
+  package static func definition(of variety: ProviderVariety) -> any ProviderDefinition.Type {
     switch variety {
-    case .oidc: [OIDCAuthorize.self, OIDCDevice.self]
-    case .paysafe: [PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self]
-    case .truecaller: [VerifyPhone.self]
-    case .gopay: [VerifyIdentity.self]
-    case .freedomidDevice: [FreedomDeviceAuthorize.self]
-    case .freedomidOAuth2:
-      [
-        FreedomPartnerAuthorize.self, FreedomRequestProfile.self, FreedomCreateUser.self,
-        FreedomUpdateUser.self,
-      ]
-    case .freedomidOIDC: [OIDCAuthorize.self]
-    case .bsa:
-      [BSAAuthenticate.self, BSARegister.self, BSAReregisterDevice.self, BSAVerifyContact.self]
-    case .local: [LocalAuthenticate.self]
+    case .oidc: OIDCProvider.self
+    case .paysafe: PaysafeProvider.self
+    case .truecaller: TruecallerProvider.self
+    case .gopay: GoPayProvider.self
+    case .freedomidDevice: FreedomDeviceProvider.self
+    case .freedomidOAuth2: FreedomPartnerProvider.self
+    case .freedomidOIDC: FreedomOIDCProvider.self
+    case .bsa: BSAProvider.self
+    case .local: LocalProvider.self
     }
   }
 
-  /// How the tokens of an account are handled.
-  ///
-  /// - Parameters:
-  ///   - attributes: The account's.
-  ///   - installation: What its owner is called at this provider; nil where that is not known.
+  package static func flows(of variety: ProviderVariety) -> [any FlowMachine.Type] {
+    definition(of: variety).flows
+  }
+
+  /// Returns the flow of a kind; nil if providers of the variety have none.
+  package static func flow(_ kind: String, of variety: ProviderVariety) -> (any FlowMachine.Type)? {
+    flows(of: variety).first { $0.kind == kind }
+  }
+
+  /// As ``ProviderDefinition/tokens(_:_:attributes:installation:)``.
   package static func tokens(
     of provider: ProviderConfig, attributes: [String: JSONValue], installation: String? = nil
   ) -> TokenHandling {
-    switch provider.settings {
-    case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
-    case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
-    case .truecaller, .bsa, .local: .known(PlainTokens())
-    case .gopay(let settings): .known(GoPayTokens(settings, attributes))
-    case .freedomid(let settings):
-      switch settings.mode {
-      case .device, .oauth2:
-        .known(FreedomIDTokens(mode: settings.mode, device: installation))
-      case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
-      }
-    }
+    provider.definition.tokens(provider, attributes, installation)
   }
 
-  /// The attributes of an account that ``tokens(of:attributes:installation:)`` reads.
-  package static let tokenAttributes: Set<String> = [
-    PaysafeTokens.brandAttribute, GoPayTokens.deviceAttribute,
-  ]
+  /// The attributes of an account that ``tokens(of:attributes:installation:)`` reads, of any provider.
+  package static let tokenAttributes: Set<String> = ProviderVariety.allCases.reduce(into: []) {
+    $0.formUnion(definition(of: $1).tokenAttributes)
+  }
 
-  /// What shows whether the provider can be used; nil where there is nothing to ask so simply.
   package static func probe(of provider: ProviderConfig) -> ProviderProbe? {
-    switch provider.settings {
-    case .oidc: nil
-    case .paysafe(let settings): .paysafe(provider, settings)
-    case .truecaller: .truecaller
-    case .gopay(let settings): .gopay(settings)
-    case .freedomid(let settings): .freedomid(settings)
-    case .bsa: .bsa
-    case .local: nil
-    }
+    provider.definition.probe(provider)
   }
 
-  /// What the provider may yet tell of an account; nil where there is nothing.
-  ///
-  /// - Parameter attributes: The account's.
+  /// - Parameter attributes: The attributes of the account.
   package static func followUp(
     of provider: ProviderConfig, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
-    switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .bsa, .local: nil
-    case .gopay(let settings): IdentityVerdict(settings, attributes)
-    case .freedomid: FreedomLogout(provider.name, attributes)
-    }
+    provider.definition.followUp(provider, attributes)
   }
 
-  /// How the provider calls back; nil where it does not, or is not listened to.
   package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
-    switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .bsa, .local: nil
-    case .gopay(let settings): GoPayCallback(settings)
-    case .freedomid(let settings): FreedomLogoutCallback(settings)
-    }
+    provider.definition.callback(provider)
   }
 
-  /// What brings an account of this type of provider, or brings it back.
+  package static func grant(_ text: String, of variety: ProviderVariety) -> String? {
+    definition(of: variety).grant(text)
+  }
+
+  package static func hasScopes(_ variety: ProviderVariety) -> Bool {
+    definition(of: variety).hasScopes
+  }
+
+  /// What brings an account of this variety of provider, or brings it back.
   ///
   /// - Parameter isKnown: Whether there is an account to bring back.
   /// - Returns: The flow's kind, and whether its params may name the account.
@@ -102,29 +81,69 @@ package enum ProviderRegistry {
     }
     return members.contains { $0.name == "account" }
   }
+}
 
-  /// The one word for a grant that a person is asked for; nil for what is none at this type.
-  ///
-  /// - Parameter text: In any of its spellings.
-  package static func grant(_ text: String, of variety: ProviderVariety) -> String? {
-    switch variety {
-    case .oidc, .paysafe, .truecaller, .gopay, .freedomidOIDC, .bsa, .local: nil
-    case .freedomidDevice: DataGrant(either: text)?.rawValue
-    case .freedomidOAuth2: PartnerGrant(either: text)?.text
-    }
+extension ProviderConfig {
+  fileprivate var definition: any ProviderDefinition.Type {
+    ProviderRegistry.definition(of: settings.variety)
   }
 
-  /// Whether the access tokens of this type of provider have a scope that a part of can be asked for.
-  package static func hasScopes(_ variety: ProviderVariety) -> Bool {
-    switch variety {
-    case .oidc, .paysafe, .freedomidOIDC: true
-    // The grants of one consent are all that its token has.
-    case .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .bsa, .local: false
-    }
+  package var oauthClient: OAuthClient { definition.oauthClient(self) }
+
+  /// The name of the credential the provider's calls need; nil for a public client.
+  package var credentialName: String? { oauthClient.credential }
+
+  package var credentialNames: [String] { definition.credentialNames(self) }
+
+  /// As ``ProviderDefinition/flaw(of:named:_:)``.
+  package func flaw(of credential: Secret, named name: String) -> String? {
+    definition.flaw(of: credential, named: name, self)
   }
 
-  /// Nil where providers of this type have no such flow.
-  package static func flow(_ kind: String, of variety: ProviderVariety) -> (any FlowMachine.Type)? {
-    flows(of: variety).first { $0.kind == kind }
+  /// The settings as the type that a definition expects.
+  fileprivate func settings<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings {
+    guard let settings = settings.value as? Settings else {
+      preconditionFailure("\(self.settings.variety) is defined for other settings than its own")
+    }
+    return settings
+  }
+}
+
+// The definitions read the settings of their own type out of a configuration.
+extension ProviderDefinition {
+  fileprivate static func tokens(
+    _ provider: ProviderConfig, _ attributes: [String: JSONValue], _ installation: String?
+  ) -> TokenHandling {
+    tokens(
+      provider, provider.settings(as: Settings.self), attributes: attributes,
+      installation: installation)
+  }
+
+  fileprivate static func oauthClient(_ provider: ProviderConfig) -> OAuthClient {
+    oauthClient(provider.settings(as: Settings.self))
+  }
+
+  fileprivate static func credentialNames(_ provider: ProviderConfig) -> [String] {
+    credentialNames(provider.settings(as: Settings.self))
+  }
+
+  fileprivate static func flaw(
+    of credential: Secret, named name: String, _ provider: ProviderConfig
+  ) -> String? {
+    flaw(of: credential, named: name, provider.settings(as: Settings.self))
+  }
+
+  fileprivate static func probe(_ provider: ProviderConfig) -> ProviderProbe? {
+    probe(provider, provider.settings(as: Settings.self))
+  }
+
+  fileprivate static func followUp(
+    _ provider: ProviderConfig, _ attributes: [String: JSONValue]
+  ) -> (any AccountFollowUp)? {
+    followUp(provider, provider.settings(as: Settings.self), attributes: attributes)
+  }
+
+  fileprivate static func callback(_ provider: ProviderConfig) -> (any CallbackDialect)? {
+    callback(provider.settings(as: Settings.self))
   }
 }

@@ -1,0 +1,28 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// BSA. Its client key is a member of each call.
+package enum BSAProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [
+    BSAAuthenticate.self, BSARegister.self, BSAReregisterDevice.self, BSAVerifyContact.self,
+  ]
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: BSASettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .known(PlainTokens())
+  }
+
+  package static func oauthClient(_ settings: BSASettings) -> OAuthClient {
+    OAuthClient(id: "", credential: settings.clientKeyCredential, auth: .none)
+  }
+
+  package static func probe(
+    _ provider: ProviderConfig, _ settings: BSASettings
+  ) -> ProviderProbe? {
+    .bsa
+  }
+}

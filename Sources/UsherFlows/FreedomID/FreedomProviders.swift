@@ -1,0 +1,116 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Freedom ID on a device: the SDK's log-in, with an API key.
+package enum FreedomDeviceProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [FreedomDeviceAuthorize.self]
+
+  package static func grant(_ text: String) -> String? { DataGrant(either: text)?.rawValue }
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .known(FreedomIDTokens(mode: settings.mode, device: installation))
+  }
+
+  package static func oauthClient(_ settings: FreedomIDSettings) -> OAuthClient {
+    .freedomID(settings)
+  }
+
+  package static func probe(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings
+  ) -> ProviderProbe? {
+    .freedomid(settings)
+  }
+
+  package static func followUp(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue]
+  ) -> (any AccountFollowUp)? {
+    FreedomLogout(provider.name, attributes)
+  }
+
+  package static func callback(_ settings: FreedomIDSettings) -> (any CallbackDialect)? {
+    FreedomLogoutCallback(settings)
+  }
+}
+
+/// Freedom ID's partner API over OAuth 2.0.
+package enum FreedomPartnerProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [
+    FreedomPartnerAuthorize.self, FreedomRequestProfile.self, FreedomCreateUser.self,
+    FreedomUpdateUser.self,
+  ]
+
+  package static func grant(_ text: String) -> String? { PartnerGrant(either: text)?.text }
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .known(FreedomIDTokens(mode: settings.mode, device: installation))
+  }
+
+  package static func oauthClient(_ settings: FreedomIDSettings) -> OAuthClient {
+    .freedomID(settings)
+  }
+
+  package static func probe(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings
+  ) -> ProviderProbe? {
+    .freedomid(settings)
+  }
+
+  package static func followUp(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue]
+  ) -> (any AccountFollowUp)? {
+    FreedomLogout(provider.name, attributes)
+  }
+
+  package static func callback(_ settings: FreedomIDSettings) -> (any CallbackDialect)? {
+    FreedomLogoutCallback(settings)
+  }
+}
+
+/// Freedom ID over OpenID Connect.
+package enum FreedomOIDCProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self]
+  package static let hasScopes = true
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .discovered { OIDCTokens(provider: provider, metadata: $0) }
+  }
+
+  package static func oauthClient(_ settings: FreedomIDSettings) -> OAuthClient {
+    .freedomID(settings)
+  }
+
+  package static func probe(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings
+  ) -> ProviderProbe? {
+    .freedomid(settings)
+  }
+
+  package static func followUp(
+    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue]
+  ) -> (any AccountFollowUp)? {
+    FreedomLogout(provider.name, attributes)
+  }
+
+  package static func callback(_ settings: FreedomIDSettings) -> (any CallbackDialect)? {
+    FreedomLogoutCallback(settings)
+  }
+}
+
+extension OAuthClient {
+  fileprivate static func freedomID(_ settings: FreedomIDSettings) -> OAuthClient {
+    OAuthClient(
+      id: settings.clientID ?? "", credential: settings.credentialName,
+      auth: settings.mode == .device ? .none : .basic)
+  }
+}

@@ -1,0 +1,48 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// GoPay Verify. It has no OAuth; what it signs with has credentials of its own.
+package enum GoPayProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [VerifyIdentity.self]
+  package static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: GoPaySettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .known(GoPayTokens(settings, attributes))
+  }
+
+  package static func oauthClient(_ settings: GoPaySettings) -> OAuthClient {
+    OAuthClient(id: settings.clientID, credential: nil, auth: .none)
+  }
+
+  package static func credentialNames(_ settings: GoPaySettings) -> [String] {
+    settings.credentialNames
+  }
+
+  package static func flaw(
+    of credential: Secret, named name: String, _ settings: GoPaySettings
+  ) -> String? {
+    name == settings.privateKeyCredential && (try? SNAPPrivateKey(credential)) == nil
+      ? UnusableKey.sentence : nil
+  }
+
+  package static func probe(
+    _ provider: ProviderConfig, _ settings: GoPaySettings
+  ) -> ProviderProbe? {
+    .gopay(settings)
+  }
+
+  package static func followUp(
+    _ provider: ProviderConfig, _ settings: GoPaySettings, attributes: [String: JSONValue]
+  ) -> (any AccountFollowUp)? {
+    IdentityVerdict(settings, attributes)
+  }
+
+  package static func callback(_ settings: GoPaySettings) -> (any CallbackDialect)? {
+    GoPayCallback(settings)
+  }
+}

@@ -1,0 +1,22 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Providers that speak OpenID Connect, found by discovery.
+package enum OIDCProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
+  package static let hasScopes = true
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: OIDCSettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .discovered { OIDCTokens(provider: provider, metadata: $0) }
+  }
+
+  package static func oauthClient(_ settings: OIDCSettings) -> OAuthClient {
+    OAuthClient(
+      id: settings.clientID, credential: settings.clientCredential, auth: settings.clientAuth)
+  }
+}

@@ -1,0 +1,33 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Paysafe Embedded Wallets.
+package enum PaysafeProvider: ProviderDefinition {
+  package static let flows: [any FlowMachine.Type] = [
+    PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self,
+  ]
+  package static let hasScopes = true
+  package static let tokenAttributes: Set = [PaysafeTokens.brandAttribute]
+
+  package static func tokens(
+    _ provider: ProviderConfig, _ settings: PaysafeSettings, attributes: [String: JSONValue],
+    installation: String?
+  ) -> TokenHandling {
+    .known(PaysafeTokens(settings, attributes))
+  }
+
+  /// HTTP Basic, with the ID and the secret URL-encoded first (contract §2.2).
+  package static func oauthClient(_ settings: PaysafeSettings) -> OAuthClient {
+    OAuthClient(
+      id: settings.clientID, credential: settings.clientCredential,
+      auth: settings.clientCredential == nil ? .none : .basic)
+  }
+
+  package static func probe(
+    _ provider: ProviderConfig, _ settings: PaysafeSettings
+  ) -> ProviderProbe? {
+    .paysafe(provider, settings)
+  }
+}
