@@ -2,14 +2,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Answers what flows ask of the daemon itself.
+/// Answers flows' questions to the daemon itself.
 struct DaemonAnswers: Sendable {
   let accounts: AccountRepository
   let localAuth: LocalAuthAnswers
   let totp: TOTPService
   let dependencies: Dependencies
 
-  /// Begins to answer and returns; `report` gets what there is to tell.
+  /// Starts to answer and returns; `report` receives the answer.
   func answer(
     _ question: DaemonQuestion, _ session: FlowSession,
     report: @escaping @Sendable (EngineEvent) -> Void
@@ -28,7 +28,8 @@ struct DaemonAnswers: Sendable {
     }
   }
 
-  /// What the flow's client was granted of an account; nothing of one that is not its owner's.
+  /// Returns the grants that the flow's client holds for an account; empty if the account is not
+  /// the owner's or belongs to another provider.
   private func consents(_ session: FlowSession, _ account: AccountID) -> Set<String> {
     guard let record = try? accounts.account(account, of: session.owner),
       record.provider == session.provider

@@ -6,9 +6,9 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Does what machines want done, and brings back what became of it.
+/// Runs the effects that machines ask for and reports their outcomes.
 ///
-/// Every effect has a deadline: the provider's request time-out, or the flow's own.
+/// Every effect has a deadline: the provider's request timeout or the flow's expiry.
 final class EffectRunner: Sendable {
   private let dependencies: Dependencies
   private let http: ProviderHTTP
@@ -36,7 +36,7 @@ final class EffectRunner: Sendable {
     self.answers = answers
   }
 
-  /// Begins an effect and returns; `report` gets the outcome, later and once.
+  /// Starts an effect and returns; `report` receives the outcome later, once.
   func perform(
     _ effect: EngineEffect, _ session: FlowSession, _ machine: any AnyFlowMachine,
     report: @escaping @Sendable (EngineEvent) -> Void
@@ -74,14 +74,14 @@ final class EffectRunner: Sendable {
       }
     case .stopListening: stopListening(session)
     case .ask(let question): answers.answer(question, session, report: report)
-    // Done when it was written.
+    // Already stored together with the decision.
     case .keep: break
     case .wake(let delay):
       session.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
     }
   }
 
-  /// Lets the fingerprint reader go where the flow does not, or no more, wait for a finger.
+  /// Releases the fingerprint reader if the flow no longer waits for a fingerprint.
   func releaseReader(_ session: FlowSession) { answers.localAuth.release(session) }
 
   /// Whether an effect would wait for the same redirect as another flow.
@@ -92,23 +92,24 @@ final class EffectRunner: Sendable {
 
   func stopListening(_ session: FlowSession) { session.setListener(nil)?.close() }
 
-  /// From now on nothing is listened for.
+  /// Stops opening listeners; a listener that is being opened is closed.
   func stop() { isStopped.withLock { $0 = true } }
 
-  /// Lets go of all that an effect of a flow has opened: browsers and the fingerprint reader.
+  /// Closes the flow's listener with its connections, and releases the fingerprint reader.
   func letGo(_ session: FlowSession) {
     session.setListener(nil)?.closeAll()
     answers.localAuth.stop(session)
   }
 
-  /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.
+  /// Sends a call and ignores its outcome, for example a revocation of an unused token.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: FlowSession) {
     Task(executorPreference: dependencies.executor) { [self] in
       _ = await http.send(call, for: provider, in: session.credentials)
     }
   }
 
-  /// Where just this is why nothing was sent.
+  /// Returns `.overtaken` if the call was not sent because its credential now belongs to another
+  /// provider.
   private func overtaking(
     _ outcome: CallOutcome, _ provider: ProviderConfig, _ session: FlowSession
   ) -> EngineEvent? {
@@ -145,10 +146,11 @@ final class EffectRunner: Sendable {
     }
   }
 
-  /// Seconds for which a flow waits for a file descriptor.
+  /// The number of seconds that a flow waits for a file descriptor.
   private static let descriptorPatience = 30
 
-  /// Waits a while where the process is short of descriptors: what holds them may soon be gone.
+  /// Opens a listener; retries while the process is short of descriptors, because some may soon be
+  /// closed.
   private func open(
     _ expectation: RedirectExpectation, _ session: FlowSession,
     _ report: @escaping @Sendable (EngineEvent) -> Void
@@ -174,10 +176,11 @@ final class EffectRunner: Sendable {
 }
 
 extension FlowSession {
-  /// Longer than a browser waits.
+  /// Longer than the browser gets to wait (`RedirectTimes/outcome`).
   private static let longestPage = Duration.seconds(10)
 
-  /// What a browser shows whose answer the flow got at this revision: waits for what becomes of it.
+  /// Returns the page for a browser whose answer the flow received at this revision, once the flow
+  /// has processed it.
   fileprivate func page(after revision: Int, _ scheduler: any Scheduler) async -> RedirectPage {
     let standing = await wait(Self.longestPage, scheduler) { standing in
       standing.isFinished || standing.revision > revision && standing.view.step.kind != .wait

@@ -2,13 +2,13 @@ import UsherConfig
 import UsherStore
 import UsherSystem
 
-/// Which of an owner's programs begins a flow.
+/// The client of an owner that starts a flow.
 struct FlowClient: Sendable, Equatable {
-  /// As ``Caller/client``: a flow's step is shown to this one, and answered by it.
+  /// The same as ``Caller/client``. Only this client sees the flow's steps and answers them.
   var name: String
-  /// For people: the rule's name, or the user's where no rule matches, or `uid 1000`.
+  /// The display name: the rule's name, the user name if no rule matches, or `uid 1000`.
   var title: String
-  /// The user whose program it was.
+  /// The user that the client runs as.
   var uid: UInt32
 }
 

@@ -4,21 +4,23 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Writes machines down and reads them.
+/// Encodes and decodes flow machines.
 ///
-/// In memory a machine is packed: its JSON with a mark where its provider's configuration is, which
-/// many flows have alike. On disk the configuration stands in it, so that every row says all.
+/// In memory a machine is packed: JSON with a short mark in place of the provider's configuration,
+/// which many flows share. On disk the configuration is written out, so that every row is complete
+/// by itself.
 final class FlowCoder: Sendable {
-  /// A mark and what it stands for.
+  /// A mark and the JSON that it replaces.
   private struct Known {
-    /// In quotes.
+    /// Includes the quotes.
     let mark: [UInt8]
     let json: [UInt8]
   }
 
   private struct State {
     var known: [Int: Known] = [:]
-    /// By what was read; an earlier version may have written the same otherwise.
+    /// The mark of each JSON text that was read. An earlier version may have encoded an equal
+    /// configuration differently.
     var marks: [[UInt8]: [UInt8]] = [:]
   }
 
@@ -28,7 +30,8 @@ final class FlowCoder: Sendable {
 
   private static let member = "provider"
 
-  /// - Parameter nonce: What nobody can guess.
+  /// - Parameter nonce: The unguessable prefix of all marks, so that text from outside cannot
+  ///   contain one.
   init(nonce: String) {
     providers = KnownProviders(prefix: nonce)
     quotedPrefix = Array("\"\(nonce)".utf8)
@@ -44,7 +47,7 @@ final class FlowCoder: Sendable {
     try StoreCoder.decode(Machine.self, from: packed, userInfo: [.knownProviders: providers])
   }
 
-  /// The JSON that any reader understands, of a packed machine.
+  /// Returns the complete JSON of a packed machine, with every mark replaced.
   func whole(_ packed: [UInt8]) throws(UsherError) -> [UInt8] {
     var whole: [UInt8] = []
     var rest = packed[...]
@@ -62,9 +65,9 @@ final class FlowCoder: Sendable {
     return whole.isEmpty ? packed : whole + rest
   }
 
-  /// A packed machine, of the JSON that any reader understands.
+  /// Returns the packed form of a machine's complete JSON.
   ///
-  /// - Parameter place: Where it is in the bytes.
+  /// - Parameter place: The position of the machine in `bytes`.
   func packed(_ bytes: [UInt8], at place: Range<Int>) throws(UsherError) -> [UInt8] {
     let members = try ObjectMembers(ofStored: bytes, at: place)
     guard let provider = members[Self.member] else { return Array(bytes[place]) }
@@ -91,7 +94,7 @@ final class FlowCoder: Sendable {
 }
 
 extension ObjectMembers {
-  /// - Throws: `storageUnavailable` where it was sealed by us but is no JSON object.
+  /// - Throws: `storageUnavailable` if the bytes decrypted but are not a JSON object.
   init(ofStored bytes: [UInt8], at place: Range<Int>? = nil) throws(UsherError) {
     do {
       try self.init(of: bytes, at: place)
@@ -102,7 +105,7 @@ extension ObjectMembers {
 }
 
 extension ArraySlice<UInt8> {
-  /// Where a mark first occurs.
+  /// Returns the position of the first occurrence of a mark.
   fileprivate func start(of mark: [UInt8]) -> Int? {
     guard let first = mark.first, count >= mark.count else { return nil }
     var from = startIndex
@@ -115,7 +118,7 @@ extension ArraySlice<UInt8> {
   }
 }
 
-/// A machine that rests: of a flow that has not moved for a while.
+/// The packed machine of a resting flow.
 struct PackedMachine: Sendable {
   let type: any AnyFlowMachine.Type
   let bytes: [UInt8]

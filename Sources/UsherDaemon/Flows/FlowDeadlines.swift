@@ -1,13 +1,13 @@
 import Synchronization
 import UsherCore
 
-/// Tells when a flow's time is over: one timer for all of them, at the next deadline.
+/// Reports flows that expire, with one timer for all of them, set to the next deadline.
 ///
-/// While it is watched a flow's time passes by the clock that nobody sets: a wall clock that is set back
-/// does not make it live longer. Where the wall clock is set ahead, ``review()`` ends what expires by it.
+/// A watched flow's time is measured by the monotonic clock: setting the wall clock back does not
+/// extend it. If the wall clock is set forward, ``review()`` ends the flows that expire by it.
 final class FlowDeadlines: Sendable {
   fileprivate struct State {
-    /// A heap: who is next stands first. Flows that have ended stay until they are next, or too many.
+    /// A heap, the next deadline first. Ended flows stay until they come first or become too many.
     var sessions: [WatchedFlow] = []
     var watched = 0
     var timer: (at: Timestamp, timer: ScheduledTimer?)?
@@ -20,15 +20,15 @@ final class FlowDeadlines: Sendable {
 
   init(_ dependencies: Dependencies) { self.dependencies = dependencies }
 
-  /// From now on `body` is told of each flow whose time is over, once; then nobody watches it.
+  /// Sets the function that receives each expired flow, once; the flow is no longer watched then.
   func tell(_ body: @escaping @Sendable (FlowSession) -> Void) {
     state.withLock { $0.onEnd = body }
   }
 
-  /// Watching twice is watching once.
+  /// Watches a flow; has no effect if the flow is watched already.
   func watch(_ session: FlowSession) {
     guard session.beginWatch() else { return }
-    // A flow that begins in the future was stored before the clock was set back.
+    // A flow that starts in the future was stored before the clock was set back.
     let left = min(
       session.expiresAt - dependencies.clock.now(), session.expiresAt - session.createdAt)
     let flow = WatchedFlow(session: session, end: dependencies.clock.monotonicNow() + left)
@@ -54,7 +54,7 @@ final class FlowDeadlines: Sendable {
     timer?.cancel()
   }
 
-  /// From now on nothing is told.
+  /// Stops watching; no expiry is reported any more.
   func stop() {
     let timer = state.withLock { state in
       state.isStopped = true
@@ -63,8 +63,8 @@ final class FlowDeadlines: Sendable {
     timer?.cancel()
   }
 
-  /// Tells of flows whose time is over though no timer has gone off: the wall clock was set ahead, or the
-  /// machine was suspended.
+  /// Reports flows that have expired although no timer has fired: the wall clock was set forward,
+  /// or the machine was suspended.
   func review() {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     let (over, onEnd) = state.withLock { state in
@@ -95,7 +95,7 @@ final class FlowDeadlines: Sendable {
       [weak self] in
       self?.ring()
     }
-    // It may have rung by now, or another one been set.
+    // The timer may have fired already, or another one may have been set.
     let isWanted = state.withLock { state in
       guard state.timer?.at == next, state.timer?.timer == nil else { return false }
       state.timer?.timer = timer
@@ -131,13 +131,13 @@ extension FlowDeadlines.State {
   }
 }
 
-/// A flow, and when its time is over on the clock that nobody sets.
+/// A flow and its deadline on the monotonic clock.
 private struct WatchedFlow {
   let session: FlowSession
   let end: Timestamp
 }
 
-/// A binary heap by when they end.
+/// A binary heap ordered by deadline.
 extension [WatchedFlow] {
   fileprivate var heap: [WatchedFlow] { sorted { $0.end < $1.end } }
 

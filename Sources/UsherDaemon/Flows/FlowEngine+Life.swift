@@ -6,16 +6,16 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-// From a start to a stop, and what is forgotten meanwhile.
+// Restore, resume, pause and sweep.
 extension FlowEngine {
-  /// Brings back what the store kept; nothing runs yet.
+  /// Loads the flows from the store. Nothing runs yet.
   ///
-  /// A flow this version cannot read, of a kind it does not know, stays on the disk as it is: the
-  /// others go on, and a version that knows it will find it.
+  /// A flow of a kind that this version does not know stays on disk unchanged, so that a later
+  /// version can read it; the other flows are loaded.
   ///
-  /// - Parameter goesOn: Called now and then where there is very much.
-  /// - Returns: What could not be read, with the reason.
-  /// - Throws: `storageUnavailable`, also where a row does not open.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
+  /// - Returns: The flows that could not be read, each with the reason.
+  /// - Throws: `storageUnavailable`, also if a row fails to decrypt.
   func restore(
     _ goesOn: () -> Void = {}
   ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
@@ -47,7 +47,7 @@ extension FlowEngine {
     return unread
   }
 
-  /// A flow as the store has it.
+  /// A flow's row and its journal.
   private struct Kept: Sendable {
     let flow: SealedFlow
     let journal: [Transition]
@@ -58,10 +58,11 @@ extension FlowEngine {
     case unread(FlowID, UsherError)
   }
 
-  /// Flows that are read at a time; of each its row and, for a moment, its machine is in memory.
+  /// The number of flows that are read at a time, which bounds the rows and unpacked machines in
+  /// memory.
   private static let page = 1024
 
-  /// On all processors: to open and decode them is most of what a start with many flows takes.
+  /// Decrypts and decodes flows on all processors: this takes most of a start with many flows.
   private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
     let share = max(flows.count / dependencies.processors, 1)
     let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in
@@ -87,13 +88,15 @@ extension FlowEngine {
     }
   }
 
-  /// Rows that are read before the one who waits is told that it goes on.
+  /// The number of rows between two calls of `goesOn`.
   private static let stretch = 5000
 
-  /// Sets every unfinished flow going again; returns at once. A few at a time, or memory for all of
-  /// them would be taken at once; mail for one that has not had its turn sets it going first.
+  /// Resumes every unfinished flow in the background; returns at once. At most `mostResuming`
+  /// flows resume at the same time, which bounds memory. Mail for a flow that is still queued
+  /// resumes it first.
   ///
-  /// - Parameter isLeftAlone: Whether an owner's flows only wait for their end.
+  /// - Parameter isLeftAlone: Whether an owner's flows are not resumed and only their deadlines are
+  ///   watched.
   func resumeAll(except isLeftAlone: @escaping @Sendable (Owner) -> Bool = { _ in false }) {
     let runner = runner
     let unfinished = index.all.filter { !$0.isFinished }
@@ -111,27 +114,27 @@ extension FlowEngine {
 
   private static let mostResuming = 64
 
-  /// Lets go of listeners and timers; what is on disk goes on with the next start.
+  /// Closes all listeners and cancels all timers; the flows continue from disk at the next start.
   func pauseAll() {
     runner.stop()
     for session in index.all { runner.pause(session) }
   }
 
-  /// Lets go of the listeners and timers of one owner.
+  /// Closes the listeners and cancels the timers of one owner's flows.
   func pause(_ owner: Owner) {
     for session in index.sessions(of: owner) where !session.isFinished { runner.pause(session) }
   }
 
-  /// Sets the flows of one owner going again, as after a start.
+  /// Resumes the flows of one owner, as after a start.
   func resume(_ owner: Owner) async {
     for session in index.sessions(of: owner) where !session.isFinished {
       if session.isToResume { await runner.resumeOnce(session) } else { runner.resume(session) }
     }
   }
 
-  /// Cancels the flows of one owner, and forgets them and the requestIds.
+  /// Cancels the flows of one owner, and deletes them and the owner's request ids.
   ///
-  /// - Returns: How many there were.
+  /// - Returns: The number of deleted flows.
   func forget(_ owner: Owner) async throws(UsherError) -> Int {
     let sessions = index.sessions(of: owner)
     for session in sessions where !session.isFinished {
@@ -142,7 +145,7 @@ extension FlowEngine {
     return sessions.count
   }
 
-  /// Whether no flow is at its mail.
+  /// Whether no flow is processing mail.
   var isIdle: Bool { runner.isIdle }
 
   private func session(
@@ -162,8 +165,8 @@ extension FlowEngine {
       transitions: transitions, packed: flow.packed, isToResume: flow.machine != nil)
   }
 
-  /// Forgets flows that ended long ago, those beyond a user's limit, and requestIds past their time;
-  /// ends flows whose time is over since the clock was set.
+  /// Deletes finished flows beyond their age or the user's limit, and expired request ids; ends
+  /// flows that expired because the wall clock was set.
   func sweep() async throws(UsherError) {
     runner.deadlines.review()
     let now = dependencies.clock.now()

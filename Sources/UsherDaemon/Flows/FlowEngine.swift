@@ -7,10 +7,10 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// All flows, and what callers may do with them.
+/// Starts flows, finds them and passes callers' requests to them.
 ///
-/// A flow is found by its id and its owner together: what is not the caller's is not found, by the
-/// same path as what does not exist.
+/// A flow is looked up by its id and its owner together. Another owner's flow takes the same path
+/// as an unknown id and is reported as `notFound`.
 final class FlowEngine: Sendable {
   let dependencies: Dependencies
   let store: Store
@@ -20,7 +20,7 @@ final class FlowEngine: Sendable {
   let events: EventBus
   let runner: FlowRunner
   private let starts = RateLimiter()
-  /// Of what flows are begun with, each read once.
+  /// The schema of each machine's params; each is derived once.
   private let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
   var index: FlowIndex { runner.index }
 
@@ -44,7 +44,7 @@ final class FlowEngine: Sendable {
     return session
   }
 
-  /// Newest first.
+  /// Returns the matching flows of an owner, newest first.
   func flows(of owner: Owner, where matches: (FlowSession) -> Bool) -> [FlowSession] {
     index.sessions(of: owner)
       .filter(matches)
@@ -55,12 +55,12 @@ final class FlowEngine: Sendable {
     index.liveCount(of: owner)
   }
 
-  /// Begins a flow: durable before it is answered, its first effects under way.
+  /// Starts a flow. When this returns, the flow is on disk and its first effects have begun.
   ///
   /// - Parameters:
-  ///   - call: Names the account that it acts on: the engine chooses none.
-  ///   - place: From ``admit(_:)``.
-  ///   - isSeen: Whether a person may choose an account in the flow.
+  ///   - call: Names the account that the flow acts on; the engine chooses none.
+  ///   - place: From ``admit(_:)``; always released or occupied by this call.
+  ///   - isSeen: Whether the flow may offer an account to the user.
   func start(
     _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
     seeing isSeen: (AccountRecord) -> Bool = { _ in true }
@@ -124,8 +124,8 @@ final class FlowEngine: Sendable {
     return session
   }
 
-  /// What cannot end well is not begun with a person: a credential that is not set ends the flow at
-  /// once, in the words that say how to set it.
+  /// Returns the failure that ends the flow at once if the provider's credential is not set, so
+  /// that the user does not sign in for nothing. The message says how to set it.
   private func objection(
     to provider: ProviderConfig, _ type: any FlowMachine.Type
   ) -> EngineAnswer? {
@@ -163,7 +163,7 @@ final class FlowEngine: Sendable {
     _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyFlowMachine,
     at now: Timestamp
   ) -> FlowSession {
-    // A blank one, or one that cannot be, is no id that anybody could mean again.
+    // A blank or invalid request id is not recorded: no later call can refer to it.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
@@ -178,15 +178,16 @@ final class FlowEngine: Sendable {
       transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
   }
 
-  /// When a flow that begins now expires.
+  /// Returns the expiry of a flow that starts at `beginning`.
   private func end(of beginning: Timestamp) -> Timestamp {
     beginning + .seconds(dependencies.config.flow.deadlineSeconds)
   }
 
-  /// Keeps a place for a flow, so that starting many at once is no way past the limit: quickly, for
-  /// one that is refused is so on the event loop, before anything is done for it.
+  /// Reserves a place for a flow, so that concurrent starts cannot exceed the limit. Runs on the
+  /// event loop, so that a refused start costs no task.
   ///
-  /// - Throws: `rateLimited` naming the limit; `overloaded` where no listener could be opened for it.
+  /// - Throws: `rateLimited` naming the limit; `overloaded` if too few descriptors are left for a
+  ///   redirect listener.
   func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
     guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = dependencies.config.limits
@@ -210,7 +211,7 @@ final class FlowEngine: Sendable {
 
   private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }
 
-  /// - Parameter judgedByFlow: Whether one that cannot be is for the flow to report.
+  /// - Parameter judgedByFlow: Whether the flow itself reports an invalid request id.
   private func checkRequestID(_ id: String?, judgedByFlow: Bool) throws(UsherError) {
     guard let id else { return }
     guard Self.isRequestID(id) || judgedByFlow else {
@@ -239,8 +240,8 @@ final class FlowEngine: Sendable {
     return record
   }
 
-  /// A flow that acts with an account's token: a client that may not have the token may not have it used
-  /// either.
+  /// Whether a client may start a flow that acts with the account's token: only a client that may
+  /// receive the token.
   private func mayActWith(_ record: AccountRecord, _ client: FlowClient) -> Bool {
     !record.isGuarded
       || record.opens(
@@ -269,7 +270,8 @@ extension KnownAccount {
 
 // Moving a flow.
 extension FlowEngine {
-  /// - Throws: `permissionDenied` for another client's flow beside what the flow itself refuses.
+  /// - Throws: `permissionDenied` if another client started the flow; also what the flow itself
+  ///   throws.
   func submit(
     _ call: FlowSubmit, owner: Owner, client: String
   ) async throws(UsherError) -> FlowSession {
@@ -285,28 +287,28 @@ extension FlowEngine {
     return session
   }
 
-  /// Cancels a flow that has not finished; a finished one is left as it is.
+  /// Cancels an active flow; a finished flow stays as it is.
   func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> FlowSession {
     let session = try flow(id, of: owner)
     try await ask(session) { .cancel(reply: $0) }
     return session
   }
 
-  /// Hands a provider's call to a flow.
+  /// Passes a provider's callback to a flow.
   ///
-  /// - Throws: `storageUnavailable`, `shuttingDown`: it has not been taken.
+  /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
   func callBack(
     _ callback: ProviderCallback, _ session: FlowSession
   ) async throws(UsherError) -> CallbackVerdict {
     try await ask(session) { .callBack(callback, reply: $0) }
   }
 
-  /// Whoever owns them: for a provider's call.
+  /// Returns the live flows with a request id, across all owners; for provider callbacks.
   func liveFlows(at provider: ProviderName, requestID: String) -> [FlowSession] {
     index.live(at: provider, requestID: requestID)
   }
 
-  /// Whether somebody has started a flow with this id.
+  /// Whether a flow with this request id was started and the id is still remembered.
   func isRemembered(_ requestID: String, at provider: ProviderName) throws(UsherError) -> Bool {
     try store.isRemembered(requestID, at: provider)
   }

@@ -1,20 +1,22 @@
 import Synchronization
 
-/// The flows that moved last. Who is not among them any more rests.
+/// Keeps the flows that moved last awake, and packs the machines of the others.
 final class FlowHibernator: Sendable {
   private struct State {
     var sessions: [FlowSession] = []
-    /// Those before this one have left.
+    /// The index of the first entry that still counts.
     var first = 0
   }
 
   private let most: Int
   private let state = Mutex(State())
 
-  /// - Parameter most: How many stay awake: a few kilobytes each.
+  /// - Parameter most: The number of moves that are remembered; it bounds the flows that stay
+  ///   awake, at a few kilobytes each.
   init(most: Int = 1024) { self.most = most }
 
-  /// Notes that a flow has moved; lets another one rest, if there are too many.
+  /// Records that a flow has moved; if there are too many entries, drops the oldest and lets its
+  /// flow rest.
   func moved(_ session: FlowSession) {
     session.noteMove()
     let longest = state.withLock { state -> FlowSession? in

@@ -3,20 +3,19 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// The flows in memory, found by id and owner together, and what is to be known of them without
-/// looking at each.
+/// The flows in memory, indexed by id and owner, by request id, and by owner for limits.
 final class FlowIndex: Sendable {
-  /// One owner's.
+  /// The flows of one owner.
   private struct Shelf {
     var flows: [FlowID: FlowSession] = [:]
     var live = 0
-    /// Places of flows that are about to begin.
+    /// The number of places reserved for flows that are about to start.
     var reserved = 0
-    /// Those that have ended and left something to later ones.
+    /// Ended flows with a handoff secret for later flows.
     var keepers: Set<FlowID> = []
 
     var isEmpty: Bool { flows.isEmpty && reserved == 0 }
-    /// What counts for the limit.
+    /// The number that counts towards the limit.
     var taken: Int { live + reserved }
   }
 
@@ -28,7 +27,7 @@ final class FlowIndex: Sendable {
   private struct State {
     var shelves = SharedLimits<Owner, Shelf>()
     var live = 0
-    /// Live flows by what their callers know them by.
+    /// Live flows by the request id that a provider's callback contains.
     var requests: [Request: [FlowSession]] = [:]
 
     mutating func insert(_ session: FlowSession) {
@@ -78,7 +77,7 @@ final class FlowIndex: Sendable {
     state.withLock { $0.shelves[owner].map { Array($0.flows.values) } ?? [] }
   }
 
-  /// Ended flows with something for later ones.
+  /// Returns the owner's ended flows that have a handoff secret for later flows.
   func keepers(of owner: Owner) -> [FlowSession] {
     state.withLock { state in
       guard let shelf = state.shelves[owner] else { return [] }
@@ -86,9 +85,9 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Takes what an ended flow has for later ones: only one of them gets it.
+  /// Claims an ended flow's handoff secret; only one flow gets it.
   ///
-  /// - Returns: False where another one has it.
+  /// - Returns: False if another flow has claimed it.
   func claim(_ keeper: FlowSession) -> Bool {
     state.withLock { $0.shelves[keeper.owner]?.keepers.remove(keeper.id) != nil }
   }
@@ -101,29 +100,32 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Whoever owns them.
+  /// Returns the live flows with a request id, across all owners.
   func live(at provider: ProviderName, requestID: String) -> [FlowSession] {
     state.withLock { $0.requests[Request(provider: provider, id: requestID)] ?? [] }
   }
 
-  /// - Parameter owner: Nil: of all.
+  /// - Parameter owner: Nil: the flows of all owners.
   func liveCount(of owner: Owner?) -> Int {
     state.withLock { state in owner.map { state.shelves[$0]?.live ?? 0 } ?? state.live }
   }
 
   func insert(_ session: FlowSession) { state.withLock { $0.insert(session) } }
 
-  /// Records that a flow is about to be seen as ended; does nothing for a flow that is not in the index.
+  /// Marks a flow as ended, just before callers see it as ended. Does nothing for a flow that is
+  /// not in the index.
   ///
-  /// - Parameter handsOnSecret: Whether its ending has a secret for later flows of the same client.
+  /// - Parameter handsOnSecret: Whether the flow leaves a handoff secret for later flows of the
+  ///   same client.
   func ended(_ session: FlowSession, handsOnSecret: Bool) {
     state.withLock { $0.end(session, handsOnSecret: handsOnSecret) }
   }
 
-  /// Keeps a place for a flow that is about to begin: ``occupy(_:)`` takes it, or ``release(_:)``.
+  /// Reserves a place for a flow that is about to start. ``occupy(_:)`` uses it, ``release(_:)``
+  /// returns it.
   ///
-  /// - Parameter users: Owners whose limits are one user's count together.
-  /// - Returns: False when the owner's live flows and places are that many already.
+  /// - Parameter users: Tells which owners share one user's limits.
+  /// - Returns: False if the owner's live flows and reservations have reached the limit.
   func reserve(
     _ owner: Owner, atMost most: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {
@@ -135,7 +137,7 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Puts a flow into the place that was kept for it.
+  /// Inserts a flow and consumes its reservation.
   func occupy(_ session: FlowSession) {
     state.withLock { state in
       state.insert(session)
@@ -145,7 +147,7 @@ final class FlowIndex: Sendable {
 
   func release(_ owner: Owner) { state.withLock { $0.release(owner) } }
 
-  /// Takes a flow out that has ended.
+  /// Removes a flow that has ended.
   func remove(_ session: FlowSession) {
     state.withLock { state in
       state.shelves[session.owner]?.flows[session.id] = nil
@@ -161,13 +163,13 @@ extension FlowSession {
   }
 }
 
-/// A place that is kept for a flow that is about to begin; given back when nobody takes it.
+/// A reservation for a flow that is about to start; released automatically if no flow uses it.
 final class FlowPlace: Sendable {
   private let index: FlowIndex
   private let owner: Owner
   private let isHeld = Atomic(true)
 
-  /// Nil where the owner's live flows and places are that many already.
+  /// Returns nil if the owner's live flows and reservations have reached the limit.
   init?(
     _ index: FlowIndex, for owner: Owner, atMost most: Int,
     _ users: SubordinateUsers = SubordinateUsers()
@@ -187,6 +189,6 @@ final class FlowPlace: Sendable {
     }
   }
 
-  /// Doing it twice, or after a flow has taken it, changes nothing.
+  /// Releases the reservation; has no effect after an earlier release or ``occupy(_:)``.
   func release() { if isHeld.exchange(false, ordering: .relaxed) { index.release(owner) } }
 }

@@ -3,23 +3,23 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A machine of any kind, as the engine holds it.
+/// A flow machine of any kind, with its type erased for the engine.
 protocol AnyFlowMachine: Sendable {
   var view: FlowView { get }
   var provider: ProviderConfig { get }
 
   mutating func receive(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer
   func word(for ending: Failure.Reason) -> ProviderErrorCode?
-  /// What to say to the provider when the flow ends as it stands now.
+  /// The provider calls to send if the flow is cancelled or expires now.
   var abandoned: [any ProviderCall] { get }
   func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
-  /// Whether nobody would know what has been done if the flow ended now.
+  /// Whether the outcome at the provider would stay unknown if the flow ended now.
   var isOutcomeUnknown: Bool { get }
-  /// The clause that tells which outcome would stay unknown; it ends a sentence.
+  /// The clause that ends a failure message and names the unknown outcome.
   var doubt: String { get }
   /// The account or secret that the daemon stores if the flow is cancelled or expires now, if any.
   var keptWhenAbandoned: AbandonedGrant? { get }
-  /// The handle of the handoff secret that the flow begins with, and that no other flow gets.
+  /// The handle of the handoff secret that the flow starts with and that no other flow gets.
   var takenHandoffSecret: String? { get }
   var epilogue: Compensation { get }
   func isSame(as other: any AnyFlowMachine) -> Bool
@@ -27,7 +27,7 @@ protocol AnyFlowMachine: Sendable {
   init(packed: [UInt8], by coder: FlowCoder) throws(UsherError)
 }
 
-/// What a kind of flow still has to do after its end: take back what comes too late.
+/// The clean-up that undoes calls that succeed after the flow's end.
 final class Compensation: Sendable {
   let provider: ProviderConfig
   let clearUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
@@ -41,7 +41,7 @@ final class Compensation: Sendable {
   }
 }
 
-/// ``FlowEvent`` without the machine's own type of call.
+/// ``FlowEvent`` with the machine's call type erased.
 enum EngineEvent: Sendable {
   case input(FlowInput)
   case redirected(RedirectAnswer)
@@ -50,7 +50,7 @@ enum EngineEvent: Sendable {
   /// Another flow waits for a redirect with the same state.
   case stateTaken
   case called(any ProviderCall, CallOutcome)
-  /// Nothing was sent, and nothing will be: the credential is another provider's now.
+  /// The call was not sent: the credential now belongs to another provider.
   case overtaken(UsherError)
   case discovered(Discovery)
   case idTokenVerified(IDTokenVerdict)
@@ -60,7 +60,7 @@ enum EngineEvent: Sendable {
   case resumed
 }
 
-/// ``Effect`` without the machine's own type of call.
+/// ``Effect`` with the machine's call type erased.
 enum EngineEffect: Sendable {
   case call(any ProviderCall)
   case discover
@@ -73,7 +73,7 @@ enum EngineEffect: Sendable {
   case wake(after: Duration)
 }
 
-/// ``Answer`` without the machine's own type of call.
+/// ``Answer`` with the machine's call type erased.
 enum EngineAnswer: Sendable {
   case proceed([EngineEffect])
   case finish(Completion)
@@ -137,7 +137,8 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
     }
   }
 
-  /// The policy is evaluated by what the type says: a machine that acts with an account says so.
+  /// The access policy trusts the machine's type: a call with an account's token must be declared
+  /// there.
   private static func checked(_ call: Machine.Call) -> Machine.Call {
     assert(
       call.account == nil || Machine.needsAccount || Machine.accountUse != .none,

@@ -5,7 +5,7 @@ import UsherStore
 
 // Handoff secrets: secrets that an ended flow leaves for a later flow of the same client.
 extension FlowRunner {
-  /// Returns an ended flow without its handoff secret, and the change that writes it so.
+  /// Returns an ended flow without its handoff secret, and the change that stores it.
   func emptied(
     _ giver: FlowSession, of type: ProviderVariety
   ) throws(UsherError) -> (standing: FlowSession.Standing, change: Change) {
@@ -33,10 +33,10 @@ extension FlowEngine {
     }
   }
 
-  /// Claims what a flow begins with and no other may have.
+  /// Claims the handoff secret that a new flow starts with, so that no other flow gets it.
   ///
-  /// - Returns: The flow that left it; nil where the machine needs none.
-  /// - Throws: `conflict` where another flow has claimed it in the same moment.
+  /// - Returns: The flow that left the secret; nil if the machine needs none.
+  /// - Throws: `conflict` if another flow has claimed the secret.
   func claim(
     for machine: any AnyFlowMachine, of left: [Left]
   ) throws(UsherError) -> FlowSession? {
@@ -51,7 +51,7 @@ extension FlowEngine {
     return giver
   }
 
-  /// Drops what ended flows of a client have left to later ones.
+  /// Deletes the handoff secrets that ended flows of a client have left for later flows.
   func dropHandoffSecrets(
     at provider: ProviderConfig, of owner: Owner, _ client: String
   ) async throws(UsherError) {

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// One flow's story, for subscribers and for the journal.
+// Events for subscribers and log lines for the journal.
 extension FlowRunner {
   enum News: String {
     case started, moved, finished
@@ -34,7 +34,8 @@ extension FlowRunner {
     if let problem = flow.problem { metadata["problem"] = .string(problem.reason) }
     if let failure = flow.failure {
       metadata["reason"] = .string(failure.reason.rawValue)
-      // The rule of the protocol that was broken. Other messages may be a provider's own words.
+      // A protocol error's message names the violated rule. Other messages may contain provider
+      // text, so they are not logged.
       if failure.reason == .providerProtocolError { metadata["cause"] = .string(failure.message) }
     }
     log.info(sentence, metadata: metadata)
@@ -42,7 +43,7 @@ extension FlowRunner {
 }
 
 extension FlowSession {
-  /// By which the journal finds all about it, and the call that just now is the cause.
+  /// The fields that identify the flow in the journal, and the correlation id of the current call.
   var metadata: Logger.Metadata {
     var metadata: Logger.Metadata = [
       "flow": .string(id.rawValue), "provider": .string(provider.rawValue),

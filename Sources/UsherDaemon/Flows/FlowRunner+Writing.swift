@@ -5,25 +5,25 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// From an answer to a durable change.
+// From a machine's answer to stored changes and effects.
 extension FlowRunner {
-  /// What an answer comes to.
+  /// The consequences of a machine's answer.
   struct Decision {
     var next: FlowSession.Standing
     var effects: [EngineEffect]
-    /// What is kept of an account, at the flow's end or before.
+    /// The account to store, at the flow's end or before.
     var grant: AccountGrant?
     var at: Timestamp
     var clearUp: [any ProviderCall]
   }
 
-  /// What is written for it, and what becomes of the account.
+  /// The changes that store a decision, and the account update among them.
   struct Plan {
     var changes: [Change]
     var account: AccountRepository.Update?
-    /// The machine as it is written; nil where it is not, or not any more.
+    /// The packed machine of the row; nil if the row is unchanged or the flow has ended.
     var packed: PackedMachine?
-    /// Revocations of tokens that nobody will use; their notes are among the changes.
+    /// Revocations of tokens that will not be used; their notes are among `changes`.
     var revocations: [Revocation] = []
   }
 
@@ -38,8 +38,9 @@ extension FlowRunner {
     }
   }
 
-  /// What an answer is where its ground was taken away while the flow was under way: an account that
-  /// was forgotten does not come back, and what a consent opened is not told after its end.
+  /// Returns the failure that replaces an answer whose basis was removed while the flow ran: a
+  /// forgotten account is not recreated, and data is not disclosed after its consent was withdrawn.
+  /// Nil if the basis still holds.
   private func overtaking(
     _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ session: FlowSession, at now: Timestamp
   ) throws(UsherError) -> EngineAnswer? {
@@ -57,7 +58,8 @@ extension FlowRunner {
     return nil
   }
 
-  /// Runs `body`; where it changes an account, no other change of that account runs at the same time.
+  /// Runs `body`; if the answer stores an account, holds the lock on the owner's accounts at the
+  /// provider meanwhile.
   func inTurn(
     of grant: AccountGrant?, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
@@ -75,7 +77,7 @@ extension FlowRunner {
     do {
       try await store.commit(plan.changes)
     } catch  where error.cause is Conflict {
-      // Another flow of the same person finished first: update the account it made.
+      // Another flow of the same user created the account first: update that account instead.
       decision = decide(answer, machine, before, at: now)
       plan = try self.plan(decision, session, before)
       try await store.commit(plan.changes)
@@ -151,13 +153,13 @@ extension FlowRunner {
     return plan
   }
 
-  /// Nil once the flow has ended.
+  /// Returns the packed machine; nil once the flow has ended.
   func packed(_ standing: FlowSession.Standing) throws(UsherError) -> PackedMachine? {
     guard !standing.isFinished, let machine = standing.machine else { return nil }
     return try machine.packed(by: coder)
   }
 
-  /// Takes over in memory what is on disk, announces it, and sets its effects going.
+  /// Applies a stored decision in memory, announces it, and starts its effects.
   func take(
     _ decision: Decision, _ plan: Plan, _ session: FlowSession, announcing news: News?
   ) {
@@ -174,7 +176,8 @@ extension FlowRunner {
       deadlines.unwatch(session)
       effects.stopListening(session)
     }
-    // Before callers learn of the end: a caller may start at once the flow that needs the secret.
+    // Before callers learn of the end: a caller may immediately start the flow that needs the
+    // secret.
     if next.isFinished { index.ended(session, handsOnSecret: next.ending.handoffSecret != nil) }
     session.install(next, packed: plan.packed)
     effects.releaseReader(session)
@@ -182,7 +185,7 @@ extension FlowRunner {
       deadlines.watch(session)
       rest.moved(session)
     }
-    // Before the effects: the outcome of one may move the flow at once.
+    // Before the effects: the outcome of an effect may move the flow at once.
     if let news { tell(news, session, at: decision.at) }
     guard let machine else { return }
     for call in decision.clearUp where call.revokedToken == nil {
@@ -193,14 +196,14 @@ extension FlowRunner {
         await revocations.pursue(revocation)
       }
     }
-    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as it does after a crash.
+    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as after a crash.
     guard !isWithheld(session.owner) else { return }
     for effect in decision.effects {
       if case .keep = effect, let account = plan.account {
         deliver(.event(.told(.kept(account.record.id))), to: session)
         continue
       }
-      // What comes when all has been let go comes to nobody.
+      // The outcome is dropped if the runner or the flow has been released.
       effects.perform(effect, session, machine) { [weak self, weak session] event in
         guard let session else { return }
         self?.deliver(.event(event), to: session)
@@ -208,7 +211,7 @@ extension FlowRunner {
     }
   }
 
-  /// Returns the revocation of the token that a call revokes; nil where the call revokes none.
+  /// Returns the revocation for a call that revokes a token; nil for other calls.
   func revocation(
     by call: any ProviderCall, _ session: FlowSession, _ provider: ProviderConfig
   ) -> Revocation? {
@@ -216,8 +219,8 @@ extension FlowRunner {
   }
 
   /// - Parameters:
-  ///   - packed: The machine; nil where the flow has ended.
-  ///   - type: The provider's, where the standing has no machine.
+  ///   - packed: The packed machine; nil if the flow has ended.
+  ///   - type: The provider's variety, for a standing that has no machine.
   func row(
     _ session: FlowSession, _ standing: FlowSession.Standing, _ packed: PackedMachine?,
     of type: ProviderVariety? = nil
@@ -255,17 +258,17 @@ extension FlowRunner {
 }
 
 extension FlowRunner.Decision {
-  /// Whether it comes to nothing that is not written.
+  /// Whether it has no effects and no clean-up calls.
   var isNothing: Bool { effects.isEmpty && clearUp.isEmpty }
 }
 
 extension FlowRunner.Plan {
-  /// Whether all is as it was.
+  /// Whether it changes nothing in the store.
   var isNothing: Bool { changes.isEmpty && account == nil }
 }
 
 extension EngineAnswer {
-  /// What it keeps of an account.
+  /// The account grant that the answer stores.
   var grant: AccountGrant? {
     switch self {
     case .finish(let completion): return completion.grant
@@ -286,7 +289,7 @@ extension EngineEffect {
 }
 
 extension FlowEnding {
-  /// The same, with the account it brought in its result.
+  /// Returns the ending with the account id added to the result of a succeeded flow.
   func naming(_ account: AccountID) -> FlowEnding {
     guard status == .succeeded, case .object(var members)? = result else { return self }
     members["account"] = .string(account.rawValue)

@@ -7,10 +7,10 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Moves flows: takes an event to a flow's machine, writes what it decided, then does it.
+/// Passes events to a flow's machine, stores the decision, then carries it out.
 ///
-/// State, revision and journal row are on disk before an effect runs and before anybody is answered.
-/// A flow's events are taken one at a time; flows do not wait for each other.
+/// State, revision and journal row are on disk before an effect runs and before a caller is
+/// answered. The events of one flow are processed one at a time; flows do not wait for each other.
 final class FlowRunner: Sendable {
   let dependencies: Dependencies
   let store: Store
@@ -19,14 +19,14 @@ final class FlowRunner: Sendable {
   let effects: EffectRunner
   let revocations: RevocationQueue
   let log: Logger
-  /// Whether nothing that belongs to an owner may be used.
+  /// Whether an owner is withheld: nothing is sent for the owner's flows.
   let isWithheld: @Sendable (Owner) -> Bool
   let index = FlowIndex()
   let coder: FlowCoder
   let rest = FlowHibernator()
   let families = FlowFamilies()
   private let isStopped = Mutex(false)
-  /// Flows that are at their mail.
+  /// The number of deliveries whose mail is not processed yet.
   private let busy = Atomic(0)
   let deadlines: FlowDeadlines
 
@@ -49,7 +49,7 @@ final class FlowRunner: Sendable {
     deadlines.tell { [weak self] in self?.deliver(.expire, to: $0) }
   }
 
-  /// Hands mail to a flow, and sees to it that somebody reads it.
+  /// Posts mail to a flow and starts a task to process it if none is running.
   func deliver(_ mail: FlowSession.Mail, to session: FlowSession) {
     guard !isStopped.withLock({ $0 }) else {
       return refuse(mail, UsherError(.shuttingDown, "usherd is stopping"))
@@ -68,12 +68,13 @@ final class FlowRunner: Sendable {
     doneWithMail()
   }
 
-  /// Whether no flow is at its mail.
+  /// Whether no flow is processing mail.
   var isIdle: Bool { busy.load(ordering: .relaxed) == 0 }
 
-  /// Writes a new flow, makes it known by `register`, and begins its first effects.
+  /// Stores a new flow, makes it visible through `register`, and starts its first effects.
   ///
-  /// - Parameter giver: The ended flow whose handoff secret the new one begins with: it has it no longer.
+  /// - Parameter giver: The ended flow whose handoff secret the new flow takes over; the secret is
+  ///   removed from it in the same commit.
   func open(
     _ session: FlowSession, with answer: EngineAnswer, at moment: TransitionContext,
     taking giver: FlowSession? = nil, register: () -> Void
@@ -93,7 +94,8 @@ final class FlowRunner: Sendable {
       let without = try giver.map { giver throws(UsherError) in
         try emptied(giver, of: machine.provider.settings.variety)
       }
-      // The row stands before its first journal line, the account before its tokens.
+      // The flow's row precedes its first journal row, and the account's row precedes its token
+      // rows.
       try await store.commit(first + plan.changes + (without.map { [$0.change] } ?? []))
       if let giver, let without { giver.install(without.standing) }
       register()
@@ -101,15 +103,14 @@ final class FlowRunner: Sendable {
     }
   }
 
-  /// Sets a flow going again.
+  /// Resumes a flow.
   func resume(_ session: FlowSession) {
     deadlines.watch(session)
     deliver(.event(.resumed), to: session)
   }
 
-  /// Sets a flow going again that was read back from the store, unless mail for it has done so.
-  ///
-  /// - Returns: When that is done.
+  /// Resumes a flow that was restored from the store, unless mail for it has already done so.
+  /// Returns when the flow has processed its mail.
   func resumeOnce(_ session: FlowSession) async {
     guard !isStopped.withLock({ $0 }) else { return }
     busy.add(1, ordering: .relaxed)
@@ -117,7 +118,7 @@ final class FlowRunner: Sendable {
     await drain(session)
   }
 
-  /// From now on nothing moves: what happens is taken up by `.resumed` at the next start.
+  /// Stops processing. A flow gets `.resumed` at the next start and repeats its effects then.
   func stop() {
     isStopped.withLock { $0 = true }
     deadlines.stop()
@@ -153,7 +154,8 @@ final class FlowRunner: Sendable {
   }
 }
 
-// What people ask for: it is done and durable, or refused and nothing has changed.
+// Requests from callers. A request is stored before it is answered, or it is refused and changes
+// nothing.
 extension FlowRunner {
   private func submit(
     _ input: FlowInput, _ revision: Int, _ session: FlowSession
@@ -185,7 +187,7 @@ extension FlowRunner {
     case .proceed, .finish, .fail:
       try await apply(answer, moved, before, session, at: moment.now)
     }
-    // What came too late has not been taken, though its coming ended the flow.
+    // Input that came after the exchange timed out ended the flow and was not accepted.
     if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {
       throw finished(session)
     }
@@ -195,7 +197,7 @@ extension FlowRunner {
     UsherError(.flowFinished, "flow \(session.id) has ended", detail: .init(flow: session.id))
   }
 
-  /// A provider's call: it is judged and durable before the provider is answered.
+  /// Handles a provider's callback: it is judged and stored before the provider is answered.
   private func callBack(
     _ callback: ProviderCallback, _ session: FlowSession
   ) async throws(UsherError) -> CallbackVerdict {
@@ -231,7 +233,7 @@ extension FlowRunner {
   ) -> FlowSession.Standing {
     let isExpiry = status == .expired
     var message = isExpiry ? "the flow was not finished in time" : "the flow was cancelled"
-    // Nobody may take it for something that can simply be done again.
+    // A flow whose outcome is unknown must not look safe to retry.
     let isOutcomeUnknown = machine.isOutcomeUnknown
     if isOutcomeUnknown { message += "; " + machine.doubt }
     if let kept = machine.keptWhenAbandoned { message += "; " + kept.message }
@@ -250,7 +252,7 @@ extension FlowRunner {
   }
 }
 
-// What the world brings: it has happened, so it must not be lost while the disk refuses.
+// Events from outside the daemon. They have already happened, so they are retried until stored.
 extension FlowRunner {
   private func read(_ event: EngineEvent, _ session: FlowSession) async {
     let before = session.standing
@@ -271,7 +273,8 @@ extension FlowRunner {
     }
   }
 
-  /// What its calls were to be proved by has become another provider's: nobody can go on.
+  /// Returns the answer for a flow whose credential now belongs to another provider: the flow
+  /// cannot continue.
   private func overtaken(_ machine: any AnyFlowMachine, _ error: UsherError) -> EngineAnswer {
     let isOutcomeUnknown = machine.isOutcomeUnknown
     let doubt = isOutcomeUnknown ? "; " + machine.doubt : ""
@@ -281,7 +284,8 @@ extension FlowRunner {
     return .fail(failure, clearUp: machine.abandoned)
   }
 
-  /// Only a state that the caller chose can be that of another flow: ours are random.
+  /// Returns the answer for a flow whose redirect state is in use. Only a `params.state` chosen by
+  /// the caller can collide; the daemon's own states are random.
   private func stateTaken(_ machine: any AnyFlowMachine) -> EngineAnswer {
     let failure = Failure(
       reason: .invalidRequest, title: "State in use",
@@ -290,7 +294,8 @@ extension FlowRunner {
     return .fail(failure, clearUp: machine.abandoned)
   }
 
-  /// A success that comes after the end is dropped, and taken back where the provider allows.
+  /// Undoes the result of a call that succeeded after the flow's end, if the provider supports
+  /// that.
   private func clearUp(after event: EngineEvent, _ session: FlowSession) async {
     guard case .called(let call, let outcome) = event, let epilogue = session.epilogue else {
       return
@@ -308,7 +313,8 @@ extension FlowRunner {
     await insist(session) { () throws(UsherError) in try await self.end(session, as: .expired) }
   }
 
-  /// Tries until the disk takes it, or all stops: then it is taken up at the next start. People who ask meanwhile are told at once.
+  /// Retries `body` until the store accepts it or the runner stops; after a stop, the flow repeats
+  /// it at the next start. Requests that wait meanwhile are refused with the storage error.
   private func insist(
     _ session: FlowSession, _ body: () async throws(UsherError) -> Void
   ) async {

@@ -4,15 +4,16 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// Which account a flow begins with.
+// The account that a flow acts on.
 extension FlowService {
-  /// Returns the account that a flow acts on: the one that the call names, or the only one that the
-  /// caller's rules permit where the flow needs one; nil for a flow without one.
+  /// Returns the account that a flow acts on: the one that the call names, or, if the flow needs
+  /// one, the only account that the caller's rules permit. Nil for a flow without an account.
   ///
-  /// The policy is asked about this account, and the engine is given it by name.
+  /// The policy is evaluated for this account, and the engine gets its id in the call.
   ///
-  /// - Throws: `notFound` for one that the caller does not see; `interactionRequired` where a person
-  ///   has to sign in first; `invalidParams` where there are several, or the name is not one.
+  /// - Throws: `notFound` if the caller does not see the account; `interactionRequired` if the user
+  ///   has to sign in first; `invalidParams` if there are several accounts, or the value is not an
+  ///   account of the provider.
   func account(
     of call: FlowStart, for caller: Caller
   ) throws(UsherError) -> AccountRecord? {
@@ -40,11 +41,11 @@ extension FlowService {
     return record
   }
 
-  /// Whether the flow acts on an account, named or not.
+  /// Whether the flow needs an account, even if the call names none.
   private func needsAccount(_ call: FlowStart) -> Bool { type(of: call)?.needsAccount ?? false }
 
-  /// Whether the flow acts with the token of an account: one that it needs, that the call names, or that
-  /// it takes by itself.
+  /// Whether the flow acts with an account's token: because its kind needs one, because the call
+  /// names one, or because the machine selects one of the owner's accounts.
   func usesAccount(_ call: FlowStart, for caller: Caller) throws(UsherError) -> Bool {
     guard let type = type(of: call) else { return false }
     if type.usesAccount(isNamed: call.namedAccount != nil) { return true }
@@ -71,16 +72,16 @@ extension FlowService {
 }
 
 extension FlowMachine {
-  /// Whether it acts with the token of an account.
+  /// Whether the flow acts with an account's token.
   ///
-  /// - Parameter isNamed: Whether its params name one.
+  /// - Parameter isNamed: Whether the call's params name an account.
   static func usesAccount(isNamed: Bool) -> Bool {
     needsAccount || (accountUse == .named && isNamed)
   }
 }
 
 extension FlowStart {
-  /// `params.account`, whatever it is; null is no name.
+  /// The value of `params.account`, of any type; null counts as absent.
   var namedAccount: JSONValue? { params["account"].flatMap { $0.isNull ? nil : $0 } }
 }
 

@@ -5,9 +5,9 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// The `flow.*` methods: what callers say, to what the engine does.
+/// The `flow.*` methods.
 struct FlowService: Sendable {
-  /// Milliseconds; also in RPC.md.
+  /// The upper bound of `waitMs` and `timeoutMs`, in milliseconds; RPC.md states it too.
   static let longestWait = 60_000
 
   let engine: FlowEngine
@@ -19,17 +19,19 @@ struct FlowService: Sendable {
     self.scheduler = scheduler
   }
 
-  /// Lets a start in, or refuses it, before a task is made of it.
+  /// Reserves a place for a start before a task is created for it, or throws.
   func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
     try checkWait(call.waitMs, "waitMs")
     return try engine.admit(caller.owner)
   }
 
-  /// Begins a flow with the account that the call names; without one, with the only one it can be.
+  /// Starts a flow with the account that the call names, or with the only possible account if the
+  /// call names none.
   ///
   /// - Parameters:
-  ///   - place: From ``admit(_:_:)``; nil asks for one.
-  ///   - isOffered: Whether a person may choose an account in the flow.
+  ///   - place: From ``admit(_:_:)``; nil: reserve one.
+  ///   - isOffered: Whether the flow may offer an account to the user; nil: each account that the
+  ///     caller sees.
   func start(
     _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil,
     offering isOffered: (@Sendable (AccountRecord) -> Bool)? = nil
@@ -57,8 +59,8 @@ struct FlowService: Sendable {
     return .init(flow: shown(session.flow, of: session, to: caller))
   }
 
-  /// One at a time for an owner: a thousand flows take long to write down, and others wait for
-  /// threads.
+  /// Lists an owner's flows, one call at a time per owner: encoding a thousand flows takes long,
+  /// and other calls need the threads.
   func list(_ call: FlowList, _ caller: Caller) async throws(UsherError) -> FlowList.Reply {
     try await lists.withLock(caller.owner) { () throws(UsherError) in
       guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }
@@ -107,7 +109,8 @@ struct FlowService: Sendable {
       transitions: session.transitions(since: call.revision))
   }
 
-  /// How the flow stands at the first step that is not `wait`, its end, or after that long.
+  /// Waits until the flow has a step other than `wait`, has ended, or the time is over; then
+  /// returns it.
   private func settled(_ session: FlowSession, _ milliseconds: Int?) async -> Flow {
     guard let milliseconds, milliseconds > 0 else { return session.flow }
     let standing = await session.wait(.milliseconds(milliseconds), scheduler) {
@@ -123,8 +126,8 @@ struct FlowService: Sendable {
       detail: .init(field: field, limit: field))
   }
 
-  /// Another client of the same owner sees that there is a flow and how it ended: neither step nor
-  /// result, nor what a provider has said.
+  /// Returns the flow as a client may see it. Another client of the owner sees its status, but no
+  /// step, no result and no text from the provider.
   private func shown(_ flow: Flow, of session: FlowSession, to caller: Caller) -> Flow {
     guard !session.isOpen(to: caller.client) else { return flow }
     var bare = withoutSecrets(flow)

@@ -5,13 +5,13 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// One flow in memory: what its owner sees, the machine behind it, and the mail it has to answer.
+/// A flow in memory: its state, its machine, and the mail that it has to process.
 ///
-/// Reading takes a lock and no task, so `flow.get` is answered on the event loop. Writing is the
-/// runner's alone: one piece of mail at a time, in the order it came.
+/// Reading takes a lock and needs no task, so `flow.get` is answered on the event loop. Only the
+/// runner writes, one piece of mail at a time and in the order of arrival.
 ///
-/// A flow that has not moved for a while rests: of its machine there are packed bytes only, and how
-/// it stands is worked out of them each time somebody asks.
+/// A flow that has not moved for a while rests: only the packed bytes of its machine stay in
+/// memory, and each read unpacks them.
 final class FlowSession: Sendable {
   let id: FlowID
   private let family: SharedFlowMetadata
@@ -21,35 +21,36 @@ final class FlowSession: Sendable {
 
   private let current: Mutex<Current>
 
-  /// What changes with each event, together with those who wait for the change.
+  /// The mutable state, together with the waiters for its next change.
   fileprivate struct Current {
     var form: Form
     var status: FlowStatus
-    /// How it came to stand as it does.
+    /// The transition to the current state.
     var last: Transition
     var earlier: [Transition]
     var mailbox: [Letter] = []
     var isDraining = false
-    /// Whether it is yet to be told that the daemon was started again: before anything else.
+    /// Whether the flow was restored and has not received `.resumed`, which it gets before other
+    /// mail.
     var isToResume: Bool
     var isWatched = false
-    /// How often it stands among those that moved last.
+    /// The number of entries that `FlowHibernator` has for this flow.
     var moves: Int32 = 0
     var nextWaiter: Int32 = 0
     var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
     var timer: ScheduledTimer?
     var listener: RedirectListener?
-    /// What is left of the machine once the flow has ended.
+    /// The clean-up for late outcomes; set when the flow ends and its machine is dropped.
     var epilogue: Compensation?
   }
 
   fileprivate enum Form {
-    /// With the same machine packed, where it was written down.
+    /// With the packed form of the same machine, if it has been stored.
     indirect case awake(Standing, PackedMachine?)
     case resting(PackedMachine)
   }
 
-  /// A flow between two events.
+  /// A flow's state between two events.
   struct Standing: Sendable {
     var machine: (any AnyFlowMachine)?
     var view: FlowView
@@ -60,13 +61,13 @@ final class FlowSession: Sendable {
 
     var isFinished: Bool { ending.status.isFinished }
 
-    /// By which it came to stand so.
+    /// The transition to this state.
     fileprivate var transition: Transition {
       Transition(revision: revision, state: view.state, at: updatedAt)
     }
   }
 
-  /// What arrives for a flow.
+  /// A message for a flow.
   enum Mail: Sendable {
     case event(EngineEvent)
     case submit(FlowInput, revision: Int, reply: @Sendable (Result<Void, UsherError>) -> Void)
@@ -76,19 +77,19 @@ final class FlowSession: Sendable {
     case expire
   }
 
-  /// Mail, and the call that it comes from.
+  /// A piece of mail, and the correlation id of the call that posted it.
   struct Letter: Sendable {
     let mail: Mail
     let cause: CorrelationID?
   }
 
-  /// The journal is kept whole on disk; in memory the last ones, for `flow.wait`.
+  /// The limit of transitions in memory, for `flow.wait`. The complete journal is on disk.
   private static let rememberedTransitions = 64
 
   /// - Parameters:
-  ///   - transitions: Up to the standing's revision.
-  ///   - packed: Its machine; then it rests.
-  ///   - isToResume: Whether it was read back from the store.
+  ///   - transitions: The transitions up to the standing's revision.
+  ///   - packed: The packed machine; if given, the flow rests.
+  ///   - isToResume: Whether the flow was restored from the store.
   init(
     id: FlowID, family: SharedFlowMetadata, requestID: String?, createdAt: Timestamp,
     standing: Standing,
@@ -118,7 +119,7 @@ final class FlowSession: Sendable {
 
   var isFinished: Bool { current.withLock { $0.status.isFinished } }
 
-  /// When it last moved.
+  /// The time of the last transition.
   var updatedAt: Timestamp { current.withLock { $0.last.at } }
 
   var standing: Standing {
@@ -153,7 +154,7 @@ final class FlowSession: Sendable {
       createdAt: createdAt, updatedAt: standing.updatedAt, expiresAt: standing.expiresAt)
   }
 
-  /// Whether a client of the owner may see its step and answer it.
+  /// Whether a client of the owner may see the flow's step and answer it.
   func isOpen(to client: String) -> Bool { self.client.map { $0 == client } ?? true }
 
   func transitions(since revision: Int) -> [Transition] {
@@ -161,9 +162,9 @@ final class FlowSession: Sendable {
     return all.filter { $0.revision > revision }
   }
 
-  /// Takes the new standing over and tells those who wait. Called after it is on disk.
+  /// Installs a new standing and notifies the waiters. Called after it is on disk.
   ///
-  /// - Parameter packed: The standing's machine as it is on disk; nil: as it was.
+  /// - Parameter packed: The machine as stored; nil if the stored machine is unchanged.
   func install(_ standing: Standing, packed: PackedMachine? = nil) {
     let due = current.withLock { current in
       if standing.revision > current.last.revision {
@@ -171,7 +172,7 @@ final class FlowSession: Sendable {
         current.earlier = current.earlier.suffix(Self.rememberedTransitions - 1)
         current.last = standing.transition
       }
-      // Of one that has ended nothing is left that was secret.
+      // A finished flow keeps no machine: its verifier and tokens are secrets.
       let packed = standing.isFinished ? nil : packed ?? current.form.packed
       current.form = .awake(standing, packed)
       current.status = standing.ending.status
@@ -192,12 +193,13 @@ extension FlowSession.Form {
   }
 }
 
-// Resting.
+// Resting: only the packed machine stays in memory.
 extension FlowSession {
-  /// Notes that it stands once more among those that moved last.
+  /// Counts one more entry of this flow in `FlowHibernator`.
   func noteMove() { current.withLock { $0.moves += 1 } }
 
-  /// It stands there once less: where that was the last time, and nobody is at it, it rests.
+  /// Counts one entry less in `FlowHibernator`. At zero, the flow rests unless its mail is being
+  /// processed.
   func rest() {
     let (standing, packed) = current.withLock { current -> (Standing?, PackedMachine?) in
       current.moves -= 1
@@ -206,7 +208,7 @@ extension FlowSession {
       else { return (nil, nil) }
       return (standing, packed)
     }
-    // What lives in memory only is not packed, and keeps a flow from resting.
+    // State that exists only in memory is not packed; a machine that has some cannot rest.
     guard let standing, let packed, let machine = standing.machine,
       let unlocked = try? packed.unlocked(), unlocked.isSame(as: machine)
     else { return }
@@ -222,20 +224,20 @@ extension FlowSession {
     current.withLock { if case .resting = $0.form { true } else { false } }
   }
 
-  /// Whether its machine is there, packed.
+  /// Whether the packed form of the machine is in memory.
   var holdsPacked: Bool { current.withLock { $0.form.packed != nil } }
 
-  /// - Returns: False where somebody watches its deadline already.
+  /// - Returns: False if the deadline is being watched already.
   func beginWatch() -> Bool { current.withLock { $0.isWatched.flips(to: true) } }
 
-  /// - Returns: False where nobody watched it.
+  /// - Returns: False if the deadline was not being watched.
   func endWatch() -> Bool { current.withLock { $0.isWatched.flips(to: false) } }
 
   var isWatched: Bool { current.withLock { $0.isWatched } }
 }
 
 extension Bool {
-  /// - Returns: Whether it was another one before.
+  /// - Returns: Whether the value changed.
   fileprivate mutating func flips(to value: Bool) -> Bool {
     defer { self = value }
     return self != value
@@ -244,9 +246,9 @@ extension Bool {
 
 // The mailbox.
 extension FlowSession {
-  /// - Returns: Whether the caller must start draining: nobody else is at it.
+  /// - Returns: Whether the caller must start draining, because no task is doing so.
   func post(_ mail: Mail) -> Bool {
-    // What an effect brings is not done for the call that once set it going.
+    // An event is not processed on behalf of the call that started its effect.
     let letter = Letter(mail: mail, cause: mail.isRequest ? Cause.correlation : nil)
     return current.withLock { current in
       current.postResumption()
@@ -256,7 +258,7 @@ extension FlowSession {
     }
   }
 
-  /// Tells it that the daemon was started again, unless it knows.
+  /// Posts `.resumed` to a restored flow that has not received it.
   ///
   /// - Returns: Whether the caller must start draining.
   func postResumption() -> Bool {
@@ -269,10 +271,10 @@ extension FlowSession {
 
   var isIdle: Bool { current.withLock { !$0.isDraining } }
 
-  /// Whether it was read back from the store and has not gone on.
+  /// Whether the flow was restored from the store and has not received `.resumed`.
   var isToResume: Bool { current.withLock { $0.isToResume } }
 
-  /// The next piece of mail; nil ends the draining.
+  /// Returns the next piece of mail; nil ends the draining.
   func nextMail() -> Letter? {
     current.withLock { current in
       guard !current.mailbox.isEmpty else {
@@ -283,7 +285,7 @@ extension FlowSession {
     }
   }
 
-  /// Takes out what people wait for an answer to, leaving the provider's outcomes in order.
+  /// Removes and returns the mail that callers wait for; events stay in order.
   func takeRequests() -> [Mail] {
     current.withLock { current in
       let requests = current.mailbox.filter(\.mail.isRequest)
@@ -312,17 +314,17 @@ extension FlowSession.Mail {
   }
 }
 
-// What a flow holds while it lives.
+// Resources of a live flow.
 extension FlowSession {
   func setTimer(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
 
-  /// Holds no secret: the machine, with its verifier and tokens, is gone by then.
+  /// Clean-up for outcomes that arrive after the end; contains no secret.
   var epilogue: Compensation? {
     get { current.withLock { $0.epilogue } }
     set { current.withLock { $0.epilogue = newValue } }
   }
 
-  /// - Returns: The listener that was there, for the caller to close.
+  /// - Returns: The previous listener, which the caller must close.
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
     replace(\.listener, by: listener)
   }
@@ -339,8 +341,8 @@ extension FlowSession {
 
 // Waiting.
 extension FlowSession {
-  /// Waits until `isDue` holds, the time is over, or the task is cancelled; then tells how the flow
-  /// stands.
+  /// Waits until `isDue` holds, the timeout is over, or the task is cancelled; then returns the
+  /// standing.
   func wait(
     _ timeout: Duration, _ scheduler: any Scheduler,
     until isDue: @escaping @Sendable (Standing) -> Bool

@@ -1,21 +1,20 @@
 import NIOCore
 import Synchronization
 
-/// The connections to loopback listeners, of redirects or of a provider's callback: bounded, because
-/// any user of the machine can open them.
+/// The connections to loopback listeners, for redirects or a provider's callbacks. Their number is
+/// bounded because any local user can open them.
 ///
-/// Above the limit the oldest connection without a valid request is closed. A browser or provider
+/// Above the limit, the oldest connection without a valid request is closed. A browser or provider
 /// sends its request at once, so idle connections cannot keep it out.
 final class RedirectConnections: Sendable {
   static let mostPerListener = 64
   static let mostInAll = 256
 
-  /// One connection.
   final class Place: Sendable {
     fileprivate let number: UInt64
     fileprivate let channel: any Channel
     fileprivate let listener: any AnyObject & Sendable
-    /// Whether the answer to a valid request is being waited for.
+    /// Whether the connection has sent a valid request and waits for the response.
     private let holds = Mutex(false)
 
     fileprivate init(
@@ -28,7 +27,7 @@ final class RedirectConnections: Sendable {
 
     fileprivate var isHeld: Bool { holds.withLock { $0 } }
 
-    /// From now on it is not closed in favour of another one.
+    /// Protects the connection from being closed in favour of another one.
     func hold() { holds.withLock { $0 = true } }
   }
 
@@ -40,7 +39,7 @@ final class RedirectConnections: Sendable {
   private let state = Mutex(State())
 
   /// - Parameter listener: Identifies the listener that accepted the connection.
-  /// - Returns: Nil where it must be closed: the answers of all others are being waited for.
+  /// - Returns: Nil if the connection must be closed because all others are waiting for responses.
   func admit(_ channel: any Channel, to listener: any AnyObject & Sendable) -> Place? {
     let (place, surplus) = state.withLock { state -> (Place?, Place?) in
       let here = state.places.values.filter { $0.listener === listener }

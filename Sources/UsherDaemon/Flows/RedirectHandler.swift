@@ -6,9 +6,9 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Decides about the requests to redirect listeners.
+/// Judges the requests that redirect listeners receive.
 final class RedirectJudge: Sendable {
-  /// Lookups of a browser's user within a second for the flows of one user.
+  /// The limit of user lookups per second for the flows of one user.
   static let mostLookups = 10
 
   private struct Lookups {
@@ -35,11 +35,11 @@ final class RedirectJudge: Sendable {
 
   enum Verdict {
     case page(RedirectPage)
-    /// It has the flow's path and state; whose browser sent it has yet to be looked up.
+    /// The request has the flow's path and state; the browser's user is not verified yet.
     case answer(RedirectAnswer, RedirectRoute)
   }
 
-  /// Compares what a request carries, which costs little; nothing is asked of the kernel.
+  /// Compares a request with the waiting flows. This is cheap: it asks the kernel nothing.
   func judge(_ head: HTTPRequestHead, at port: RedirectPort, server: SocketAddress?) -> Verdict {
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let query = parts.count == 2 ? String(parts[1]) : ""
@@ -54,9 +54,9 @@ final class RedirectJudge: Sendable {
     return .answer(answer, route)
   }
 
-  /// Asks the kernel whether a connection belongs to the flow's owner.
+  /// Asks the kernel whether a connection belongs to the flow's user.
   ///
-  /// - Returns: The page that refuses the browser; nil if the owner sent the request.
+  /// - Returns: The page that refuses the browser; nil if the flow's user sent the request.
   func refusal(
     _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
   ) async -> RedirectPage? {
@@ -72,15 +72,16 @@ final class RedirectJudge: Sendable {
     return nil
   }
 
-  /// Hands an answer of the flow's owner to the flow.
+  /// Passes an answer from the flow's user to the flow.
   ///
-  /// - Returns: What the browser shows.
+  /// - Returns: The page for the browser.
   func deliver(_ answer: RedirectAnswer, _ route: RedirectRoute) async -> RedirectPage {
     if let page = await route.onAnswer(answer) { return page }
     return answer.error == nil && answer.code != nil ? .pending : .notSignedIn(nil)
   }
 
-  /// The lookup reads the list of all sockets where netlink is not allowed, as in the system unit.
+  /// Runs on a blocking thread: without netlink, as in the system unit, the lookup reads the list
+  /// of all sockets.
   private func isOwners(
     _ owner: UInt32, _ client: SocketAddress?, _ server: SocketAddress?
   ) async -> Bool {
@@ -105,20 +106,20 @@ extension SocketAddress {
   }
 }
 
-/// Upper bounds of the parts of a browser's visit.
+/// Time limits for the phases of a browser's request.
 enum RedirectTimes {
-  /// From the connection to its request: any user of the machine can connect and send nothing.
+  /// From the connection to its request; bounds connections that send nothing.
   static let request = Duration.seconds(10)
   /// From the request until the browser's user is known.
   static let lookup = Duration.seconds(5)
-  /// How long the owner's browser waits for its sign-in to end before it gets a page that says so.
+  /// From the delivery of the answer until the browser is told that the sign-in is still pending.
   static let outcome = Duration.seconds(5)
 
   /// From a request with the flow's state until its connection is closed.
   fileprivate static var answer: Duration { lookup + outcome + request }
 }
 
-/// Answers one request and closes.
+/// Answers one request, then closes the connection.
 final class RedirectHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -162,7 +163,8 @@ final class RedirectHandler: ChannelInboundHandler {
         reply.write(page)
         return
       }
-      // A page that asks to reload may have been sent meanwhile: the answer comes again then.
+      // The `busy` page, which asks to reload, may have been sent meanwhile: the reload sends the
+      // answer again.
       guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.scheduler)
       else {
         return
@@ -192,12 +194,12 @@ final class RedirectHandler: ChannelInboundHandler {
   }
 }
 
-/// The one reply of a connection: the first page that is written is the one the browser gets.
+/// The only reply of a connection: the first page that is written is sent.
 private final class RedirectReply: Sendable {
   private enum Phase {
     /// The browser's user is not known yet.
     case undecided
-    /// The flow has the answer.
+    /// The flow has received the answer.
     case delivering
     case written
   }
@@ -207,11 +209,12 @@ private final class RedirectReply: Sendable {
 
   init(_ channel: any Channel) { self.channel = channel }
 
-  /// Records that the flow gets the answer now. Only from then on may a page tell of the sign-in:
-  /// before, the browser may be another user's.
+  /// Records that the flow receives the answer now. Only after this may a page describe the
+  /// sign-in: before it, the browser may belong to another user.
   ///
-  /// - Parameter patience: When the browser is told that the sign-in is still pending.
-  /// - Returns: False if a page is written already; the flow must not get the answer then.
+  /// - Parameter patience: The delay after which the browser gets the page
+  ///   `RedirectPage/pending`.
+  /// - Returns: False if a page has been written; the flow must not receive the answer then.
   func beginDelivery(pendingAfter patience: Duration, _ scheduler: any Scheduler) -> Bool {
     guard advance(to: .delivering) else { return false }
     _ = scheduler.after(patience) { self.write(.pending) }
@@ -226,7 +229,7 @@ private final class RedirectReply: Sendable {
     if isFirst { send(page) }
   }
 
-  /// Writes a page only while the flow does not have the answer.
+  /// Writes a page only if the flow has not received the answer.
   func writeUnlessDelivering(_ page: RedirectPage) {
     if advance(to: .written) { send(page) }
   }

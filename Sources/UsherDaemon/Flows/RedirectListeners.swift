@@ -8,12 +8,12 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Opens the loopback listeners a browser comes back to (RFC 8252 §7.3, §8.3).
+/// Opens the loopback listeners that browsers are redirected to (RFC 8252 §7.3, §8.3).
 ///
 /// One listener at an address and port serves all flows that wait there, of any user and provider.
-/// An answer finds its flow by path and state. The port is free again when no flow needs it.
+/// An answer is matched to its flow by path and state. The port is released with its last flow.
 final class RedirectListeners: Sendable {
-  /// Upper bound of open listeners. Beyond it, a flow without a fixed port shares an open one.
+  /// The limit of open listeners. Beyond it, a flow without a fixed port shares an open one.
   static let mostListeners = 256
 
   private let dependencies: Dependencies
@@ -27,9 +27,10 @@ final class RedirectListeners: Sendable {
   private let takenPorts: RepeatedNotice
 
   /// - Parameters:
-  ///   - group: The loop of the listeners. What is slow elsewhere should not run on it.
-  ///   - uid: The uid behind a loopback connection's other end, as the kernel says. It may block.
-  ///   - holders: The users who listen at an address, as the kernel says. It may block.
+  ///   - group: The event loops of the listeners. Slow work should not run on them.
+  ///   - uid: Returns the uid of a loopback connection's peer, as the kernel reports it. May block.
+  ///   - holders: Returns the users that listen at an address, as the kernel reports them. May
+  ///     block.
   init(
     dependencies: Dependencies, group: any EventLoopGroup,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
@@ -45,13 +46,13 @@ final class RedirectListeners: Sendable {
     takenPorts = RepeatedNotice(dependencies.clock)
   }
 
-  /// Listens for the answer to one flow.
+  /// Listens for the redirect of one flow.
   ///
   /// - Parameters:
-  ///   - owner: Only a browser of this user may answer: else one user could finish another's log-in
-  ///     in his own name.
-  ///   - onAnswer: Gets each answer that has the flow's path and state and comes from the owner's
-  ///     browser, and returns the page that tells what became of it; nil where that is not known.
+  ///   - owner: Only a browser of this user may answer. Otherwise one user could complete another
+  ///     user's sign-in with an account of their own.
+  ///   - onAnswer: Receives each answer that has the flow's path and state and comes from the
+  ///     owner's browser. Returns the page for the browser; nil if the outcome is unknown.
   func open(
     _ expectation: RedirectExpectation, for owner: UInt32,
     onAnswer: @escaping @Sendable (RedirectAnswer) async -> RedirectPage?
@@ -93,7 +94,7 @@ final class RedirectListeners: Sendable {
     case .stateTaken: throw .stateTaken
     case .closed: break
     }
-    // It is being closed just now.
+    // The port is being closed: wait for that, then bind it again.
     try? await port.closed()
     return try await bind(address, route)
   }
@@ -107,7 +108,7 @@ final class RedirectListeners: Sendable {
     return port.isTaken(expectation)
   }
 
-  /// An open port of the same host, where there are too many.
+  /// Returns an open port of the same host if the limit of listeners is reached.
   private func shared(_ route: RedirectRoute) -> RedirectPort? {
     let open = ports.withLock { $0.count < Self.mostListeners ? [] : Array($0) }
     return open.first {
@@ -180,7 +181,8 @@ final class RedirectListeners: Sendable {
     }
     let known = await dependencies.lookups.names(of: users)
     let names = users.sorted().map { known[$0] ?? "\($0)" }
-    // A socket that is bound and does not listen yet is nobody's to see: it may be another user's.
+    // A bound socket that is not listening is invisible to the lookup: an empty result may be
+    // another user's socket.
     let isAnothers = users != [owner]
     let holder =
       names.isEmpty ? "a user that cannot be told" : "user \(names.joined(separator: " and "))"
@@ -196,20 +198,20 @@ final class RedirectListeners: Sendable {
   }
 }
 
-/// Why there is no listener for a browser to come back to.
+/// The reason that no redirect listener could be opened.
 enum RedirectListenError: Error {
-  /// The port is taken.
+  /// The port is in use.
   ///
-  /// - Parameter byAnother: Whether a user other than the flow's holds it, or may hold it.
+  /// - Parameter byAnother: Whether a user other than the flow's holds the port, or may hold it.
   case taken(String, byAnother: Bool)
   /// Another flow waits at the port for an answer with the same state.
   case stateTaken
-  /// A listener would use the last descriptors.
+  /// A listener would use the last file descriptors.
   case noDescriptors(UsherError)
   case failed
 }
 
-/// One flow's place at a listener.
+/// One flow's registration at a listener.
 final class RedirectListener: Sendable {
   let redirectURI: String
   private let port: RedirectPort
@@ -228,13 +230,14 @@ final class RedirectListener: Sendable {
   /// Stops listening for this flow. A browser that waits for its page still gets it.
   func close() { _ = port.remove(route) }
 
-  /// Stops listening for this flow, and closes the connections where no other flow waits here.
+  /// Stops listening for this flow, and closes the listener's connections if no other flow waits
+  /// there.
   func closeAll() {
     if port.remove(route) { closeConnections() }
   }
 }
 
-/// One listening socket, with the flows that wait at it. It closes with the last of them.
+/// One listening socket and the flows that wait at it. It closes with the last flow.
 final class RedirectPort: Sendable {
   private struct State {
     var routes: RedirectRoutes
@@ -250,14 +253,14 @@ final class RedirectPort: Sendable {
     state = Mutex(State(routes: routes))
   }
 
-  /// Nil before it is open.
+  /// The port number; nil until the socket is bound.
   var number: Int? { state.withLock { $0.channel?.localAddress?.port } }
 
   enum Admission {
     case added
     /// Another flow waits here for the same answer.
     case stateTaken
-    /// The port is closed, or being closed.
+    /// The port is closed or is being closed.
     case closed
   }
 
@@ -302,7 +305,7 @@ final class RedirectPort: Sendable {
   }
 }
 
-/// Stops accepting for a moment where descriptors have run out, instead of failing again at once.
+/// Pauses accepting for 100 ms when descriptors have run out, instead of failing again at once.
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 

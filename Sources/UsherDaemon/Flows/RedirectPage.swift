@@ -1,21 +1,22 @@
 import UsherAPI
 import UsherFlows
 
-/// What the browser shows when it has come back.
+/// The page that the browser shows after the redirect.
 enum RedirectPage: Sendable, Equatable {
   /// The sign-in has succeeded: the code is redeemed, and the account is stored.
   case signedIn
-  /// Why it has failed, as a sentence without a full stop; nil where that is not known.
+  /// The sign-in failed: the reason, as a sentence without a full stop; nil if the reason is
+  /// unknown.
   case notSignedIn(String?)
-  /// The person has to do it once more; why, as a sentence without a full stop.
+  /// The user has to repeat the sign-in: the reason, as a sentence without a full stop.
   case again(String)
-  /// How it ends is not known yet, or the program goes on with something else.
+  /// The outcome is not known yet, or the flow continues with another step in the client.
   case pending
-  /// No flow waits for this answer. Whether one did, or whose it is, is not told.
+  /// No flow waits for this answer. The page does not reveal whether one did or who owns it.
   case notOurs
   case otherUser, onlyGET, unknown, busy
 
-  /// What became of a flow after an answer.
+  /// Creates the page that shows how a flow stands after an answer.
   init(_ standing: FlowSession.Standing) {
     switch standing.ending.status {
     case .succeeded: self = .signedIn
@@ -89,7 +90,7 @@ enum RedirectPage: Sendable, Equatable {
 }
 
 extension String {
-  /// A provider may have had a say in it.
+  /// The text may contain words from a provider.
   fileprivate var escapedForHTML: String {
     var escaped = ""
     for character in unicodeScalars {

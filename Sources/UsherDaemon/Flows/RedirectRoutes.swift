@@ -18,31 +18,31 @@ final class RedirectRoute: Sendable {
   }
 }
 
-/// The flows that wait at one listener, found by path and state at the cost of one lookup.
+/// The flows that wait at one listener, found by path and state with one lookup.
 ///
-/// Which bucket a lookup looks at depends on a hash with a random seed, and what it finds there is
-/// compared in constant time: neither tells how near a guess is.
+/// The bucket of a lookup depends on a randomly seeded hash, and its entries are compared in
+/// constant time: response times do not reveal how close a guess is.
 struct RedirectRoutes {
   fileprivate struct Key: Hashable {
     let path: Secret
-    /// Nil where the path itself is the secret.
+    /// Nil if the path itself is the secret.
     let state: Secret?
   }
 
   enum Finding {
     case route(RedirectRoute)
-    /// A flow waits at this path, for another state.
+    /// A flow waits at this path, but for another state.
     case otherState
     case otherPath
   }
 
   private var routes: [Key: RedirectRoute] = [:]
-  /// How many routes each path has.
+  /// The number of routes at each path.
   private var paths: [Secret: Int] = [:]
 
   var isEmpty: Bool { routes.isEmpty }
 
-  /// - Returns: False where another flow waits for the same answer; it stays as it is.
+  /// - Returns: False if another flow waits for the same answer; that flow keeps its place.
   mutating func insert(_ route: RedirectRoute) -> Bool {
     guard routes[route.key] == nil else { return false }
     routes[route.key] = route
@@ -59,7 +59,7 @@ struct RedirectRoutes {
     paths[route.key.path] = left > 0 ? left : nil
   }
 
-  /// - Parameter query: Without its `?`.
+  /// - Parameter query: The query without its `?`.
   func find(path: Secret, query: String) -> Finding {
     guard paths[path] != nil else { return .otherPath }
     if let route = routes[Key(path: path, state: nil)] { return .route(route) }

@@ -3,17 +3,18 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// What many flows have alike.
+/// Metadata that many flows have in common, stored once in memory.
 final class SharedFlowMetadata: Sendable {
   let owner: Owner
   let provider: ProviderName
   let kind: String
-  /// Whose steps these are: shown to this client only, and answered by it. Nil for a flow of before
-  /// flows had one: it is any client's of the owner.
+  /// The only client that sees the flow's steps and answers them. Nil for flows stored before this
+  /// field existed: every client of the owner may then.
   let client: String?
-  /// Who runs that client: whose browser, passcode and fingers are meant.
+  /// The user that the client runs as; this user's browser, passcode and fingerprints count.
   let uid: UInt32
-  /// What its flows know their credentials by, where the provider is another one meanwhile.
+  /// The tags of the credentials that the flow started with; they reveal that the provider has
+  /// changed.
   let credentials: CredentialTags
 
   init(
@@ -29,7 +30,7 @@ final class SharedFlowMetadata: Sendable {
   }
 }
 
-/// Families of flows, each kept once.
+/// Shares equal metadata between flows.
 final class FlowFamilies: Sendable {
   private struct Key: Hashable {
     let owner: Owner
@@ -39,12 +40,13 @@ final class FlowFamilies: Sendable {
     let uid: UInt32
   }
 
-  /// More are not kept: they would be of users who are gone.
+  /// The limit of shared entries; beyond it the table is cleared, because most entries are then
+  /// stale.
   private static let most = 4096
 
   private let known = Mutex<[Key: SharedFlowMetadata]>([:])
 
-  /// The one that is kept of those like this one.
+  /// Returns the shared instance that equals `family`, or shares `family`.
   func kept(_ family: SharedFlowMetadata) -> SharedFlowMetadata {
     let key = Key(
       owner: family.owner, provider: family.provider, kind: family.kind, client: family.client,

@@ -5,34 +5,35 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// How a flow stands beside its machine; after its end this is all that is left of it.
+/// A flow's status, result and failure, apart from its machine; only this remains after the end.
 struct FlowEnding: Codable, Sendable, Equatable {
   var status: FlowStatus
   var result: JSONValue?
   var failure: Failure?
-  /// What it leaves to later flows.
+  /// The secret that the ended flow leaves for later flows.
   var handoffSecret: HandoffSecret?
 
   static let active = FlowEnding(status: .active)
 }
 
-/// The sealed part of a flow's row beside its machine, which stands in it as the member `machine`.
+/// The sealed payload of a flow's row, without the machine, which is stored in it as `machine`.
 struct StoredFlow: Codable {
-  /// The variety of the provider, which with the row's kind names the machine.
+  /// The provider's variety; together with the row's kind it determines the machine's type.
   var type: ProviderVariety
-  /// Who started it; absent from flows of before this was kept.
+  /// The client that started the flow; nil in rows older than this field.
   var client: String?
-  /// Who ran that client; absent from flows of before a client could own them.
+  /// The user that the client ran as; nil in rows older than clients as owners.
   var uid: UInt32?
-  /// What it knows its credentials by; absent from flows of before this was kept, and from ended ones.
+  /// The tags of the credentials that the flow uses; nil in rows older than this field and in ended
+  /// flows.
   var credentials: CredentialTags?
   var state: String
   var ending: FlowEnding
 
   private static let machine = "machine"
 
-  /// - Parameter machine: Its JSON; nil once the flow has ended: verifier, tokens and all are wiped
-  ///   with it.
+  /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that its verifier and
+  ///   tokens are deleted with it.
   func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
     let head = try StoreCoder.encode(self)
     guard let machine else { return SealedPayload(head) }
@@ -40,7 +41,7 @@ struct StoredFlow: Codable {
       head.dropLast() + Array(",\"\(Self.machine)\":".utf8) + machine + [UInt8(ascii: "}")])
   }
 
-  /// - Returns: Also where the machine is in the payload's bytes.
+  /// - Returns: The flow, and the position of the machine in the payload's bytes.
   static func reading(
     _ payload: SealedPayload
   ) throws(UsherError) -> (flow: StoredFlow, machine: Range<Int>?) {
@@ -56,7 +57,7 @@ struct StoredFlow: Codable {
 /// A flow read back from the store.
 struct RestoredFlow: Sendable {
   var machine: (any AnyFlowMachine)?
-  /// The same.
+  /// The packed form of `machine`.
   var packed: PackedMachine?
   var client: String?
   var uid: UInt32?
@@ -64,7 +65,7 @@ struct RestoredFlow: Sendable {
   var state: String
   var ending: FlowEnding
 
-  /// - Throws: `storageUnavailable` when the row was sealed by us but makes no sense.
+  /// - Throws: `storageUnavailable` if the row decrypts but its content is not valid.
   init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
     let (flow, place) = try StoredFlow.reading(row.payload)
     client = flow.client
