@@ -2,15 +2,15 @@ import UsherConfig
 import UsherCore
 
 extension AccountRecord {
-  /// Whether its tokens are this provider's: another one may have come under the same name.
+  /// Whether the account's tokens come from this provider; the name may now mean another provider.
   func isOf(_ provider: ProviderConfig) -> Bool { isFrom(provider.tokenPlace) }
 
-  /// The same of a provider whose place is known.
+  /// Whether the account's tokens come from this place.
   func isFrom(_ place: TokenPlace) -> Bool { details.place.map { $0 == place } ?? true }
 }
 
 extension Dependencies {
-  /// What is said of an account whose provider's name means another provider now.
+  /// Returns the error for an account whose provider name now means another provider.
   func elsewhere(_ record: AccountRecord) -> UsherError {
     UsherError(
       .reauthenticationRequired,

@@ -4,12 +4,15 @@ import UsherFlows
 import UsherStore
 
 extension AccountRecord {
-  /// When the daemon has to look at it though nobody asks, at the earliest; nil: never, as it stands.
+  /// Returns the time at which the daemon must next look at the account without a request; nil:
+  /// never, as the account stands.
   ///
-  /// Then its grant ends, or its token is to be renewed, or its provider to be asked. It is written
-  /// with the row, and does not depend on settings that may be others when it is read.
+  /// At that time the grant ends, the token is due for renewal, or the provider is due for a
+  /// question. The time is stored with the row, so it does not depend on settings that may change
+  /// before it is read.
   ///
-  /// - Parameter provider: Its own; nil where that is not there: then what to ask is not known.
+  /// - Parameter provider: The account's provider; nil if it is not configured, so that its
+  ///   questions are unknown.
   func waking(at now: Timestamp, for provider: ProviderConfig?) -> Timestamp? {
     [tokenWaking, inquiryWaking(now, provider)].compactMap(\.self).min()
   }
@@ -31,22 +34,24 @@ extension AccountRecord {
     return max(inquiry.nextInquiry(after: now) ?? now, Self.first)
   }
 
-  /// After ``AccountRow/unknownWaking``.
+  /// The earliest stored time; later than ``AccountRow/unknownWaking``.
   private static let first = AccountRow.unknownWaking + .milliseconds(1)
 }
 
 extension AccountRecord {
-  /// What its provider's calls are known by that may be about it.
+  /// How the daemon finds the account for a provider's callback.
   enum Calling: Equatable {
     case nobody
-    /// Any may be.
+    /// Any callback of the provider may concern the account.
     case unknown
     case key(String)
   }
 
-  /// It is written with the row, and depends on settings as little as ``waking(at:for:)``.
+  /// Returns how callbacks find the account. Stored with the row and independent of settings, like
+  /// ``waking(at:for:)``.
   ///
-  /// - Parameter provider: Its own; nil where that is not there: then it is not known.
+  /// - Parameter provider: The account's provider; nil if it is not configured, so that the key is
+  ///   unknown.
   func calling(for provider: ProviderConfig?) -> Calling {
     guard let provider, isOf(provider) else {
       return details.attributes.isEmpty ? .nobody : .unknown

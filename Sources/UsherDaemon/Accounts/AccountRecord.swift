@@ -6,7 +6,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// An account in memory, with its tokens; all of it is on disk.
+/// An account in memory, with its tokens. All of it is also on disk.
 struct AccountRecord: Sendable {
   let id: AccountID
   let owner: Owner
@@ -15,18 +15,18 @@ struct AccountRecord: Sendable {
   var details: AccountDetails
   var consents = AccountConsents()
   var tokens: [TokenKey: HeldToken]
-  /// As its row says it: see ``waking(at:for:)``.
+  /// The stored result of ``waking(at:for:)``.
   var wakeAt: Timestamp?
-  /// As its row says it: see ``calling(for:)``.
+  /// The stored tag of the key from ``calling(for:)``.
   var callTag: Data?
 
   var shelf: AccountRepository.Shelf { .init(owner: owner, provider: provider) }
 
-  /// The token a caller gets who asks for no scope.
+  /// The key of the token that `token.get` returns if the call names no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }
 
-  /// The access token to hand out; nil also where the provider has refused the grant: the token may
-  /// be worth nothing then, though it has not expired.
+  /// Returns the access token to hand out; nil also if the provider has refused the grant, because
+  /// the token may be invalid although it has not expired.
   func usableToken(_ key: TokenKey) -> HeldToken? {
     details.grant.death == nil ? tokens[key] : nil
   }
@@ -34,14 +34,14 @@ struct AccountRecord: Sendable {
   var mainToken: Secret? { tokens[mainKey]?.set.accessToken.unsealed() }
 }
 
-/// Which of an account's tokens.
+/// Identifies one of an account's tokens.
 struct TokenKey: Hashable, Sendable {
   var audience: String
   var scope: String
 }
 
 extension TokenKey {
-  /// The key of tokens with a part of the granted scope, however its words are ordered.
+  /// Creates the key for a part of the granted scope, independent of the order of its words.
   init(partOfScope scope: String) {
     let words = scope.scopeWords.sorted { $0.lexicographicallyPrecedes($1) }
       .map { String(decoding: $0, as: UTF8.self) }
@@ -49,61 +49,61 @@ extension TokenKey {
   }
 }
 
-/// The sealed part of an account's row.
+/// The sealed payload of an account's row.
 struct AccountDetails: Codable, Sendable, Equatable {
   var label: String
   var attributes: [String: JSONValue]
   var profile: [String: JSONValue]?
   var keepAlive: Bool
   var createdAt: Timestamp
-  /// Whether a member of the profile leaves only to a client that was granted it.
+  /// Whether a client gets only the profile members that it was granted.
   var isByConsent = false
-  /// Whether the tokens are the daemon's own.
+  /// Whether only the daemon uses the tokens; no client receives them.
   var tokensAreInternal = false
-  /// The client whose flow brought it; nil for an account of before this was kept.
+  /// The client whose flow created the account; nil in rows older than this field.
   var broughtBy: String?
-  /// Nil where the account has no one-time codes.
+  /// Nil if the account has no one-time codes.
   var authenticator: Authenticator?
-  /// Where its tokens are from, and may be sent; nil for an account of before this was kept, whose
-  /// provider is not there.
+  /// Where the tokens come from and may be sent; nil in rows older than this field whose provider
+  /// is not configured.
   var place: TokenPlace?
   var grant: Grant
 
-  /// What one-time codes are made of, and which were given where each is given once.
+  /// The secret of an account's one-time codes, and a record of the codes that clients received.
   struct Authenticator: Codable, Sendable, Equatable {
     /// Base32, as the provider gave it.
     var secret: Sealed<Secret>
-    /// When the step of the last code is over that a client was given, by the client's name. A moment
-    /// and no number: it means the same when the period is set otherwise.
+    /// By client name: the end of the time step of the last code that the client received. A time
+    /// and not a step number, because it stays right if the period changes.
     var givenUntil: [String: Timestamp] = [:]
   }
 
-  /// What the provider granted: good for tokens until it is dead.
+  /// The provider's grant. It yields new tokens until the provider refuses it.
   struct Grant: Codable, Sendable, Equatable {
     var scope: String
     var refreshToken: Sealed<Secret>?
-    /// When the refresh token expires by the wall clock; nil where the provider did not tell.
+    /// The expiry of the refresh token by the wall clock; nil if the provider did not state one.
     var refreshExpiresAt: Timestamp?
-    /// What the provider said when it refused to refresh; nothing but a new log-in helps.
+    /// The provider's error when it refused a refresh; only a new sign-in helps.
     var death: ProviderErrorCode?
-    /// The scope of the last refresh, where it was less than was granted; a new log-in helps.
+    /// The scope of the last refresh if it was less than granted; a new sign-in helps.
     var narrowedTo: String?
 
     /// Whether the provider may be asked for a new access token.
     ///
-    /// ``refreshExpiresAt`` does not matter: the clock may have been wrong when the refresh token came.
-    /// Past that moment the provider decides.
+    /// ``refreshExpiresAt`` is ignored: the clock may have been wrong when the refresh token
+    /// arrived. After that time the provider decides.
     var isRenewable: Bool { death == nil && refreshToken != nil }
 
-    /// Whether the refresh token is good by the clock too.
+    /// Whether the grant is renewable and has not expired by the clock.
     func isAlive(at now: Timestamp) -> Bool {
       isRenewable && refreshExpiresAt.map { $0 > now } ?? true
     }
 
-    /// Whether a token with that scope gives access to all that was granted.
+    /// Whether a token with that scope gives access to everything that was granted.
     ///
-    /// `offline_access` is left out: it is about the refresh token (OIDC Core §11), and some providers
-    /// do not name it in the reply to a refresh.
+    /// `offline_access` is ignored: it concerns the refresh token (OIDC Core §11), and some
+    /// providers omit it from the reply to a refresh.
     func isCovered(by scope: String) -> Bool {
       self.scope.scopeWords.subtracting("offline_access".scopeWords)
         .isSubset(of: scope.scopeWords)
@@ -112,7 +112,7 @@ struct AccountDetails: Codable, Sendable, Equatable {
 }
 
 extension AccountDetails {
-  /// What later versions added is not in older rows.
+  /// Decodes a row; fields that later versions added may be missing.
   init(from decoder: any Decoder) throws {
     let members = try decoder.container(keyedBy: CodingKeys.self)
     label = try members.decode(String.self, forKey: .label)
@@ -129,13 +129,13 @@ extension AccountDetails {
   }
 }
 
-/// An access token in memory, with the reply of `token.get` ready to send.
+/// An access token in memory, with the encoded reply of `token.get`.
 struct HeldToken: Sendable {
   let set: TokenSet
   let issuedAt: Timestamp
-  /// When that was on a clock that nobody sets; nil for a token of before this was kept.
+  /// The issue time by the boot-time clock; nil for tokens stored before this field existed.
   let issuedAtBootTime: BootTime?
-  /// The encoded result; made when the token changes, not when it is asked for.
+  /// The encoded result, made when the token changes and not on each call.
   let reply: [UInt8]
 
   init(_ stored: StoredToken, account: AccountID) throws(UsherError) {
@@ -148,15 +148,16 @@ struct HeldToken: Sendable {
         expiresAt: set.expiresAt, scope: set.scope, account: account))
   }
 
-  /// Whether it is good for that long; one without an expiry is from its issue on.
+  /// Whether the token is valid for that many seconds.
   func isValid(for seconds: Int, at now: Timestamp, _ bootTime: BootTime? = nil) -> Bool {
     validUntil(for: seconds, at: now, bootTime) != nil
   }
 
-  /// Up to when it may be handed out to who wants it good for that long; nil where it may not.
+  /// Returns the last time at which the token may be handed out to a caller that needs it valid for
+  /// `seconds`; nil if it may not be handed out now.
   ///
-  /// The wall clock may have been wrong when it was issued: a token from the future is not good, and
-  /// within one start of the machine the clock that nobody sets counts too.
+  /// The wall clock may have been wrong at the issue: a token issued in the future is not valid,
+  /// and within one boot the boot-time clock limits the token too.
   func validUntil(
     for seconds: Int, at now: Timestamp, _ bootTime: BootTime?
   ) -> Timestamp? {
@@ -171,11 +172,11 @@ struct HeldToken: Sendable {
     return now <= end ? end : nil
   }
 
-  /// The last moment at which it is good for that long.
+  /// Returns the last time at which the token counts as valid for `seconds`.
   ///
-  /// Two exceptions keep a provider from being asked at every call. No refresh brings what a token never
-  /// had: where its whole life is not longer than what is asked for, half of its life is enough. A
-  /// token that has just been fetched is handed out: for a tenth of its life, at most 10 seconds.
+  /// Two exceptions avoid a refresh on every call. If the token's whole lifetime is not longer than
+  /// `seconds`, half of the lifetime is enough. A new token is always handed out for a tenth of its
+  /// lifetime, at most 10 seconds.
   func lastMoment(for seconds: Int) -> Timestamp {
     guard let expiresAt = set.expiresAt else { return .latest }
     let processContext = expiresAt - issuedAt
@@ -188,7 +189,7 @@ struct HeldToken: Sendable {
   func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }
 }
 
-/// The sealed part of a token's row.
+/// The sealed payload of a token's row.
 struct StoredToken: Codable, Sendable {
   var set: TokenSet
   var issuedAt: Timestamp
@@ -196,10 +197,10 @@ struct StoredToken: Codable, Sendable {
 }
 
 extension AccountRecord {
-  /// As a client of its owner sees it.
+  /// Returns the account as a client of its owner sees it.
   ///
-  /// - Parameter fields: The members of the profile that the client's rule lets it see; nil: all. Where
-  ///   it says, the subject stands for the label, which is made of the profile.
+  /// - Parameter fields: The profile members that the client's rule permits; nil: all. With a list,
+  ///   the subject replaces the label, because the label is derived from the profile.
   func account(for caller: String, fields: [String]? = nil, at now: Timestamp) -> Account {
     Account(
       id: id, provider: provider, subject: subject, label: fields == nil ? details.label : subject,
@@ -209,7 +210,7 @@ extension AccountRecord {
       tokens: summaries(at: now))
   }
 
-  /// Nothing where the tokens are the daemon's own.
+  /// Returns the tokens' metadata; empty if only the daemon uses the tokens.
   func summaries(at now: Timestamp) -> [TokenSummary] {
     if details.tokensAreInternal { return [] }
     let held = tokens.sorted { ($0.key.audience, $0.key.scope) < ($1.key.audience, $1.key.scope) }
@@ -227,7 +228,7 @@ extension AccountRecord {
   }
 }
 
-// Rows.
+// Conversion from and to rows.
 extension AccountRecord {
   init(
     _ row: AccountRow, tokens rows: [TokenRow], consents: [ConsentRow] = []

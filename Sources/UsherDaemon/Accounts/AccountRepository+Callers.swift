@@ -4,18 +4,18 @@ import UsherCore
 import UsherStore
 
 extension Caller {
-  /// Whose accounts it may have.
+  /// The owners whose accounts the caller may read: its own, then the lenders by name.
   var owners: [Owner] {
     [owner] + lenders.sorted { ($0.client ?? "") < ($1.client ?? "") }
   }
 }
 
 extension AccountRepository {
-  /// Among more than so many accounts nobody is told their number.
+  /// The limit up to which an error message states the number of accounts to choose from.
   static let mostToChoose = 100
 
-  /// An account as a caller may have it: what he may not see is not found, by the same path as what
-  /// does not exist.
+  /// Returns an account that the caller may see. An account that the caller may not see is reported
+  /// as `notFound`, by the same path as an unknown id.
   func account(
     _ id: AccountID, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
@@ -29,11 +29,11 @@ extension AccountRepository {
     try find(id, of: caller.owners).flatMap { caller.sees($0, method) ? $0 : nil }
   }
 
-  /// His own and those he may read, each oldest first.
+  /// Returns the caller's own accounts and those shared with it, the oldest first for each owner.
   ///
   /// - Parameters:
-  ///   - most: Where there are more, more than so many of them.
-  ///   - isMeant: The others do not count.
+  ///   - most: If an owner has more accounts, only some are returned, but more than `most`.
+  ///   - isMeant: Accounts for which it returns false are skipped and not counted.
   func accounts(
     for caller: Caller, _ method: String, at provider: ProviderName? = nil, most: Int = .max,
     where isMeant: (AccountRecord) -> Bool = { _ in true }
@@ -47,9 +47,9 @@ extension AccountRepository {
     return records
   }
 
-  /// As ``accounts(for:_:at:most:where:)``, all of them, for one reply.
+  /// Returns all accounts of ``accounts(for:_:at:most:where:)`` for one reply.
   ///
-  /// - Throws: `messageTooLarge` naming the limit, where a reply cannot tell of so many.
+  /// - Throws: `messageTooLarge` naming the limit if there are more than a reply may contain.
   func listed(
     for caller: Caller, _ method: String, at provider: ProviderName?,
     where isMeant: (AccountRecord) -> Bool = { _ in true }
@@ -70,11 +70,12 @@ extension AccountRepository {
     try !accounts(of: owner, at: provider, most: 0).isEmpty
   }
 
-  /// The account a caller means who names none.
+  /// Returns the account for a call that names none.
   ///
-  /// - Parameter records: Those of the provider that it can be, or more than ``mostToChoose`` of them.
-  /// - Throws: `interactionRequired` where nobody has signed in, `invalidParams` for `field` where
-  ///   there are several.
+  /// - Parameter records: The possible accounts at the provider, or more than ``mostToChoose`` of
+  ///   them.
+  /// - Throws: `interactionRequired` if there is none, `invalidParams` for `field` if there are
+  ///   several.
   func onlyAccount(
     among records: [AccountRecord], at provider: ProviderName, field: String
   ) throws(UsherError) -> AccountRecord {

@@ -5,17 +5,17 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// What becomes of an account: planned here, written by whoever asked, then taken over.
+// Planned changes of accounts: planned here, committed by the caller, then installed.
 extension AccountRepository {
-  /// Plans what a log-in brings: a new account, or new tokens for the one there is.
+  /// Plans the result of a sign-in: a new account, or new tokens for the existing account.
   ///
-  /// All programs of an owner share the grant: a log-in with only a part of its scope leaves it as it is
-  /// while it lives. To replace it by less, its tokens are revoked first.
+  /// All clients of an owner share the grant. A sign-in with only a part of its scope does not
+  /// replace it while it is alive; to reduce it, the tokens must be revoked first.
   ///
   /// - Parameters:
-  ///   - client: Whose flow brings it; what was consented to is this client's.
-  ///   - uid: Who started that flow; nil: the owner.
-  ///   - place: Where the tokens that it brings are from.
+  ///   - client: The client whose flow brings the grant; the consents are stored for it.
+  ///   - uid: The user that started the flow; nil: the owner.
+  ///   - place: Where the new tokens come from.
   func update(
     _ grant: AccountGrant, owner: Owner, provider: ProviderName,
     client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, place: TokenPlace? = nil,
@@ -29,7 +29,7 @@ extension AccountRepository {
     if let existing, existing.keepsGrant(over: grant, place: place, at: now) {
       grant.join(existing.details)
     }
-    // What brings no tokens says nothing of those there are.
+    // A grant without tokens leaves the existing tokens as they are.
     let kept = grant.tokens == nil ? existing : nil
     var tokens = kept?.tokens ?? [:]
     if var main = grant.tokens {
@@ -63,8 +63,8 @@ extension AccountRepository {
     return update
   }
 
-  /// The token that ends the one of the two grants that nobody will use, where the provider gave both;
-  /// nil where it is not to be revoked.
+  /// Returns the token that ends the unused one of the two grants, if `revoke_replaced` is set and
+  /// the provider issued both; nil if nothing is to be revoked.
   private func superseded(
     by grant: AccountGrant, _ existing: AccountRecord?, place: TokenPlace?, at now: Timestamp
   ) -> Revocation.Token? {
@@ -108,10 +108,10 @@ extension AccountRepository {
           refreshExpiresAt: grant.tokens?.refreshExpiresAt))
   }
 
-  /// Plans writing, as they are, the rows that a refresh will change: a store that takes them will take
-  /// what it brings.
+  /// Plans a write of the rows that a refresh will change, with their present content. If the store
+  /// accepts it, it will accept the result of the refresh.
   ///
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   func rehearsal(
     of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>
   ) throws(UsherError) -> [Change]? {
@@ -123,16 +123,16 @@ extension AccountRepository {
     return changes
   }
 
-  /// Plans what a refresh brought, a rotated refresh token with it.
+  /// Plans the result of a refresh, including a rotated refresh token.
   ///
-  /// A token with less than was granted does not replace the one with all of it: it is stored by its own
-  /// scope, and the grant records that it was narrowed.
+  /// A token with less than the granted scope does not replace the full token: it is stored under
+  /// its own scope, and the grant records the narrowing.
   ///
   /// - Parameters:
   ///   - used: The refresh token that was sent.
-  ///   - now: When the tokens came.
-  ///   - bootTime: The same moment on the clock that nobody sets.
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  ///   - now: The time at which the tokens arrived.
+  ///   - bootTime: The same time by the boot-time clock.
+  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   func update(
     _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
     at now: Timestamp, _ bootTime: BootTime? = nil
@@ -152,7 +152,8 @@ extension AccountRepository {
     } else if let end = tokens.refreshExpiresAt {
       record.details.grant.refreshExpiresAt = end
     } else if !record.details.grant.isAlive(at: now) {
-      // It was renewed after its end: that end was wrong, and when the grant does end is not known.
+      // The refresh succeeded after the stored expiry, so that expiry was wrong; the real one is
+      // unknown.
       record.details.grant.refreshExpiresAt = nil
     }
     var key = key
@@ -165,7 +166,7 @@ extension AccountRepository {
       StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), account: id)
     record.tokens[key] = token
     var changes = [try put(&record), .putToken(try record.row(key, token))]
-    // Tokens of scopes that were asked for once do not pile up.
+    // Expired tokens of other scopes are deleted, so that they do not accumulate.
     for (old, token) in record.tokens
     where old != key && old != record.mainKey && !token.isAlive(at: now) {
       record.tokens[old] = nil
@@ -174,9 +175,9 @@ extension AccountRepository {
     return Update(record: record, changes: changes, before: before)
   }
 
-  /// Plans a refresh token that came without a usable access token. When it expires is not known.
+  /// Plans a rotated refresh token that came without a usable access token. Its expiry is unknown.
   ///
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   func update(
     _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>
   ) throws(UsherError) -> Update? {
@@ -188,9 +189,10 @@ extension AccountRepository {
     return Update(record: record, changes: [change], before: before)
   }
 
-  /// Plans the end of a grant. Its tokens stay, so that lists show them as dead, and are not handed out.
+  /// Plans the end of a grant. Its tokens are kept, so that lists show them as dead, but are not
+  /// handed out.
   ///
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   func update(
     _ id: AccountID, died word: ProviderErrorCode, of used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
@@ -202,9 +204,9 @@ extension AccountRepository {
     return Update(record: record, changes: [change], before: before)
   }
 
-  /// Plans what was learnt of an account since.
+  /// Plans new attributes of an account.
   ///
-  /// - Returns: Nil when the account was forgotten meanwhile.
+  /// - Returns: Nil if the account was forgotten meanwhile.
   func update(
     _ id: AccountID, attributes: [String: JSONValue]
   ) throws(UsherError) -> Update? {
@@ -215,7 +217,7 @@ extension AccountRepository {
     return Update(record: record, changes: [change], before: before)
   }
 
-  /// Plans dropping every token of an account that stays.
+  /// Plans the deletion of all tokens of an account; the account itself stays.
   func update(dropping record: AccountRecord, word: ProviderErrorCode) throws(UsherError) -> Update?
   {
     let used = record.details.grant.refreshToken
@@ -225,7 +227,7 @@ extension AccountRepository {
     return update
   }
 
-  /// Plans writing an account's row: when it wakes is worked out with it, and what finds it.
+  /// Plans the write of an account's row; updates its wake time and callback tag first.
   func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
     let provider = dependencies.configStore.current.provider(record.provider)
     record.wakeAt = record.waking(at: dependencies.clock.now(), for: provider)

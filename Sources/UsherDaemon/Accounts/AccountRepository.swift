@@ -5,33 +5,33 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// The accounts with their tokens and consents, found by id and owner together: those that were used
-/// lately from memory, the others from the disk (Speed.md § Accounts on disk).
+/// The accounts with their tokens and consents, looked up by id and owner. Recently used accounts
+/// are in memory, the others on disk (Speed.md § Accounts on disk).
 ///
-/// A look-up that finds nothing in memory reads, and blocks meanwhile; it is right wherever it is
-/// made. What may not wait asks ``holds(_:for:)`` first. Changes are planned and taken over here;
-/// writing them is the caller's, in between. What was taken over is on disk: all that is in memory
-/// may go at any time.
+/// A look-up that misses the cache reads the disk and blocks; call ``holds(_:for:)`` first where
+/// blocking is not allowed. Changes are planned here, committed by the caller, then installed here.
+/// Everything installed is on disk, so any cache entry may be evicted at any time.
 final class AccountRepository: Sendable {
-  /// A planned change: what to write, and what to take over once it is written.
+  /// A planned change: the store changes, and the record to install after the commit.
   struct Update: Sendable {
     var record: AccountRecord
     var changes: [Change]
-    /// Nil where there was none.
+    /// The record before the change; nil for a new account.
     var before: AccountRecord?
-    /// The revocation of tokens that nobody will use any more; it is among the changes.
+    /// The revocation of tokens that are no longer used; its note is among `changes`.
     var superseded: Revocation?
 
     var isNew: Bool { before == nil }
   }
 
-  /// Whose accounts at which provider are changed: a log-in may yet find out which one.
+  /// The lock key for changes: a sign-in may not know yet which account of the owner at the
+  /// provider it changes.
   struct Shelf: Hashable, Sendable {
     let owner: Owner
     let provider: ProviderName
   }
 
-  /// All accounts of an owner, at one provider or at all of them.
+  /// The cache key of a list: all accounts of an owner, at one provider or at all.
   fileprivate struct List: Hashable {
     let owner: Owner
     let provider: ProviderName?
@@ -44,26 +44,26 @@ final class AccountRepository: Sendable {
   fileprivate struct State {
     var records = LRUCache<AccountID, AccountRecord>()
     var lists = LRUCache<List, Set<AccountID>>()
-    /// Changes since each read that is under way began. Nil: the account is gone.
+    /// For each read in progress, the changes since it began; nil for a removed account.
     var reads: [Int: [AccountID: AccountRecord?]] = [:]
     var nextRead = 0
   }
 
   typealias Follower = @Sendable (Update) -> Void
 
-  /// Planning, writing and taking over a change happen in one turn, or a refresh that is being
-  /// written brings a forgotten account back.
+  /// Serializes planning, commit and install of a change. Otherwise a refresh that is being
+  /// committed could recreate a forgotten account.
   let turns = AsyncKeyedLock<Shelf>()
-  /// A user's lists that take the disk are made one at a time: a long one keeps a thread for a while.
+  /// Serializes a user's list calls that read the disk: a long list occupies a thread for a while.
   let lists = AsyncKeyedLock<UInt32>()
   let dependencies: Dependencies
   let store: Store
   private let events: EventBus
-  /// Of the providers there were at the start.
+  /// The token places of the providers that were configured at the start.
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   let changes = Atomic<Int>(0)
-  /// One reads an account at a time: who wants the same one finds it then.
+  /// Serializes reads of single accounts, so that concurrent look-ups of one account read it once.
   private let reading = Mutex(())
   private let followers = Mutex<[Follower]>([])
 
@@ -75,17 +75,17 @@ final class AccountRepository: Sendable {
     places = Dictionary(providers.map { ($0.name, $0.tokenPlace) }) { first, _ in first }
   }
 
-  /// Another number whenever an account, a token or a consent has become another, or is gone. Costs
-  /// one atomic read, for what is kept of the accounts and looked at with every call: who reads it
-  /// before the accounts never keeps what was older.
+  /// A number that changes whenever an account, token or consent changes or is removed. Costs one
+  /// atomic read. A cache that reads it before it reads the accounts never serves data older than
+  /// the generation.
   var generation: Int { changes.load(ordering: .acquiring) }
 
-  /// How many are in memory.
+  /// The number of accounts in memory.
   var count: Int { state.withLock { $0.records.count } }
 
   private var room: Int { dependencies.config.limits.accountsInMemory }
 
-  /// Of longer lists is not remembered that they are whole.
+  /// Longer lists are not cached as complete.
   private var longestList: Int { min(max(room / 8, 1), 200) }
 
   static func notFound(_ id: AccountID) -> UsherError {
@@ -101,11 +101,12 @@ extension AccountRepository {
     return record
   }
 
-  /// An account whoever owns it, for the daemon's own work; nil also where it cannot be read.
+  /// Returns an account of any owner, for the daemon's own work; nil also if it cannot be read.
   func record(_ id: AccountID) -> AccountRecord? { try? find(id) }
 
-  /// - Parameter owners: Nil: anybody. What is another's is looked for as what does not exist is.
-  /// - Throws: `storageUnavailable`, naming the row where it does not open.
+  /// - Parameter owners: The permitted owners; nil: any. Another owner's account takes the same
+  ///   path as an unknown id.
+  /// - Throws: `storageUnavailable`, naming the row if it fails to decrypt.
   func find(_ id: AccountID, of owners: [Owner]? = nil) throws(UsherError) -> AccountRecord? {
     if let record = held(id, of: owners) { return record }
     return try reading.withLock { _ throws(UsherError) -> AccountRecord? in
@@ -123,7 +124,8 @@ extension AccountRepository {
 
   private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
     let room = room
-    // A look-up of another owner's account neither counts as a use of it nor costs more than of none.
+    // A look-up of another owner's account must not refresh its cache entry, and must take as long
+    // as an unknown id.
     return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
       let isTheirs = state.records.contains(id) { owners?.contains($0.owner) ?? true }
       return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
@@ -132,7 +134,7 @@ extension AccountRepository {
 
   private func unlocked(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     var record = try AccountRecord(try store.open(row))
-    // Of before this was kept: it is written with what changes next.
+    // Rows older than this field get the place from the configuration; the next write stores it.
     if record.details.place == nil { record.details.place = places[record.provider] }
     return record
   }
@@ -141,17 +143,17 @@ extension AccountRepository {
 // MARK: - What a call is about
 
 extension AccountRepository {
-  /// What a call is about, and cannot be decided without.
+  /// The accounts that must be known before a call can be decided.
   enum Need: Sendable {
     case account(AccountID)
-    /// Those at a provider.
+    /// The accounts of the owners at a provider.
     case provider(ProviderName)
-    /// All of them, to be told; nil: at all providers.
+    /// All accounts at a provider, for a list; nil: at all providers.
     case list(ProviderName?)
   }
 
-  /// Whether it can be looked up without the disk. What is not there, and what is another's, never
-  /// can. Neither can a long list: to write it takes longer than to read an account.
+  /// Whether the accounts can be looked up without the disk. False for unknown ids, for other
+  /// owners' accounts, and for long lists, whose encoding takes longer than reading an account.
   func holds(_ need: Need, for owners: [Owner]) -> Bool {
     switch need {
     case .account(let id): held(id, of: owners) != nil
@@ -164,10 +166,10 @@ extension AccountRepository {
     }
   }
 
-  /// As ``holds(_:for:)``, whoever owns it.
+  /// Whether an account of any owner is in memory.
   func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
 
-  /// Reads it, so that it can; a list is read by who tells it. Blocks.
+  /// Reads the accounts into memory; a list is read by the method that returns it. Blocks.
   func read(_ need: Need, for owners: [Owner]) throws(UsherError) {
     switch need {
     case .account(let id): _ = try find(id, of: owners)
@@ -181,14 +183,14 @@ extension AccountRepository {
 // MARK: - Several accounts
 
 extension AccountRepository {
-  /// As many are read at once: for about a millisecond nobody else reads.
+  /// The number of rows read at a time; a page blocks other readers for about a millisecond.
   private static let page = 32
 
-  /// Oldest first.
+  /// Returns the matching accounts of an owner, oldest first.
   ///
   /// - Parameters:
-  ///   - most: When there are more, any one more than so many.
-  ///   - isMeant: The others do not count.
+  ///   - most: If more accounts match, only some are returned, but more than `most`.
+  ///   - isMeant: Accounts for which it returns false are skipped and not counted.
   func accounts(
     of owner: Owner, at provider: ProviderName? = nil, most: Int = .max,
     where isMeant: (AccountRecord) -> Bool = { _ in true }
@@ -205,12 +207,13 @@ extension AccountRepository {
     }
   }
 
-  /// Calls `body` with the accounts that a provider's call may be about, one after the other; blocks.
+  /// Calls `body` with each account that a provider's callback may concern, one after the other.
+  /// Blocks.
   ///
   /// - Parameters:
-  ///   - key: What the call is known by (`CallbackDialect.callKey(of:)`). Accounts of which it is not
-  ///     known what they are called by are among them.
-  ///   - skipped: Told why one that cannot be read is left out.
+  ///   - key: The callback's key (`CallbackDialect.callKey(of:)`). Accounts whose key is unknown
+  ///     are included.
+  ///   - skipped: Receives the error of each account that cannot be read and is left out.
   func forEach(
     calledBy key: String, at provider: ProviderName,
     _ body: (AccountRecord) async throws(UsherError) -> Void, skipped: (UsherError) -> Void
@@ -234,7 +237,7 @@ extension AccountRepository {
     }
   }
 
-  /// Nil where they are not all in memory.
+  /// Returns the list from memory; nil if any of its accounts is not there.
   private func held(_ list: List) -> [AccountRecord]? {
     let room = room
     let (records, _, _) = state.withLock { state in
@@ -271,7 +274,7 @@ extension AccountRepository {
         let record = try current(row)
         let isMeant = isMeant(record)
         if isMeant { count += 1 }
-        // Of a long list only what is meant: there may be very many.
+        // Of a long list only the matching accounts are kept: there may be very many.
         if isMeant || found.count < longest { found[row.id] = record } else { isWhole = false }
       }
       last = page.count == Self.page ? page.last : nil
@@ -280,14 +283,14 @@ extension AccountRepository {
     return take(found, list, read, isWhole: isWhole).filter(isMeant)
   }
 
-  /// From memory where it is there, which is no use of it; else opened.
+  /// Returns the account from memory, without counting as a use, or decrypts the row.
   private func current(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     if let record = state.withLock({ $0.records.peek(row.id) }) { return record }
     return try unlocked(row)
   }
 }
 
-// MARK: - What was read
+// MARK: - Results of reads
 
 extension AccountRepository {
   private func beginRead() -> Int {
@@ -300,7 +303,7 @@ extension AccountRepository {
 
   private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
 
-  /// - Returns: The account as it is by now.
+  /// - Returns: The account with any change since the read began; nil if it was removed.
   private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
     let room = room
     let (record, _) = state.withLock { state in
@@ -310,8 +313,8 @@ extension AccountRepository {
     return record
   }
 
-  /// - Parameter isWhole: Whether those found are all of the list.
-  /// - Returns: Them as they are by now.
+  /// - Parameter isWhole: Whether `found` is the complete list.
+  /// - Returns: The accounts with any change since the read began.
   private func take(
     _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isWhole: Bool
   ) -> [AccountRecord] {
@@ -338,7 +341,7 @@ extension AccountRepository {
 // MARK: - Changes
 
 extension AccountRepository {
-  /// From now on `body` is told of each change but the silent ones, before events are.
+  /// Calls `body` for each later change that is not silent, before its event is published.
   func follow(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {
@@ -349,7 +352,7 @@ extension AccountRepository {
       .account(what, update.record, at: dependencies.clock.now()), of: update.record)
   }
 
-  /// Takes over what nobody needs to be told of.
+  /// Installs a change without notifying followers or publishing an event.
   func installSilently(_ update: Update) { keep(update.record) }
 
   func remove(_ record: AccountRecord) {

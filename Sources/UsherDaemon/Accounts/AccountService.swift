@@ -3,13 +3,13 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// `account.list`, `account.get` and `token.list`. Of a profile by consent a
-/// client sees what it was granted, as it stands at the moment of the call.
+/// `account.list`, `account.get` and `token.list`. If a profile is shared by consent, a client sees
+/// the members that are granted to it at the time of the call.
 struct AccountService: Sendable {
   let repository: AccountRepository
   let clock: any Clock
 
-  /// Blocks where they are on the disk.
+  /// Blocks if the accounts are not in memory.
   func list(
     _ provider: ProviderName?, _ caller: Caller
   ) throws(UsherError) -> AccountList.Reply {
@@ -22,13 +22,13 @@ struct AccountService: Sendable {
     return .init(account: record.account(for: caller, AccountGet.name, by: clock))
   }
 
-  /// Which members of the profile of an account a caller is shown, for the audit.
+  /// Returns the names of the profile members that a caller is shown, for the audit log.
   func shown(of id: AccountID, to caller: Caller) -> [(account: AccountID, fields: [String])] {
     guard let record = try? repository.account(id, for: caller, AccountGet.name) else { return [] }
     return [(id, record.members(for: caller, AccountGet.name, by: clock))]
   }
 
-  /// As ``shown(of:to:)``, of all accounts that he is shown members of.
+  /// Returns the shown profile members, as ``shown(of:to:)`` does, for all accounts that have any.
   func shown(
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {
@@ -38,7 +38,7 @@ struct AccountService: Sendable {
       .filter { !$0.1.isEmpty }
   }
 
-  /// Blocks where they are on the disk.
+  /// Blocks if the accounts are not in memory.
   func tokens(_ call: TokenList, _ caller: Caller) throws(UsherError) -> TokenList.Reply {
     let now = clock.now()
     let records: [AccountRecord]
@@ -57,7 +57,7 @@ struct AccountService: Sendable {
 }
 
 extension AccountRecord {
-  /// As a caller may see it: a rule of his may leave members of the profile out.
+  /// Returns the account as a caller may see it; the caller's rule may hide profile members.
   fileprivate func account(for caller: Caller, _ method: String, by clock: any Clock) -> Account {
     let now = clock.now()
     return account(
@@ -66,7 +66,7 @@ extension AccountRecord {
 }
 
 extension AccountRecord {
-  /// The names of the members of the profile that a caller may see.
+  /// Returns the names of the profile members that a caller may see.
   fileprivate func members(for caller: Caller, _ method: String, by clock: any Clock) -> [String] {
     let now = clock.now()
     let fields = caller.fields(of: self, method, at: now, by: clock)
@@ -75,7 +75,7 @@ extension AccountRecord {
 }
 
 extension Caller {
-  /// The members of a profile that its rule lets it see; nil: all.
+  /// Returns the profile members that the caller's rule permits; nil: all.
   func fields(
     of record: AccountRecord, _ method: String, at now: Timestamp, by clock: any Clock
   ) -> [String]? {

@@ -7,11 +7,11 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Learns what becomes of accounts after their flows have ended: asks the provider as each account's
-/// ``AccountFollowUp`` says, takes in what the provider's own calls tell, and tells owners.
+/// Follows accounts after their flows have ended: asks the provider as each account's
+/// ``AccountFollowUp`` says, applies the provider's callbacks, and notifies owners.
 ///
-/// One timer an account that wakes soon, and a look at all of these now and then, for a clock that was
-/// set. The others are on the disk until then (``WakingAccounts``).
+/// Accounts that wake soon are in memory, each with a timer. A periodic review covers changes of
+/// the wall clock. All other accounts stay on disk (``WakingAccounts``).
 final class FollowUpWatch: ProviderObserver {
   private let dependencies: Dependencies
   private let store: Store
@@ -34,15 +34,16 @@ final class FollowUpWatch: ProviderObserver {
     let provider: ProviderName?
     var attributes: [String: JSONValue]
     var timer: ScheduledTimer?
-    /// A question is under way: its end looks for what comes next.
+    /// A question is in progress; its end schedules the next one.
     var isAsking = false
-    /// Until something else is known of the account, or a restart.
+    /// Asking is pointless until the account changes, its provider changes, or the daemon restarts.
     var isHopeless = false
-    /// Its row does not open: nobody is told twice.
+    /// The row failed to decrypt; that was already logged.
     var isUnreadable = false
   }
 
-  /// - Parameter isWithheld: Whether nothing of an owner's may be used: nothing is asked about it.
+  /// - Parameter isWithheld: Whether an owner is withheld; no questions are asked for such an
+  ///   owner's accounts.
   init(
     dependencies: Dependencies, store: Store, repository: AccountRepository, providers: Providers,
     calls: AccountCalls,
@@ -61,8 +62,8 @@ final class FollowUpWatch: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// From now on every change of an account is followed; those there are will be found by
-  /// ``review()``, and nobody is told anew of them.
+  /// Starts to follow changes of accounts. Existing accounts are found by ``review()`` and are not
+  /// announced again.
   func start() {
     waking.advance()
     repository.follow { [weak self] update in update.before.map { self?.recall($0) } }
@@ -73,14 +74,14 @@ final class FollowUpWatch: ProviderObserver {
     state.withLock { $0.listener = listener }
   }
 
-  /// Looks anew at every account that it has in mind, and for those that wake soon by now.
+  /// Reviews the accounts in memory, then finds those on disk that wake soon.
   func review() async {
     for account in state.withLock({ Array($0.entries.keys) }) where !isFound(account) { return }
     waking.advance()
     await waking.search(isFound)
   }
 
-  /// As ``review()``; at those of providers that have changed, as if asking had led somewhere.
+  /// Does the same as ``review()``; also asks again for accounts of changed providers.
   func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
@@ -91,10 +92,10 @@ final class FollowUpWatch: ProviderObserver {
     await waking.searchAgain(changed, isFound)
   }
 
-  /// Looks anew at accounts that may be withheld no more, or from now on.
+  /// Reviews accounts whose owners became withheld or are no longer withheld.
   func review(_ accounts: [AccountID]) { for account in accounts { _ = isFound(account) } }
 
-  /// Of one that was there before nobody is told anew. False once it is stopped.
+  /// Reviews an account without announcing its present state. Returns false after `stop()`.
   private func isFound(_ account: AccountID) -> Bool {
     if let record = find(account) {
       recall(record)
@@ -103,7 +104,7 @@ final class FollowUpWatch: ProviderObserver {
     return state.withLock { !$0.isStopped }
   }
 
-  /// Has an account in mind as it was, unless it has that already.
+  /// Records the account's present attributes, unless it is known already.
   private func recall(_ record: AccountRecord) {
     guard isKnown(record) else { return }
     state.withLock { state in
@@ -113,13 +114,13 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// Whether nobody is to be told of it: its inquiry has been told of before, or will be asked for
-  /// when its provider is back.
+  /// Whether the account's present state needs no event: its inquiry was announced before, or its
+  /// provider is not available and the inquiry continues later.
   private func isKnown(_ record: AccountRecord) -> Bool {
     (try? providers.named(record.provider)).map(record.isOf) != true || inquiry(of: record) != nil
   }
 
-  /// Nothing begins any more.
+  /// Stops all timers; no further question is asked.
   func stop() {
     let (entries, listener) = state.withLock { state in
       state.isStopped = true
@@ -137,12 +138,12 @@ final class FollowUpWatch: ProviderObserver {
     return ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
   }
 
-  /// Where there is something to ask for, and to tell of.
+  /// Returns the account's inquiry; nil if there is none or the owner is withheld.
   private func inquiry(of record: AccountRecord) -> (any AccountInquiry)? {
     isWithheld(record.owner) ? nil : followUp(of: record) as? any AccountInquiry
   }
 
-  /// Nil also where it cannot be read: then it is looked at again with the others.
+  /// Returns nil also if the account cannot be read; the next review tries again.
   private func find(_ account: AccountID) -> AccountRecord? {
     do throws(UsherError) {
       guard let record = try repository.find(account) else {
@@ -172,13 +173,13 @@ final class FollowUpWatch: ProviderObserver {
       metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
   }
 
-  /// A timer has gone off, on the event loop: what is not in memory is not read there.
+  /// Handles a timer on the event loop, where an account must not be read from disk.
   private func wake(_ account: AccountID) {
     guard !repository.holds(account) else { return ask(about: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.ask(about: account) }
   }
 
-  /// Tells what is new about an account, and asks what is due or sets its timer for it.
+  /// Announces changes of an account, then asks the provider if that is due or sets the timer.
   private func look(at account: AccountID) {
     guard let record = find(account) else { return }
     guard let inquiry = inquiry(of: record) else { return forget(account) }
@@ -248,7 +249,7 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// - Returns: Whether asking leads nowhere any more.
+  /// - Returns: Whether further questions are pointless.
   private func take(
     _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async -> Bool {
@@ -262,7 +263,7 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// Keeps what an account's follow-up learns, as the account then stands.
+  /// Stores what `lesson` learns from the account's current follow-up.
   ///
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult
@@ -285,14 +286,14 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// Nil where nothing changes.
+  /// Returns nil if nothing changes.
   private func update(
     _ record: AccountRecord, _ lesson: FollowUpOutcome
   ) throws(UsherError) -> AccountRepository.Update? {
     switch lesson {
     case .nothing, .hopeless: nil
     case .attributes(let attributes): try repository.update(record.id, attributes: attributes)
-    // Of one that is dead already nobody is told again.
+    // The end of a dead grant was announced before.
     case .grantIsOver(let word):
       record.details.grant.death == nil ? try repository.update(dropping: record, word: word) : nil
     }

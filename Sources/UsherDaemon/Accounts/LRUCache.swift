@@ -1,10 +1,10 @@
-/// Values by their keys, no more than there is room for: those that were not used lately go.
+/// A cache of bounded size that evicts values that were not used recently.
 ///
-/// Of the last used, half as many as there is room for are there for certain. What is used is in the
-/// young generation; when that has half of the room it becomes the old one, and what was left there
-/// goes. So using and keeping cost the same however many there are.
+/// At least the most recently used half of the capacity is present. Used values are in the young
+/// generation. When that holds half of the capacity, it becomes the old generation, and the
+/// previous old generation is evicted. Each operation takes the same time for any size.
 struct LRUCache<Key: Hashable, Value> {
-  /// What went to make room. Freeing it takes a while: not under a lock.
+  /// Evicted values. Freeing them takes time, so the caller does that outside its lock.
   typealias Gone = [Key: Value]
 
   private var young: [Key: Value] = [:]
@@ -12,35 +12,35 @@ struct LRUCache<Key: Hashable, Value> {
 
   var count: Int { young.count + old.count }
 
-  /// Uses it.
+  /// Returns the value for a key and marks it as used.
   ///
-  /// - Parameter room: For how many there is room, as from now on; at least 2.
+  /// - Parameter room: The capacity from now on, at least 2.
   mutating func use(_ key: Key, room: Int) -> (value: Value?, gone: Gone) {
     if let value = young[key] { return (value, [:]) }
     guard let value = old.removeValue(forKey: key) else { return (nil, [:]) }
     return (value, put(value, as: key, room: room))
   }
 
-  /// Looks at it, which is no use of it.
+  /// Returns the value for a key without marking it as used.
   func peek(_ key: Key) -> Value? { young[key] ?? old[key] }
 
-  /// Returns whether there is a value for the key and `body` holds for it; no use of it.
+  /// Whether there is a value for the key and `body` holds for it; does not mark it as used.
   ///
-  /// The value is handed over in place, so that a look at a value takes no longer than a look at none:
-  /// `body` changes nothing.
+  /// The value is passed in place, so that a present value takes no longer than a missing one;
+  /// `body` must not change it.
   mutating func contains(_ key: Key, where body: (inout Value) -> Bool) -> Bool {
     if let index = young.index(forKey: key) { return body(&young.values[index]) }
     if let index = old.index(forKey: key) { return body(&old.values[index]) }
     return false
   }
 
-  /// Keeps it, which uses it.
+  /// Stores a value and marks it as used.
   mutating func keep(_ value: Value, as key: Key, room: Int) -> Gone {
     old[key] = nil
     return put(value, as: key, room: room)
   }
 
-  /// Changes it, where it is there; that is no use of it.
+  /// Changes the value for a key, if present, without marking it as used.
   mutating func change(_ key: Key, _ body: (inout Value) -> Void) {
     if let index = young.index(forKey: key) {
       body(&young.values[index])

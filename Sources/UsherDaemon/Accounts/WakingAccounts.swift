@@ -4,17 +4,17 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Finds the accounts on disk that wake soon, each once: whoever watches has them in mind from then
-/// on. Those that wake later are left on the disk.
+/// Finds the accounts on disk that wake soon, each once; the observer keeps them in memory from
+/// then on. Accounts that wake later stay on disk.
 ///
-/// What is changed meanwhile is not found again: who watches is told of that otherwise.
+/// An account that changes is not found again: the observer hears of the change by other means.
 final class WakingAccounts: Sendable {
-  /// How far ahead those are that are soon.
+  /// How far ahead "soon" reaches.
   static let soon = Duration.seconds(3600)
   private static let page = 256
 
   private struct State {
-    /// Nil before the beginning.
+    /// The end of the range that is to be found; nil before the first `advance(lead:)`.
     var end: Timestamp?
     var last: WakingAccount?
     var isSearching = false
@@ -31,24 +31,24 @@ final class WakingAccounts: Sendable {
     self.log = log
   }
 
-  /// Whether whoever watches has to have it in mind: it is found no more.
+  /// Whether the observer must keep the account in memory, because the search has passed it.
   func haveFound(_ record: AccountRecord) -> Bool {
     guard let wakeAt = record.wakeAt else { return false }
     return state.withLock { $0.end.map { wakeAt <= $0 } ?? false }
   }
 
-  /// From now on those that wake soon are to be had in mind; those there are will be found.
+  /// Extends the range that `search(_:)` covers to the present time plus `soon` and `lead`.
   ///
-  /// - Parameter lead: How much earlier than its row says there may be something to do.
+  /// - Parameter lead: How much earlier than the row's wake time work may be due.
   func advance(lead: Duration = .zero) {
     let end = dependencies.clock.now() + Self.soon + lead
     state.withLock { $0.end = max($0.end ?? end, end) }
   }
 
-  /// Calls `body` with those that were not found yet. One searches at a time; what another one has
-  /// begun is left to it.
+  /// Calls `body` with the accounts that were not found yet. If a search is running, that search
+  /// finds them and this call returns at once.
   ///
-  /// - Parameter body: Returns whether to go on.
+  /// - Parameter body: Returns whether to continue.
   func search(_ body: (AccountID) -> Bool) async {
     let begin = state.withLock { state -> Bool in
       defer { state.isSearching = true }
@@ -65,9 +65,9 @@ final class WakingAccounts: Sendable {
     }
   }
 
-  /// Calls `body` with those of some providers that were found already.
+  /// Calls `body` with the accounts of some providers that were found before.
   ///
-  /// - Parameter body: Returns whether to go on.
+  /// - Parameter body: Returns whether to continue.
   func searchAgain(_ providers: Set<ProviderName>, _ body: (AccountID) -> Bool) async {
     var last: WakingAccount?
     while let end = state.withLock({ $0.end }),
