@@ -2,12 +2,13 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Makes calls of a provider's API with an account's access token.
+/// Sends provider API calls with an account's access token.
 ///
-/// A token that is about to expire is renewed before; one that the provider refuses is renewed and
-/// the call made once more, which is safe: what was refused for its token has not been done.
+/// A token that is about to expire is refreshed first. If the provider refuses the token, it is
+/// refreshed and the call is sent once more. That is safe, because a call that is refused for its
+/// token has had no effect.
 struct AccountCalls: Sendable {
-  /// Seconds a token must still be good for a call to be made with it.
+  /// The number of seconds for which a token must still be valid.
   static let validity = 15
 
   let dependencies: Dependencies
@@ -16,9 +17,9 @@ struct AccountCalls: Sendable {
   let refresher: Refresher
 
   /// - Parameters:
-  ///   - flow: What the call's flow knows its credentials by; nil for the daemon's own work.
-  ///   - client: Whose flow it is; nil likewise. What was granted to it may have been taken back since
-  ///     the flow began.
+  ///   - flow: The credential tags of the flow that makes the call; nil for the daemon's own calls.
+  ///   - client: The client of that flow; nil for the daemon's own calls. The client's grants are
+  ///     checked again, because they may have been withdrawn since the flow began.
   func send(
     _ call: any ProviderCall, of account: AccountID, for provider: ProviderConfig,
     in flow: CredentialTags? = nil, on client: String? = nil
@@ -39,7 +40,8 @@ struct AccountCalls: Sendable {
     }
   }
 
-  /// - Throws: `reauthenticationRequired` where the account is another provider's of the same name.
+  /// - Throws: `reauthenticationRequired` if the account belongs to another provider of the same
+  ///   name.
   private func token(
     of account: AccountID, for provider: ProviderConfig
   ) async throws(UsherError) -> Secret {
@@ -68,7 +70,8 @@ struct AccountCalls: Sendable {
 }
 
 extension CallOutcome {
-  /// What it means for a call that there is no token: a new log-in, or that nothing was sent yet.
+  /// Creates the outcome of a call without a token: a new sign-in is needed, or nothing was sent
+  /// yet.
   fileprivate init(withoutToken error: UsherError) {
     switch error.reason {
     case .reauthenticationRequired, .consentRequired, .notFound, .providerRejected,

@@ -3,7 +3,8 @@ import UsherCore
 import UsherFlows
 
 extension AccountRecord {
-  /// Why there is no token with all that was granted; nil where the provider has not narrowed the grant.
+  /// Returns why no token has the full granted scope; nil if the provider has not narrowed the
+  /// grant.
   func narrowing(_ dependencies: Dependencies) -> UsherError? {
     guard let scope = details.grant.narrowedTo else { return nil }
     return UsherError(
@@ -14,7 +15,8 @@ extension AccountRecord {
         next: dependencies.signIn(at: provider, account: id, scope: details.grant.scope)))
   }
 
-  /// The refusal of a token for a part of the scope, which could narrow the grant for every caller.
+  /// The error for a token with a part of the scope: asking for one could narrow the grant for
+  /// every caller.
   var partRefused: UsherError {
     let advice =
       details.place?.variety == .oidc
@@ -26,21 +28,22 @@ extension AccountRecord {
       detail: .init(field: "scope"))
   }
 
-  /// Whether a log-in brings only a part of what other programs have by the grant, which still lives.
+  /// Whether a sign-in brings only a part of the scope that other clients use, while the existing
+  /// grant is alive.
   ///
-  /// By consent it is otherwise: there the person decides each time what is granted.
+  /// Always false for accounts by consent: there the user decides at each sign-in what is granted.
   func keepsGrant(over grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> Bool {
     guard let brought = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
       details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
     else { return false }
     let scope = brought.scope.scopeWords
-    // One that names no scope may be good for anything.
+    // A token without a scope may give access to anything.
     return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.scopeWords)
   }
 }
 
 extension AccountGrant {
-  /// Brings no tokens, and takes nothing away from what the account has.
+  /// Removes the tokens, and keeps what the account already has.
   mutating func join(_ details: AccountDetails) {
     tokens = nil
     label = details.label

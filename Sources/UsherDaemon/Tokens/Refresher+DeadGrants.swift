@@ -6,7 +6,7 @@ import UsherStore
 
 // Grants that the provider no longer accepts.
 extension Refresher {
-  /// The end of a grant that the disk has not taken yet.
+  /// The end of a grant that is not yet on disk.
   struct Death {
     let word: ProviderErrorCode
     /// The refresh token that the provider refused.
@@ -14,12 +14,12 @@ extension Refresher {
     let shelf: AccountRepository.Shelf
   }
 
-  /// Records that the provider took the grant back, so that it is not asked again.
+  /// Records that the provider has ended the grant, so that the provider is not asked again.
   ///
-  /// In memory first: a dead grant serves nobody, whatever the disk does. A disk that refuses is asked
-  /// again at the account's next call and once a minute (``writeDeaths(of:)``).
+  /// The record in memory changes first: a dead grant must not be used even if the disk fails. A
+  /// failed write is retried at the account's next call and once a minute (``writeDeaths(of:)``).
   ///
-  /// - Returns: The reply with another grant, where somebody signed in anew meanwhile.
+  /// - Returns: The reply with the new grant, if the user signed in again meanwhile.
   func bury(
     _ record: AccountRecord, _ key: TokenKey, _ word: ProviderErrorCode
   ) async throws(UsherError) -> [UInt8] {
@@ -50,14 +50,14 @@ extension Refresher {
     throw deadGrant(buried)
   }
 
-  /// Writes the ends of grants that the disk did not take.
+  /// Retries the writes of ended grants.
   ///
-  /// - Parameter account: Nil: of all accounts.
+  /// - Parameter account: Nil: all accounts.
   func writeDeaths(of account: AccountID? = nil) async {
     for (id, death) in unwrittenDeaths where account == nil || account == id {
       try? await repository.turns.withLock(death.shelf) { () throws(UsherError) in
         if let update = try repository.update(id, died: death.word, of: death.refused) {
-          // Memory was short of space, and the account was read from the disk again.
+          // The cached record was evicted, and the account was read from disk again.
           repository.install(update)
           await write(update.changes, ofDead: id)
         } else if var record = try repository.find(id), record.details.grant.death == death.word {
@@ -108,9 +108,9 @@ extension Refresher {
 }
 
 extension ProviderErrorCode {
-  /// Creates the end of a grant whose refresh brought an ID token that breaks a rule.
+  /// Creates the error that ends a grant whose refresh returned an invalid ID token.
   ///
-  /// - Parameter flaw: Which rule, and what was found; a sentence.
+  /// - Parameter flaw: The violated rule and the value found, as a sentence.
   init(name: ProviderName, idTokenFlaw flaw: String) {
     self.init(name: name, code: "id_token", message: flaw)
   }

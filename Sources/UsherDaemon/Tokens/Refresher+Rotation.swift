@@ -4,9 +4,10 @@ import UsherCore
 import UsherStore
 
 extension Refresher {
-  /// Stores a refresh token that came with an access token which cannot be used.
+  /// Stores a refresh token that came with an unusable access token.
   ///
-  /// In memory first: the refresh token that was sent may be spent, whatever the disk does.
+  /// The record in memory changes first: the refresh token that was sent may be spent, even if the
+  /// disk fails.
   func keep(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {

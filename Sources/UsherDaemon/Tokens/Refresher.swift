@@ -5,12 +5,12 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Renews access tokens: one refresh for an account at a time, however many ask.
+/// Refreshes access tokens, one refresh at a time for each account, shared by all callers.
 ///
-/// No refresh is sent unless the store has just taken a write of the same rows, and has space in reserve
-/// for the result. A rotated refresh token is on disk before a caller gets the access token that came
-/// with it. If the disk refuses all the same, the grant is kept in memory and written first thing at
-/// the next call.
+/// A refresh is sent only after the store has accepted a write of the same rows and has reserved
+/// space for the result. A rotated refresh token is on disk before a caller gets the access token
+/// that came with it. If the disk fails even so, the result stays in memory, and the next call
+/// writes it first.
 actor Refresher: ProviderObserver {
   private typealias Outcome = Result<[UInt8], UsherError>
 
@@ -26,12 +26,12 @@ actor Refresher: ProviderObserver {
   private var unsaved: [AccountID: Unsaved] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
 
-  /// What a refresh brought and the disk has not taken yet. What is written of it is planned each time
-  /// anew: the account may have changed since.
+  /// The result of a refresh that is not yet on disk. Its changes are planned again at each
+  /// attempt, because the account may have changed.
   private struct Unsaved {
     let key: TokenKey
     let tokens: TokenSet
-    /// The refresh token that was sent for it.
+    /// The refresh token that was sent.
     let used: Sealed<Secret>
     let at: Timestamp
     let bootTime: BootTime?
@@ -39,14 +39,14 @@ actor Refresher: ProviderObserver {
   private var refusals: [AccountID: Refusal] = [:]
   var unwrittenDeaths: [AccountID: Death] = [:]
 
-  /// The provider refuses a grant that may yet be good.
+  /// A provider's refusal of a grant that may still be good.
   private struct Refusal {
     let key: TokenKey
     let refreshToken: Sealed<Secret>
     let error: UsherError
     let until: Timestamp
 
-    /// Never longer than the setting says, also where that has changed.
+    /// Limited by the present setting, which may be lower than when `until` was set.
     func isInForce(at now: Timestamp, for seconds: Int) -> Bool {
       until > now && until - now <= .seconds(seconds)
     }
@@ -67,7 +67,7 @@ actor Refresher: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// The encoded reply of `token.get` with a token that is good for that long.
+  /// Returns the encoded reply of `token.get` with a token that is valid for `seconds`.
   func token(
     _ account: AccountID, _ key: TokenKey, validFor seconds: Int, isForced: Bool
   ) async throws(UsherError) -> [UInt8] {
@@ -90,7 +90,7 @@ actor Refresher: ProviderObserver {
         return try reply(.failure(error), account, key, isForced: isForced)
       }
       if mustRefresh {
-        // A dead grant is no reason to wait: only a new log-in helps.
+        // A dead grant costs no `forceRefresh` allowance: only a new sign-in helps.
         guard waiting(record) != nil || record.details.grant.isRenewable
         else { throw deadGrant(record) }
         try spend(account)
@@ -100,8 +100,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Sees to it that the account's token is another than one that is no longer good or soon will not
-  /// be; whoever asked first has it refreshed, the others wait for that.
+  /// Makes sure that the account's main token is not `refused` any more. Concurrent callers share
+  /// one refresh.
   func replace(_ refused: Secret, of account: AccountID) async throws(UsherError) {
     while let current = running[account] { _ = await current.task.value }
     guard let record = try repository.find(account) else {
@@ -115,7 +115,7 @@ actor Refresher: ProviderObserver {
     if let outcome = await running[account]?.task.value { _ = try outcome.get() }
   }
 
-  /// Returns when no refresh runs: a rotated refresh token that is on its way must not be lost.
+  /// Returns when no refresh is running, so that a rotated refresh token is not lost at shutdown.
   func settle() async {
     while let current = running.values.first { _ = await current.task.value }
   }
@@ -146,7 +146,7 @@ actor Refresher: ProviderObserver {
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
-    // A caller of a provider that is down causes no writes.
+    // Without this check, calls for an unreachable provider would cause writes.
     if let error = source.obstacle(to: record) { throw error }
     guard try await storeTakes(record, key, refreshToken) else {
       return try current(record.id, key)
@@ -171,17 +171,17 @@ actor Refresher: ProviderObserver {
       try await keep(rotated: Sealed(rotated), for: refreshToken, record)
       throw error
     case .failed(let error):
-      // Only what the provider itself said: a missing credential is looked for each time.
+      // Only errors that the provider itself reported; a missing credential is checked each time.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
       throw error
     }
   }
 
-  /// Makes sure that what the refresh brings can be stored: the provider spends the refresh token, and a
-  /// successor that only memory has is lost with the process.
+  /// Makes sure that the result of the refresh can be stored: the provider spends the refresh
+  /// token, and a successor that is only in memory is lost with the process.
   ///
-  /// - Returns: False when the account was forgotten meanwhile, or signed in anew.
-  /// - Throws: `storage_unavailable`; then nothing may be sent.
+  /// - Returns: False if the account was forgotten or signed in again meanwhile.
+  /// - Throws: `storage_unavailable`; nothing may be sent then.
   private func storeTakes(
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
@@ -205,7 +205,8 @@ actor Refresher: ProviderObserver {
       return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
-    // On disk before anybody is answered: the provider may be away, and the daemon may be killed.
+    // On disk before the caller is answered: the provider may be unreachable, and the daemon may be
+    // killed.
     await queue.enqueue(
       Revocation(
         of: record, try unwanted(tokens.revocable, of: record), by: .init(ownerOf: record),
@@ -213,9 +214,9 @@ actor Refresher: ProviderObserver {
     return try current(record.id, key)
   }
 
-  /// Which tokens of a refresh are to be revoked where the account changed meanwhile: all of them where
-  /// it was forgotten or its tokens were revoked. Where somebody signed in anew, the one that ends the
-  /// grant, if the provider is configured so (`revoke_replaced`).
+  /// Returns the tokens of a refresh that are to be revoked because the account changed meanwhile.
+  /// If the account was forgotten or its tokens were revoked: all. If the user signed in again: the
+  /// one that ends the grant, if the provider is configured so (`revoke_replaced`).
   func unwanted(
     _ tokens: [Revocation.Token], of record: AccountRecord
   ) throws(UsherError) -> [Revocation.Token] {
@@ -231,7 +232,7 @@ actor Refresher: ProviderObserver {
     return tokens.prefix(1).filter { !held.contains($0.secret) }
   }
 
-  /// Writes what still waits for the disk; nil where nothing does.
+  /// Writes a result that is not yet on disk; nil if there is none.
   private func saveWaiting(
     _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
@@ -244,7 +245,7 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// What still waits for the disk; what belongs to an earlier log-in no longer does.
+  /// Returns the result that is not yet on disk; drops one that belongs to an earlier sign-in.
   private func waiting(_ record: AccountRecord) -> Unsaved? {
     guard let waiting = unsaved[record.id] else { return nil }
     if waiting.used == record.details.grant.refreshToken { return waiting }
@@ -252,7 +253,7 @@ actor Refresher: ProviderObserver {
     return nil
   }
 
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   private func save(
     _ waiting: Unsaved, of account: AccountID, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
@@ -297,14 +298,15 @@ actor Refresher: ProviderObserver {
   private static let changedMeanwhile = UsherError(
     .conflict, "the account changed meanwhile: ask again")
 
-  /// No caller may reduce what another gets: the grant is refreshed as a whole, and a part of it is
-  /// asked for only where the provider is configured not to narrow the grant by that.
+  /// Returns why a token with this scope is not requested. A caller must not reduce what others
+  /// get: the grant is refreshed as a whole, and a part is requested only if the provider is
+  /// configured not to narrow the grant by that.
   private func scopeProblem(
     _ record: AccountRecord, _ key: TokenKey, isForced: Bool
   ) -> UsherError? {
     guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
-      // Without force the provider is not asked again: it has said what it grants.
+      // Without force the provider is not asked again: it has stated what it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
     let isSafe =
@@ -312,8 +314,8 @@ actor Refresher: ProviderObserver {
     return isSafe ? nil : record.partRefused
   }
 
-  /// Where no new token can be had, the one there is serves while it lives; who asked for another
-  /// one by force is told why there is none.
+  /// Returns the reply, or, if the refresh failed, the existing token while it is valid. A caller
+  /// that forced the refresh gets the error instead.
   private func reply(
     _ outcome: Outcome, _ account: AccountID, _ key: TokenKey, isForced: Bool
   ) throws(UsherError) -> [UInt8] {
@@ -328,7 +330,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// A refused grant is asked about again no sooner than by force: else every call asks.
+  /// Remembers a refusal, so that calls do not ask the provider again until the forced-refresh
+  /// interval is over.
   @discardableResult
   private func remember(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
@@ -341,7 +344,7 @@ actor Refresher: ProviderObserver {
     return error
   }
 
-  /// A credential has changed: what was refused with the old one may be granted now.
+  /// Forgets all refusals after a credential has changed: the provider may accept the new one.
   func forgetRefusals() { refusals = [:] }
 
   func providersChanged(_ providers: Set<ProviderName>) {
@@ -350,7 +353,7 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Nothing where a new log-in has brought another refresh token.
+  /// Returns the remembered refusal; nil if a new sign-in has brought another refresh token.
   private func refusal(
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError? {
@@ -362,7 +365,7 @@ actor Refresher: ProviderObserver {
     return refusal.error
   }
 
-  /// `forceRefresh` costs the provider a call each time: only so often.
+  /// Limits `forceRefresh`, because each one costs a request to the provider.
   private func spend(_ account: AccountID) throws(UsherError) {
     let now = dependencies.clock.monotonicNow()
     let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)

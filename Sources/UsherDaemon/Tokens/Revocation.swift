@@ -5,15 +5,15 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Tokens that are wiped here and are to be revoked at their provider.
+/// Tokens that are deleted here and must be revoked at their provider.
 ///
-/// It is stored as a sealed note in the commit that wipes them, so that no stop of the daemon leaves
-/// them alive, until the provider has answered or the deadline is over.
+/// Stored as a sealed note, in the commit that deletes the tokens, until the provider has answered
+/// or the deadline is over. A crash of the daemon therefore does not leave the tokens alive.
 struct Revocation: Codable, Sendable, Equatable {
-  /// How long a provider that cannot be reached is asked again.
+  /// How long an unreachable provider is asked again.
   static let patience = Duration.seconds(86_400)
 
-  /// What the names of the notes begin with.
+  /// The prefix of the notes' names.
   static let notePrefix = "revocation "
 
   struct Token: Codable, Sendable, Equatable {
@@ -22,7 +22,8 @@ struct Revocation: Codable, Sendable, Equatable {
     let scope: String
     let expiresAt: Timestamp?
 
-    /// A refresh token may live past its expiry: the clock may have been wrong when it came.
+    /// A refresh token counts as alive past its expiry: the clock may have been wrong when it
+    /// arrived.
     func isAlive(at now: Timestamp) -> Bool { processContext(at: now) > .zero }
 
     /// Returns how long the token still lives, at most ``Revocation/patience``.
@@ -36,7 +37,7 @@ struct Revocation: Codable, Sendable, Equatable {
     }
   }
 
-  /// For whom the audit records the end.
+  /// The caller that the audit log names for the outcome.
   struct Asker: Codable, Sendable, Equatable {
     let client: String
     let uid: UInt32
@@ -46,10 +47,10 @@ struct Revocation: Codable, Sendable, Equatable {
   }
 
   let id: String
-  /// Nil for tokens of a flow that became no account's.
+  /// Nil for tokens of a flow that did not become an account's.
   let account: AccountID?
   let provider: ProviderName
-  /// The refresh token first; last the access token with the whole scope.
+  /// The refresh token comes first, the access token with the full scope last.
   var tokens: [Token]
   let asker: Asker
   private let realm: String
@@ -62,7 +63,7 @@ struct Revocation: Codable, Sendable, Equatable {
   private var startedAt: Timestamp
   private var startedAtBootTime: BootTime?
 
-  /// - Parameter tokens: Those of a grant of the account; nil: all that the account has.
+  /// - Parameter tokens: Tokens of one of the account's grants; nil: all of the account's tokens.
   init(
     of record: AccountRecord, _ tokens: [Token]? = nil, by asker: Asker,
     _ dependencies: Dependencies
@@ -86,7 +87,7 @@ struct Revocation: Codable, Sendable, Equatable {
     startedAtBootTime = dependencies.clock.bootTime()
   }
 
-  /// Creates the revocation of a token that a flow brought and that becomes no account's.
+  /// Creates the revocation of a token that a flow obtained and that does not become an account's.
   init(
     of token: RevokedToken, brought session: FlowSession, by provider: ProviderConfig,
     _ dependencies: Dependencies
@@ -119,7 +120,7 @@ struct Revocation: Codable, Sendable, Equatable {
     NoteRow(name: noteName, payload: try SealedPayload(encoding: self))
   }
 
-  /// The account as far as its tokens are concerned.
+  /// The account with only the members that revoking its tokens needs.
   var record: AccountRecord {
     let details = AccountDetails(
       label: "", attributes: attributes, keepAlive: false, createdAt: startedAt, place: place,
@@ -131,22 +132,23 @@ struct Revocation: Codable, Sendable, Equatable {
 
   var refreshToken: Token? { tokens.first { $0.kind == .refreshToken } }
 
-  /// Returns the rest of ``patience``. A restart of the daemon does not begin it anew.
+  /// Returns the rest of ``patience``. A restart of the daemon does not extend it.
   ///
-  /// Within one start of the machine the clock counts that nobody sets, after another one the wall clock.
+  /// Within one boot the boot-time clock counts, after a reboot the wall clock.
   func timeLeft(at now: Timestamp, _ bootTime: BootTime?) -> Duration {
     let elapsed = startedAtBootTime.flatMap { bootTime?.elapsed(since: $0) } ?? now - startedAt
     return Self.patience - max(elapsed, .zero)
   }
 
-  /// How long the longest of its tokens lives; not more than ``patience``.
+  /// Returns how long the longest-lived of the tokens still lives, at most ``patience``.
   func processContext(at now: Timestamp) -> Duration {
     tokens.map { $0.processContext(at: now) }.max() ?? .zero
   }
 
-  /// Begins its time anew where the clock was set back to before its start, how far nobody knows.
+  /// Restarts the period if the clock was set back to before its start, because the elapsed time is
+  /// unknown then.
   ///
-  /// - Returns: Whether that is so.
+  /// - Returns: Whether the period was restarted.
   mutating func distrustFuture(at now: Timestamp, _ bootTime: BootTime?) -> Bool {
     let elapsed = startedAtBootTime.flatMap { bootTime?.elapsed(since: $0) } ?? now - startedAt
     guard elapsed < .zero else { return false }
@@ -157,7 +159,7 @@ struct Revocation: Codable, Sendable, Equatable {
 }
 
 extension AccountRecord {
-  /// The tokens that can be revoked and have not expired.
+  /// Returns the tokens that can be revoked and have not expired.
   func revocable(at now: Timestamp) -> [Revocation.Token] {
     let grant = details.grant
     var revocable = [grant.refreshToken].compactMap(\.self).map {
@@ -186,7 +188,7 @@ extension LivingToken.Kind {
 }
 
 extension TokenSet {
-  /// The tokens as those of a revocation, the refresh token first.
+  /// The tokens in the form of a revocation, the refresh token first.
   var revocable: [Revocation.Token] {
     let refresh = refreshToken.map {
       Revocation.Token(
@@ -199,7 +201,7 @@ extension TokenSet {
 }
 
 extension Revocation.Asker {
-  /// The owner of an account, for a revocation that no caller has asked for.
+  /// Creates an asker from the account's owner, for a revocation that no caller has requested.
   init(ownerOf record: AccountRecord) {
     self.init(
       client: record.owner.client ?? CallerPolicy.ownPrograms, uid: record.owner.uid,
@@ -214,12 +216,12 @@ struct RevocationAttempt: Sendable {
     case living(LivingToken.Reason)
   }
 
-  /// Each token with what became of it, in the order of the revocation.
+  /// The verdict for each token, in the order of the revocation.
   var verdicts: [(token: Revocation.Token, verdict: Verdict)] = []
-  /// How long the provider asks to wait.
+  /// The delay that the provider asks for.
   var retryAfter: Duration?
 
-  /// What became of the refresh token; where there is none, of the access tokens.
+  /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
   var outcome: AccountForget.Revocation {
     let decisive = verdicts.filter { $0.token.kind == .refreshToken }
     let all = (decisive.isEmpty ? verdicts : decisive).map(\.verdict)
@@ -235,17 +237,17 @@ struct RevocationAttempt: Sendable {
     }
   }
 
-  /// The tokens about which the provider is to be asked again.
+  /// The tokens for which the provider must be asked again.
   var unanswered: [Revocation.Token] { tokens(living: .unreachable) }
 
-  /// The tokens whose provider is not in the configuration now, or has another place there.
+  /// The tokens whose provider is not configured now, or has another place.
   var notConfigured: [Revocation.Token] { tokens(living: .notConfigured) }
 
   private func tokens(living why: LivingToken.Reason) -> [Revocation.Token] {
     verdicts.filter { $0.verdict == .living(why) }.map(\.token)
   }
 
-  /// - Parameter why: The same for all of them.
+  /// - Parameter why: The reason for all of the tokens.
   init(_ tokens: [Revocation.Token], living why: LivingToken.Reason) {
     verdicts = tokens.map { ($0, .living(why)) }
   }
@@ -253,10 +255,10 @@ struct RevocationAttempt: Sendable {
   init() {}
 }
 
-/// What a caller is told of a revocation.
+/// The result of a revocation, as the caller sees it.
 struct RevocationResult: Sendable {
   var revoked: AccountForget.Revocation
   var living: [LivingToken]
-  /// Until when the provider is asked again; nil where it is not.
+  /// The end of the background retries; nil if there are none.
   var retriedUntil: Timestamp?
 }

@@ -3,18 +3,19 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-/// Revokes tokens that are wiped here, and asks the provider again in the background while it cannot
-/// be reached.
+/// Revokes tokens that are deleted here, and retries in the background while the provider is
+/// unreachable.
 ///
 /// Each revocation is stored as a note (``Revocation``) until the provider has answered or
-/// ``Revocation/patience`` is over, and goes on at the next start. The audit records how it ended.
+/// ``Revocation/patience`` is over, and continues at the next start. The audit log records the
+/// outcome.
 actor RevocationQueue {
-  /// Limit of the revocations in the background that one owner has asked for. Beyond it the reply says
-  /// that the tokens live on and that nobody asks again. Those that an operator has asked for are as many
-  /// as there were accounts.
+  /// The limit of background revocations that one owner has requested. Beyond it the reply says
+  /// that the tokens live on and that there are no retries. Revocations that an operator requests
+  /// for users are not limited.
   static let mostPerOwner = 64
 
-  /// The pauses in the background: 2, 4, 8, … seconds, at most this. The provider may ask for longer.
+  /// The upper bound of the pauses: 2, 4, 8, … seconds. The provider may ask for longer.
   static let longestPause = Duration.seconds(900)
   private static let firstPause = Duration.seconds(2)
 
@@ -24,13 +25,13 @@ actor RevocationQueue {
   private let audit: (any Auditing)?
   private let log: Logger
 
-  /// The tasks that ask again, each with the owner against whose limit it counts.
+  /// The retry tasks, each with the owner against whose limit it counts.
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
-  /// What the store kept, before it goes on.
+  /// The stored revocations, until `resume()`.
   private var kept: [Revocation] = []
   private var isStopped = false
 
-  /// - Parameter audit: Nil: no end is recorded.
+  /// - Parameter audit: Nil: outcomes are not recorded.
   init(
     dependencies: Dependencies, store: Store, source: TokenSource, audit: (any Auditing)? = nil,
     log: Logger
@@ -42,16 +43,16 @@ actor RevocationQueue {
     self.log = log
   }
 
-  /// Asks the provider, and goes on in the background where it cannot be reached.
+  /// Asks the provider, and continues in the background if it is unreachable.
   ///
-  /// In a task of its own: a caller who leaves in the middle must not leave the tokens alive.
+  /// Runs in its own task: cancelling the caller's task must not leave the tokens alive.
   ///
   /// - Parameter revocation: Its note is on disk.
   func revoke(_ revocation: Revocation) async -> RevocationResult {
     await Task(executorPreference: dependencies.executor) { await self.begin(revocation) }.value
   }
 
-  /// Revokes in the background; nobody waits for the result.
+  /// Revokes in the background, without a result.
   ///
   /// - Parameter revocation: Its note is on disk.
   func pursue(_ revocation: Revocation) async {
@@ -59,11 +60,11 @@ actor RevocationQueue {
     goOn(with: revocation, after: .zero, next: Self.firstPause)
   }
 
-  /// Stores the note and revokes in the background: for tokens that come when nobody wants them any
-  /// more.
+  /// Stores the note and revokes in the background; for tokens that arrive when they are no longer
+  /// needed.
   ///
-  /// A disk that refuses the note does not keep the tokens alive; only the next start does not go on
-  /// with their revocation.
+  /// If the note cannot be stored, the tokens are revoked all the same, but a restart ends the
+  /// retries.
   func enqueue(_ revocation: Revocation) async {
     guard !revocation.tokens.isEmpty else { return }
     do throws(UsherError) {
@@ -76,7 +77,7 @@ actor RevocationQueue {
     await pursue(revocation)
   }
 
-  /// Takes up what the store kept; nothing is asked yet.
+  /// Loads the stored revocations; no request is sent yet.
   func restore() async throws(UsherError) {
     for note in try store.loadNotes(named: Revocation.notePrefix) {
       var revocation = try note.payload.decoded(as: Revocation.self)
@@ -87,13 +88,13 @@ actor RevocationQueue {
     }
   }
 
-  /// Goes on with what was taken up.
+  /// Continues the loaded revocations.
   func resume() {
     for revocation in kept { goOn(with: revocation, after: .zero, next: Self.firstPause) }
     kept = []
   }
 
-  /// Nothing is asked any more; what is on disk goes on with the next start.
+  /// Stops all retries; stored revocations continue at the next start.
   func stop() {
     isStopped = true
     for entry in running.values { entry.task.cancel() }
@@ -115,7 +116,7 @@ actor RevocationQueue {
       return result
     }
     result.retriedUntil = dependencies.clock.now() + left
-    // The daemon stops: the next start goes on from the note.
+    // The daemon is stopping: the next start continues from the note.
     guard !isStopped else { return result }
     guard mayGoOn(revocation) else {
       result.retriedUntil = nil
@@ -157,7 +158,8 @@ actor RevocationQueue {
       let left = min(
         deadline - dependencies.clock.monotonicNow(),
         revocation.processContext(at: dependencies.clock.now()))
-      // The provider is asked a last time at the end: the machine may have been off until now.
+      // The provider is asked once more at the deadline: the machine may have been suspended until
+      // now.
       let isLast = pause >= left
       await dependencies.scheduler.pause(isLast ? max(left, .zero) : pause)
       guard !Task.isCancelled else { return }
@@ -166,7 +168,7 @@ actor RevocationQueue {
       }
       let attempt = await source.revoke(revocation, insisting: false)
       guard !Task.isCancelled else { return }
-      // A reload may have taken the provider out for a moment.
+      // A configuration reload may have removed the provider for a moment.
       let rest = revocation.keeping(attempt.unanswered + attempt.notConfigured)
       guard !rest.tokens.isEmpty else {
         return await end(revocation, as: attempt.failure)
@@ -182,7 +184,7 @@ actor RevocationQueue {
     }
   }
 
-  /// - Parameter failure: Nil where the provider has revoked the tokens.
+  /// - Parameter failure: Nil if the provider has revoked the tokens.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
     running[revocation.id] = nil
     audit?.note(
@@ -207,8 +209,8 @@ actor RevocationQueue {
     return metadata
   }
 
-  /// A failure leaves the note as it was: the next start asks the provider once more, which changes
-  /// nothing at tokens that are revoked (RFC 7009 §2.2).
+  /// Deletes the note. If that fails, the next start asks the provider once more, which does not
+  /// affect tokens that are revoked (RFC 7009 §2.2).
   private func forget(_ revocation: Revocation) async {
     try? await store.commit([.deleteNote(revocation.noteName)])
   }
@@ -220,7 +222,8 @@ actor RevocationQueue {
 }
 
 extension Revocation {
-  /// The owner, where not an operator has asked for a user's account.
+  /// The owner against whose limit this counts; nil if an operator requested it for a user's
+  /// account.
   fileprivate var limitedOwner: Owner? {
     owner.client != nil || asker.uid == owner.uid ? owner : nil
   }
@@ -233,7 +236,7 @@ extension Revocation {
 }
 
 extension RevocationAttempt {
-  /// Why not all tokens are revoked, as the audit says it; nil where they are.
+  /// The audit reason if not all tokens are revoked; nil if they are.
   fileprivate var failure: UsherError.Reason? {
     let reasons = living.map(\.why)
     if reasons.isEmpty { return nil }

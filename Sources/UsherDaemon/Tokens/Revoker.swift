@@ -3,17 +3,17 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Wipes tokens here, and has them revoked at the provider where it can be done.
+/// Deletes tokens here, and has them revoked at the provider if possible.
 ///
-/// One commit wipes the tokens and stores their revocation: no caller gets them any more, and a stop of
-/// the daemon does not leave them alive (``RevocationQueue``).
+/// One commit deletes the tokens and stores their revocation: callers cannot get them any more, and
+/// a crash of the daemon does not leave them alive (``RevocationQueue``).
 struct Revoker: Sendable {
   let dependencies: Dependencies
   let store: Store
   let repository: AccountRepository
   let queue: RevocationQueue
 
-  /// Wipes and revokes the tokens; the account stays, in need of a new log-in.
+  /// Deletes and revokes the tokens; the account stays and needs a new sign-in.
   func drop(
     _ record: AccountRecord, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
@@ -31,7 +31,7 @@ struct Revoker: Sendable {
     return await revoke(revocation)
   }
 
-  /// Wipes the account, and revokes its tokens if asked to.
+  /// Deletes the account, and revokes its tokens if requested.
   func forget(
     _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
@@ -51,10 +51,10 @@ struct Revoker: Sendable {
     return await revoke(revocation)
   }
 
-  /// Wipes the account if it is as it should be, and then revokes its tokens: of one that stays nothing
-  /// is revoked.
+  /// Deletes the account if `isMeant` holds for it, then revokes its tokens. If the account stays,
+  /// nothing is revoked.
   ///
-  /// - Returns: Whether it is gone.
+  /// - Returns: Whether the account is gone.
   func forget(
     _ record: AccountRecord, by asker: Revocation.Asker, if isMeant: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
@@ -81,7 +81,7 @@ struct Revoker: Sendable {
 }
 
 extension Revocation {
-  /// Nothing where there is nothing to revoke.
+  /// Returns the change that stores the note; empty if there is nothing to revoke.
   fileprivate func changes() throws(UsherError) -> [Change] {
     tokens.isEmpty ? [] : [.putNote(try row())]
   }

@@ -1,26 +1,27 @@
 import UsherCore
 
-/// What is to be done for an account's tokens though nobody asks, and when.
+/// The next background task for an account's tokens, and its time.
 struct TokenPlan: Sendable, Equatable {
   enum Deed: Sendable, Equatable {
-    /// Renew the access token, and with it the grant.
+    /// Refresh the access token, and with it the grant.
     case renew
-    /// Tell the owner that the grant is about to die.
+    /// Notify the owner that the grant is about to expire.
     case warn
   }
 
   let deed: Deed
   let at: Timestamp
 
-  /// How long before the end a token is renewed: a tenth of its life, from a second to a minute.
+  /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, from one
+  /// second to one minute.
   static func lead(of processContext: Duration) -> Duration {
     min(max(processContext / 10, .seconds(1)), .seconds(60))
   }
 
-  /// What comes next for an account; nil where nothing does.
+  /// Returns the next task for an account; nil if there is none.
   ///
   /// - Parameters:
-  ///   - warning: How long before its end the owner is told.
+  ///   - warning: How long before the grant's expiry the owner is notified.
   ///   - progress: What was done already.
   static func next(
     for record: AccountRecord, warning: Duration, after progress: Progress, at now: Timestamp
@@ -35,14 +36,14 @@ struct TokenPlan: Sendable, Equatable {
     if record.details.keepAlive, grant.narrowedTo == nil,
       var due = renewal(of: record, end)
     {
-      // Issued while the clock was ahead: how long it lives is not known.
+      // The token was issued while the clock was ahead: its remaining lifetime is unknown.
       if record.tokens[record.mainKey].map({ $0.issuedAt > now }) == true { due = now }
       plans.append(TokenPlan(deed: .renew, at: max(due, progress.retryAt ?? due)))
     }
     return plans.min { ($0.at, $0.deed.order) < ($1.at, $1.deed.order) }
   }
 
-  /// When its main token is to be renewed, if it is; nil where it never ends.
+  /// Returns when the main token is to be refreshed; nil if it never expires.
   static func renewal(of record: AccountRecord, _ end: Timestamp?) -> Timestamp? {
     guard let token = record.tokens[record.mainKey] else { return nil }
     let ends = [token.set.expiresAt, end].compactMap { end in
@@ -51,28 +52,28 @@ struct TokenPlan: Sendable, Equatable {
     return ends.min()
   }
 
-  /// What was done for an account's tokens, as far as the next deed depends on it.
+  /// The completed and failed tasks of an account that the next one depends on.
   struct Progress: Sendable, Equatable {
-    /// The end of the grant that the owner was warned of.
+    /// The expiry for which the owner was notified.
     var warnedOf: Timestamp?
-    /// When a renewal that failed, or brought nothing of use, is tried again.
+    /// When a refresh that failed, or returned an unusable token, is retried.
     var retryAt: Timestamp?
     var failures = 0
 
-    /// 5, 10, 20, 40, then 60 seconds.
+    /// Schedules a retry after 5, 10, 20, 40, then 60 seconds.
     mutating func failed(at now: Timestamp) {
       retryAt = now + .seconds(min(60, 5 << min(failures, 4)))
       failures += 1
     }
 
-    /// What failed may succeed now.
+    /// Forgets failures: the next attempt may succeed.
     mutating func forgetFailures() {
       retryAt = nil
       failures = 0
     }
 
-    /// A token that is due the moment it comes is as good as none: without a pause the provider
-    /// would be asked for the next one again and again.
+    /// Records a refresh. A new token that is due at once counts as a failure: without a pause the
+    /// provider would be asked again and again.
     mutating func renewed(_ record: AccountRecord, at now: Timestamp) {
       let due = TokenPlan.renewal(of: record, record.details.grant.refreshExpiresAt)
       if let due, due <= now { return failed(at: now) }
@@ -83,7 +84,7 @@ struct TokenPlan: Sendable, Equatable {
 }
 
 extension TokenPlan.Deed {
-  /// At the same moment: renewing spares the rest.
+  /// At the same time, refresh first: it makes the warning unnecessary.
   fileprivate var order: Int {
     switch self {
     case .renew: 0

@@ -6,10 +6,10 @@ import UsherStore
 
 /// `token.get`, `token.revoke`, `account.forget`.
 ///
-/// A token that is still good is answered from memory, on the event loop, with the reply that was
-/// encoded when the token came.
+/// A valid token is answered from memory on the event loop, with the reply that was encoded when
+/// the token arrived.
 struct TokenService: Sendable {
-  /// Seconds: the default and the most of `minValidSeconds`.
+  /// The default and the upper bound of `minValidSeconds`, in seconds.
   static let defaultValidity = 60
   static let longestValidity = 86_400
 
@@ -19,7 +19,7 @@ struct TokenService: Sendable {
   let refresher: Refresher
   let revoker: Revoker
 
-  /// - Parameter scopes: The most that the token may be good for; nil: anything.
+  /// - Parameter scopes: The scopes that the token may have at most; nil: any.
   func get(
     _ call: TokenGet, _ caller: Caller, within scopes: [String]? = nil
   ) throws(UsherError) -> Response {
@@ -30,7 +30,8 @@ struct TokenService: Sendable {
         detail: .init(field: "minValidSeconds"))
     }
     let record = try account(call.account, call.provider, for: caller, TokenGet.name)
-    // What a provider gave that is gone is kept, and given out when the provider is back.
+    // Tokens of a provider that is not configured are kept, and handed out when it is configured
+    // again.
     guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
       throw dependencies.elsewhere(record)
     }
@@ -49,13 +50,13 @@ struct TokenService: Sendable {
     }
   }
 
-  /// Up to when it is good for that long; nil where it is not.
+  /// Returns the last time at which the token is valid for `seconds`; nil if it is not.
   private func end(of token: HeldToken, _ seconds: Int, _ now: Timestamp) -> Timestamp? {
     token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
   }
 
-  /// As ``get(_:_:within:)`` for tokens that not every client may have: who may not learns so before
-  /// the provider is asked for one, and again when it has come.
+  /// Handles ``get(_:_:within:)`` for tokens that not every client may have. The permission is
+  /// checked before the provider is asked, and again when the token has arrived.
   private func guarded(
     _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller,
     within scopes: [String]?
@@ -64,7 +65,7 @@ struct TokenService: Sendable {
     let isForced = call.forceRefresh ?? false
     let now = dependencies.clock.now()
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
-      // Consents end by themselves.
+      // A reply under a consent is not cached, because consents expire.
       if record.isGuarded { return .now(token.reply) }
       return .standing(CachedReply(reply: token.reply, moments: now...end, repository: repository))
     }
@@ -76,15 +77,15 @@ struct TokenService: Sendable {
     }
   }
 
-  /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` where the client was
-  ///   not granted all that the token gives access to, or is no longer.
+  /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` if the client is
+  ///   not granted everything that the token gives access to.
   private func check(
     _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within most: [String]?
   ) throws(UsherError) {
     guard !record.details.tokensAreInternal else {
       throw UsherError(.permissionDenied, "the tokens of this account are the daemon's own")
     }
-    // What was granted may be more than what was asked for.
+    // The provider may have granted more than was requested.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
     if let most,
       !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
@@ -125,7 +126,7 @@ struct TokenService: Sendable {
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
   }
 
-  /// The account a caller means, by its id or as the only one of a provider.
+  /// Returns the account that a call names by id, or the only one at a provider.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
@@ -178,8 +179,8 @@ struct TokenService: Sendable {
 }
 
 extension PolicyRequest {
-  /// The words of a token's scope; one that tells none may be good for anything, which no list of
-  /// scopes has.
+  /// Returns the words of a token's scope. An empty scope may give access to anything, so it
+  /// becomes the empty word, which no list of scopes contains.
   static func scopes(_ scope: String) -> [String] {
     let words = scope.split(separator: " ").map(String.init)
     return words.isEmpty ? [""] : words
@@ -187,7 +188,7 @@ extension PolicyRequest {
 }
 
 extension UsherError {
-  /// A token would be good for more than a rule lets its client have.
+  /// Returns the error for a token whose scope goes beyond the client's rule.
   static func beyond(_ scopes: [String]) -> UsherError {
     let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
     return UsherError(

@@ -5,11 +5,11 @@ import UsherFlows
 
 // Revocation (RFC 7009).
 extension TokenSource {
-  /// Revokes the refresh token, and the access tokens that live: not every provider ends those
-  /// with it (§2.1 only says it should).
+  /// Revokes the refresh token and the live access tokens. Not every provider ends the access
+  /// tokens with the refresh token (§2.1 only says that it should).
   ///
-  /// - Parameter isInsisting: Whether a provider that puts it off is asked again, until the time for
-  ///   one request is over.
+  /// - Parameter isInsisting: Whether a provider that defers the request is asked again, until the
+  ///   timeout of one request is over.
   func revoke(_ revocation: Revocation, insisting isInsisting: Bool) async -> RevocationAttempt {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
@@ -26,7 +26,7 @@ extension TokenSource {
     if let refreshToken = tokens.first(where: { $0.kind == .refreshToken }) {
       var taken = await office.take(back: refreshToken, bearer: living.last)
       var last = refreshToken
-      // Where only an access token opens the door, the last one may have expired.
+      // The provider may require a bearer token, and the last access token may have expired.
       if taken == .refused, dialect.isPublicClient,
         let fresh = await refresh(
           record, refreshToken.secret.unsealed(), scope: record.details.grant.scope
@@ -38,7 +38,7 @@ extension TokenSource {
       }
       attempt.note(taken, last)
     }
-    // The last one opens the door for the others and goes last.
+    // The last access token authorizes the other revocations, so it is revoked last.
     let bearer = living.last
     for token in living {
       let taken: Office.Taken =
@@ -77,11 +77,11 @@ extension TokenSet {
   }
 }
 
-/// Where a provider revokes tokens.
+/// The revocation endpoint of a provider.
 private struct Office {
   enum Taken: Equatable {
     case done, refused
-    /// - Parameter after: When the provider wants to be asked again.
+    /// - Parameter after: The delay that the provider asks for.
     case unanswered(after: Duration?)
   }
 
@@ -102,19 +102,20 @@ private struct Office {
     self.isInsisting = isInsisting
   }
 
-  /// Whether there is anything to be done at all.
+  /// Whether the provider supports revocation.
   var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
 
   func take(back token: Revocation.Token, bearer: Revocation.Token?) async -> Taken {
     let (secret, kind) = (token.secret.unsealed(), TokenKind(token.kind))
     let taken = await send(dialect.revocation(secret, kind, bearer: nil))
-    // Some servers want a public client's own access token instead.
+    // Some servers require a public client's own access token instead.
     guard taken == .refused, dialect.isPublicClient, let bearer else { return taken }
     return await send(dialect.revocation(secret, kind, bearer: bearer.secret.unsealed()))
   }
 
-  /// Sends it again, with growing pauses, while the provider puts it off: then the token still lives (RFC
-  /// 7009 §2.2.1). The time for one request is the time for all of it.
+  /// Sends the request, and repeats it with growing pauses while the provider defers it: the token
+  /// is still alive then (RFC 7009 §2.2.1). The timeout of one request bounds all attempts
+  /// together.
   func send(_ call: (any ProviderCall)?) async -> Taken {
     guard let call else { return .unanswered(after: nil) }
     let deadline = dependencies.clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)

@@ -6,21 +6,21 @@ import UsherStore
 
 /// Asks a provider for new tokens, or to revoke tokens.
 struct TokenSource: Sendable {
-  /// What came of a refresh.
+  /// The result of a refresh.
   enum Refreshed: Sendable {
     case granted(TokenSet)
-    /// The tokens are not those of the account, by their ID token. They are to be revoked.
+    /// By their ID token, the tokens are not those of the account. They must be revoked.
     case flawed(TokenSet, ProviderErrorCode)
     case dead(ProviderErrorCode)
-    /// Refused without a word why: a new log-in may help, or the client is wrong. Not to be
-    /// remembered as dead.
+    /// Refused without a reason: the grant may be dead, or the client is misconfigured. Must not be
+    /// recorded as dead.
     case refused(ProviderErrorCode)
     case failed(UsherError)
-    /// The access token cannot be used, but another refresh token came with it. The one that was sent
-    /// may be spent.
+    /// The access token is unusable, but a rotated refresh token came with it. The one that was
+    /// sent may be spent.
     case unusable(UsherError, rotated: Secret)
 
-    /// The tokens that the provider sent, those that are not to be used too.
+    /// The tokens that the provider sent, including those that must not be used.
     var sent: TokenSet? {
       switch self {
       case .granted(let tokens), .flawed(let tokens, _): tokens
@@ -34,10 +34,10 @@ struct TokenSource: Sendable {
   let http: ProviderHTTP
   let metadata: MetadataCache
   let health: ProviderHealth
-  /// What an owner is called at a provider, where that is to be told.
+  /// Returns an owner's installation id at a provider, if the provider expects one.
   var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
 
-  /// Why no refresh can be sent now; nil where nothing stands in the way.
+  /// Returns why no refresh can be sent now; nil if nothing prevents it.
   func obstacle(to record: AccountRecord) -> UsherError? {
     if let pause = health.pause(
       for: record.provider, record.id, at: dependencies.clock.monotonicNow())
@@ -98,7 +98,7 @@ struct TokenSource: Sendable {
       tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
   }
 
-  /// How this account's tokens are handled, by what the provider says of itself where that matters.
+  /// Returns how the account's tokens are handled; asks for the provider's metadata if needed.
   func dialect(
     of provider: ProviderConfig, _ record: AccountRecord
   ) async -> Result<any TokenDialect, UsherError> {
@@ -155,6 +155,6 @@ struct TokenSource: Sendable {
 }
 
 extension HTTPReply {
-  /// Some servers refuse a dead refresh token with a status and nothing else.
+  /// Some servers refuse a dead refresh token with a status and an empty body.
   fileprivate var isSilentRefusal: Bool { [400, 401, 403].contains(status) && body.isEmpty }
 }

@@ -5,11 +5,11 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Looks after tokens though nobody asks: renews those of accounts marked `keepAlive` ahead of their
-/// end, and tells owners before a grant dies.
+/// Maintains tokens in the background: refreshes those of accounts marked `keepAlive` before they
+/// expire, and notifies owners before a grant expires.
 ///
-/// One timer an account that wakes soon, and a look at all of these now and then, for a clock that was
-/// set. The others are on the disk until then (``WakingAccounts``).
+/// Accounts that wake soon are in memory, each with a timer. A periodic review covers changes of
+/// the wall clock. All other accounts stay on disk (``WakingAccounts``).
 final class TokenWatch: ProviderObserver {
   private let dependencies: Dependencies
   private let repository: AccountRepository
@@ -30,16 +30,16 @@ final class TokenWatch: ProviderObserver {
     let provider: ProviderName?
     var progress = TokenPlan.Progress()
     var timer: ScheduledTimer?
-    /// A renewal is under way: its end looks for what comes next.
+    /// A refresh is in progress; its end schedules the next task.
     var isRenewing = false
-    /// Its row does not open: nobody is told twice.
+    /// The row failed to decrypt; that was already logged.
     var isUnreadable = false
 
-    /// Whether it knows nothing that the disk does not know.
+    /// Whether the entry holds nothing that is not on disk.
     var isBlank: Bool { progress == .init() && !isRenewing }
   }
 
-  /// - Parameter isWithheld: Whether nothing of an owner's may be used: its accounts are left alone.
+  /// - Parameter isWithheld: Whether an owner is withheld; such an owner's accounts are left alone.
   init(
     dependencies: Dependencies, repository: AccountRepository, refresher: Refresher,
     events: EventBus,
@@ -56,8 +56,7 @@ final class TokenWatch: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// From now on every change of an account is followed; those there are will be found by
-  /// ``review()``.
+  /// Starts to follow changes of accounts. Existing accounts are found by ``review()``.
   func start() {
     waking.advance(lead: warning)
     let listener = events.listen(since: nil) { [weak self] entry in
@@ -67,14 +66,14 @@ final class TokenWatch: ProviderObserver {
     state.withLock { $0.listener = listener }
   }
 
-  /// Looks anew at every account that it has in mind, and for those that wake soon by now.
+  /// Reviews the accounts in memory, then finds those on disk that wake soon.
   func review() async {
     for account in state.withLock({ Array($0.entries.keys) }) { look(at: account) }
     waking.advance(lead: warning)
     await waking.search(isLookedAt)
   }
 
-  /// As ``review()``; at those of providers that have changed, as if nothing had failed.
+  /// Does the same as ``review()``; also forgets earlier failures of accounts of changed providers.
   func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
@@ -85,19 +84,19 @@ final class TokenWatch: ProviderObserver {
     await waking.searchAgain(changed, isLookedAt)
   }
 
-  /// Looks anew at accounts that may be withheld no more, or from now on.
+  /// Reviews accounts whose owners became withheld or are no longer withheld.
   func review(_ accounts: [AccountID]) { for account in accounts { look(at: account) } }
 
-  /// How much earlier than a grant ends there is something to do.
+  /// How long before a grant's expiry the owner is notified.
   private var warning: Duration { .seconds(dependencies.config.token.grantWarningSeconds) }
 
-  /// False once it is stopped.
+  /// Returns false after `stop()`.
   private func isLookedAt(_ account: AccountID) -> Bool {
     look(at: account)
     return state.withLock { !$0.isStopped }
   }
 
-  /// Nothing begins any more.
+  /// Stops all timers; no further task begins.
   func stop() {
     let (entries, listener) = state.withLock { state in
       state.isStopped = true
@@ -108,13 +107,13 @@ final class TokenWatch: ProviderObserver {
     if let listener { events.stop(listener) }
   }
 
-  /// A timer has gone off, on the event loop: what is not in memory is not read there.
+  /// Handles a timer on the event loop, where an account must not be read from disk.
   private func wake(_ account: AccountID) {
     guard !repository.holds(account) else { return look(at: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.look(at: account) }
   }
 
-  /// Does what is due for an account, or sets its timer for what comes next.
+  /// Runs the tasks that are due for an account, and sets its timer for the next one.
   private func look(at account: AccountID) {
     while let plan = next(account) {
       guard plan.at <= dependencies.clock.now() else { return setTimer(account, plan.at) }
@@ -125,7 +124,7 @@ final class TokenWatch: ProviderObserver {
     }
   }
 
-  /// Nil where nothing comes next, or where a renewal will look for it.
+  /// Returns nil if there is no next task, or if a running refresh will schedule it.
   private func next(_ account: AccountID) -> TokenPlan? {
     let record: AccountRecord?
     do throws(UsherError) {
@@ -134,7 +133,7 @@ final class TokenWatch: ProviderObserver {
       missed(account, error)
       return nil
     }
-    // Nothing can be done for one whose provider is gone, or another one, until that is back.
+    // If the provider is missing or has changed, nothing can be done until it is back.
     let isServed =
       record.map { record in
         !isWithheld(record.owner)
@@ -160,7 +159,7 @@ final class TokenWatch: ProviderObserver {
     return plan
   }
 
-  /// An account that cannot be read is looked at again with the others.
+  /// Logs once that an account cannot be read; the next review tries again.
   private func missed(_ account: AccountID, _ error: UsherError) {
     let isNew = state.withLock { state -> Bool in
       guard !state.isStopped else { return false }
