@@ -8,14 +8,15 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Listens at one address of the loopback for a provider's calls: one request a connection, small and soon over.
+/// Listens at one loopback address for a provider's callbacks; each connection carries one small
+/// request and is closed after it.
 final class CallbackListener: Sendable {
-  /// Bytes of a body.
+  /// The upper bound of a request body, in bytes.
   static let longestBody = 64 * 1024
-  /// Seconds a connection may last.
+  /// The upper bound of a connection's duration.
   static let longest = Duration.seconds(10)
 
-  /// Who calls there just now.
+  /// The provider whose callbacks arrive at the address, and how they are read.
   struct Post: Sendable {
     let dialect: any CallbackDialect
     let provider: ProviderConfig
@@ -31,7 +32,7 @@ final class CallbackListener: Sendable {
     self.posting = posting
   }
 
-  /// Takes the address. Who calls waits until there is somebody to ``serve(_:)``.
+  /// Binds the address. Connections wait until the first ``serve(_:)``.
   static func open(
     at address: LoopbackAddress, on group: any EventLoopGroup, _ service: CallbackService
   ) async throws -> CallbackListener {
@@ -62,25 +63,25 @@ final class CallbackListener: Sendable {
     return CallbackListener(channel, connections, posting)
   }
 
-  /// Whose calls are taken from now on; who is being answered just now is so as he came.
+  /// Sets the provider for new connections; requests in progress keep the previous provider.
   func serve(_ post: Post) {
     if posting.change(to: post) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
   }
 
-  /// Who is being answered just now is not waited for.
+  /// Closes the listener and its connections, without waiting for requests in progress.
   func close() async {
     try? await channel.close()
     connections.close()
   }
 }
 
-/// Who calls at a listener's address.
+/// The provider whose callbacks a listener accepts at present.
 private final class Posting: Sendable {
   private let current = Mutex<CallbackListener.Post?>(nil)
 
   var post: CallbackListener.Post? { current.withLock { $0 } }
 
-  /// - Returns: Whether there was none before.
+  /// - Returns: Whether this is the first provider.
   func change(to post: CallbackListener.Post) -> Bool {
     current.withLock { current in
       defer { current = post }
@@ -97,7 +98,7 @@ extension String {
   }
 }
 
-/// Reads one request, has it judged, answers and closes.
+/// Reads one request, passes it on, writes the response and closes the connection.
 private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -160,13 +161,14 @@ private final class CallbackHandler: ChannelInboundHandler {
     return length > CallbackListener.longestBody ? .tooLarge : nil
   }
 
-  /// The answer waits for the disk, on another thread than the channel's.
+  /// Passes the request on in a task: the outcome waits for the disk, which must not block the
+  /// event loop.
   private func judge(_ channel: any Channel) {
     guard let head else { return }
     isAnswered = true
     place.hold()
     let values = head.headers["authorization"]
-    // White space around a value is no part of it (RFC 9110 §5.5).
+    // Surrounding white space is not part of a header value (RFC 9110 §5.5).
     let value = values.count == 1 ? values[0].trimmingBlanks : nil
     let authorization = value.map { Secret($0) }
     let call = Call(authorization: authorization, body: body, provider: provider, dialect: dialect)

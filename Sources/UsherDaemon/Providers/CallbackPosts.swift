@@ -4,18 +4,19 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The addresses at which providers call, each open for as long as a provider is configured with it.
+/// The listeners for providers' callbacks. An address is open as long as a configured provider uses
+/// it.
 final class CallbackPosts: Sendable {
-  /// What a reload makes of them; until it is done, nobody is heard at what is new.
+  /// The change of a configuration reload. New addresses accept no connection until it is applied.
   struct Change: Sendable {
     fileprivate let posts: [LoopbackAddress: CallbackListener.Post]
     fileprivate let new: [LoopbackAddress: CallbackListener]
   }
 
-  /// An address cannot be had.
+  /// The error for an address that cannot be bound.
   struct ListenError: Error {
     let provider: ProviderName
-    /// With a sentence for the operator.
+    /// A message for the operator.
     let error: UsherError
   }
 
@@ -28,9 +29,9 @@ final class CallbackPosts: Sendable {
     self.service = service
   }
 
-  /// Takes the addresses that are needed beside those there are.
+  /// Binds the addresses that the providers need in addition to the open ones.
   ///
-  /// - Throws: Where one cannot be had; then none is taken.
+  /// - Throws: If an address cannot be bound; then none stays bound.
   func prepare(for providers: [ProviderConfig]) async throws(ListenError) -> Change {
     var posts: [LoopbackAddress: CallbackListener.Post] = [:]
     var new: [LoopbackAddress: CallbackListener] = [:]
@@ -54,7 +55,9 @@ final class CallbackPosts: Sendable {
     return Change(posts: posts, new: new)
   }
 
-  /// - Returns: The listeners that nobody needs any more; still open.
+  /// Applies a prepared change.
+  ///
+  /// - Returns: The listeners that are no longer needed, still open.
   func make(_ change: Change) -> [CallbackListener] {
     let (open, unused) = listeners.withLock { listeners in
       let unused = listeners.filter { change.posts[$0.key] == nil }
@@ -68,7 +71,7 @@ final class CallbackPosts: Sendable {
     return unused
   }
 
-  /// Gives up what was prepared.
+  /// Closes the listeners of a change that is not applied.
   func drop(_ change: Change) async { for listener in change.new.values { await listener.close() } }
 
   func close() async {

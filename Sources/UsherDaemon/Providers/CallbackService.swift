@@ -4,9 +4,9 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Takes a provider's calls to whom they are for: a flow that runs, or an account that one brought.
+/// Routes a provider's callbacks to a running flow, or to the account that a flow created.
 ///
-/// Who shows nothing right learns nothing, not even whether there is anybody of that id.
+/// A caller without valid proof gets no information, not even whether an id exists.
 struct CallbackService: Sendable {
   let credentials: Credentials
   let engine: FlowEngine
@@ -15,9 +15,9 @@ struct CallbackService: Sendable {
   let dependencies: Dependencies
   let log: Logger
 
-  /// One call, as the listener took it.
+  /// One callback as the listener received it.
   struct Call: Sendable {
-    /// Nil where the header is missing or there twice.
+    /// Nil if the header is missing or occurs more than once.
     let authorization: Secret?
     let body: [UInt8]
     let provider: ProviderConfig
@@ -34,7 +34,8 @@ struct CallbackService: Sendable {
     } catch {
       outcome = .unreadable(error)
     }
-    // What anybody on this machine can cause at will is for the debug level.
+    // Any local program can cause the other outcomes at will, so they are logged at the debug
+    // level.
     log.log(
       level: outcome.isOfInterest ? .info : .debug, "provider called",
       metadata: [
@@ -62,7 +63,7 @@ struct CallbackService: Sendable {
           verdicts.append(try await engine.callBack(callback, session))
         }
       }
-      // A flow that ended just now has left its account behind.
+      // A flow that has just ended has left an account that may expect the callback.
       let key = dialect.callKey(of: callback)
       try await repository.forEach(calledBy: key, at: provider.name) {
         record async throws(UsherError) in
@@ -97,7 +98,7 @@ struct CallbackService: Sendable {
 }
 
 extension CallbackOutcome {
-  /// Whether whoever called has shown what he must.
+  /// Whether the caller of the callback has proved its identity.
   fileprivate var isOfInterest: Bool {
     switch self {
     case .taken, .conflict, .unknown, .unavailable: true
@@ -105,7 +106,7 @@ extension CallbackOutcome {
     }
   }
 
-  /// For the log.
+  /// The outcome in log lines.
   var word: String {
     switch self {
     case .taken: "taken"

@@ -3,13 +3,13 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The tokens that providers gave the daemon itself: asked for once however many calls want one, and
-/// kept in memory until a minute before their end.
+/// The access tokens that providers issue to the daemon itself. Concurrent calls share one request;
+/// a token is kept in memory until a minute before its expiry.
 final class ClientTokens: Sendable {
-  /// Seconds a token must still be good for a call to be made with it.
+  /// How long before its expiry a token is no longer used.
   static let validity = Duration.seconds(60)
 
-  /// Why there is none: what stands for the outcome of the call that wanted it.
+  /// The outcome for a call whose client token could not be obtained.
   struct Unavailable: Error {
     let outcome: CallOutcome
   }
@@ -19,8 +19,8 @@ final class ClientTokens: Sendable {
     let goodUntil: Timestamp
   }
 
-  /// Another provider of the same name has tokens of its own: a flow that is live keeps its own
-  /// over a reload.
+  /// The token of one provider configuration. A live flow keeps its configuration over a reload, so
+  /// one name may have several.
   private struct Holder {
     let provider: ProviderConfig
     let number: Int
@@ -32,7 +32,7 @@ final class ClientTokens: Sendable {
     var next = 0
     var holders: [ProviderName: [Holder]] = [:]
 
-    /// Where a provider's tokens are kept.
+    /// Returns the index of a provider configuration's holder; adds one if there is none.
     mutating func place(of provider: ProviderConfig) -> Int {
       let holders = holders[provider.name, default: []]
       if let place = holders.firstIndex(where: { $0.provider == provider }) { return place }
@@ -47,9 +47,11 @@ final class ClientTokens: Sendable {
 
   init(dependencies: Dependencies) { self.dependencies = dependencies }
 
+  /// Returns a valid token, requesting one if needed.
+  ///
   /// - Parameters:
-  ///   - refused: A token that the provider did not take: it is not given again.
-  ///   - ask: Asks the provider.
+  ///   - refused: A token that the provider has rejected; it is not returned again.
+  ///   - ask: Sends the request to the provider.
   func token(
     for provider: ProviderConfig, by call: any ClientTokenCall, otherThan refused: Secret? = nil,
     ask: @escaping @Sendable (any ClientTokenCall) async -> CallOutcome
@@ -79,7 +81,8 @@ final class ClientTokens: Sendable {
     }
   }
 
-  /// What is being asked for is still given to who waits for it.
+  /// Forgets the tokens of some providers. Calls that wait for a request in progress still get its
+  /// token.
   func forget(_ providers: Set<ProviderName>) {
     state.withLock { state in for provider in providers { state.holders[provider] = nil } }
   }
@@ -91,7 +94,7 @@ final class ClientTokens: Sendable {
     let outcome = await ask(call)
     let result = Self.read(outcome, call)
     state.withLock { state in
-      // Forgotten meanwhile: it was asked for with what holds no more.
+      // Forgotten during the request: it used a configuration or credential that has been replaced.
       guard let place = state.holders[provider]?.firstIndex(where: { $0.number == number })
       else { return }
       state.holders[provider]?[place].asking = nil

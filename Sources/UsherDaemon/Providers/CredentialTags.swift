@@ -1,12 +1,12 @@
 import FoundationEssentials
 import UsherCore
 
-/// By what a flow knows the credentials that its provider named when it began, though others may stand
-/// under their names since: a keyed hash of each one that was set, never a value.
+/// Keyed hashes of the credentials that were set when a flow began, by name. They show whether a
+/// credential of that name is still the same; no value can be derived from them.
 struct CredentialTags: Codable, Sendable, Equatable {
   private var byName: [String: Data] = [:]
 
-  /// Nothing is known by it.
+  /// Creates tags that match no credential.
   init() {}
 
   init(_ values: [String: Secret], tag: (String, Secret) -> Data) {
@@ -16,20 +16,20 @@ struct CredentialTags: Codable, Sendable, Equatable {
   func has(_ name: String, _ tag: Data) -> Bool { byName[name] == tag }
 }
 
-/// What a call may be rendered with.
+/// The credentials that a call may be rendered with.
 struct Proofs: Sendable {
   /// The credential that the provider's calls need; nil for a public client.
   var credential: Secret?
-  /// All that may be used, by their names.
+  /// All permitted credentials, by name.
   var named: [String: Secret] = [:]
-  /// Why the one that they need cannot be had.
+  /// Why the needed credential cannot be read.
   var lack: UsherError?
-  /// Why one that is there must not be used.
+  /// Why a credential that is set must not be used.
   var change: UsherError?
 }
 
 extension UsherError {
-  /// For the flow of a provider that is another now, and whose credential is.
+  /// Returns the error for a flow whose provider and credential have both changed.
   static func changed(_ provider: ProviderName, _ credential: String) -> UsherError {
     UsherError(
       .providerRejected,
@@ -37,7 +37,7 @@ extension UsherError {
         + "way; begin again")
   }
 
-  /// For a call that no flow makes.
+  /// Returns the error for a call outside a flow whose provider has changed.
   static func changed(_ provider: ProviderName) -> UsherError {
     UsherError(.providerRejected, "provider \(provider) was changed meanwhile; ask again")
   }

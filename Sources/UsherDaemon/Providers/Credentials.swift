@@ -6,15 +6,15 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// The provider credentials: those kept by `credential.set`, and those systemd handed over.
+/// The provider credentials, set by `credential.set` or passed by systemd.
 ///
-/// A kept one wins over one of systemd's with the same name, so that an operator can replace it
-/// without a restart.
+/// A stored credential takes precedence over systemd's of the same name, so that an operator can
+/// replace it without a restart.
 final class Credentials: Sendable {
   private let store: Store
   private let directory: CredentialsDirectory?
   private let disk: any Disk
-  /// As they were when the store was taken up, or at the last reload.
+  /// systemd's credentials as of the store's start or the last reload.
   private let handed = Mutex(HandedCredentials())
   private let kept: Mutex<[String: Kept]>
   private let dependencies: Dependencies
@@ -35,12 +35,14 @@ final class Credentials: Sendable {
     kept = Mutex(Dictionary(rows) { first, _ in first })
   }
 
-  /// What systemd hands over now; nothing is changed by it. Blocks.
+  /// Reads systemd's present credentials without applying them. Blocks.
   func reread() -> HandedCredentials { HandedCredentials(directory, on: disk) }
 
-  /// - Parameter change: Made in the same moment: nobody finds these credentials before it, nor others
-  ///   after it.
-  /// - Returns: The names of those that others are found by from now on than before.
+  /// Replaces systemd's credentials.
+  ///
+  /// - Parameter change: Runs under the same lock: no reader finds the new credentials before it,
+  ///   or the old ones after it.
+  /// - Returns: The names whose effective credential has changed.
   @discardableResult
   func take(_ handed: HandedCredentials, with change: () -> Void = {}) -> Set<String> {
     let names = self.handed.withLock { current in
@@ -52,7 +54,7 @@ final class Credentials: Sendable {
   }
 
   /// - Returns: Nil for a public client.
-  /// - Throws: A sentence that says how to set what is missing.
+  /// - Throws: A message that says how to set the missing credential.
   func credential(of provider: ProviderConfig) throws(UsherError) -> Secret? {
     guard let name = provider.credentialName else { return nil }
     guard let credential = try credential(named: name) else {
@@ -61,14 +63,14 @@ final class Credentials: Sendable {
     return credential
   }
 
-  /// All of a provider's credentials that are set and can be read.
+  /// Returns all of a provider's credentials that are set and readable.
   func named(of provider: ProviderConfig) -> [String: Secret] {
     provider.credentialNames.reduce(into: [:]) { found, name in
       found[name] = (try? credential(named: name)) ?? nil
     }
   }
 
-  /// - Returns: Nil where it is not set.
+  /// - Returns: Nil if the credential is not set.
   func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
     return try handed.withLock { $0 }.secret(named: name)
@@ -108,21 +110,23 @@ final class Credentials: Sendable {
   }
 }
 
-// What calls are proved by.
+// Credentials for calls.
 extension Credentials {
-  /// By what a flow that begins will know the credentials of its provider again.
+  /// Returns the tags by which a starting flow recognizes its provider's credentials later.
   ///
-  /// - Returns: Nothing where another provider has come under that name: what is read is not its own.
+  /// - Returns: Empty tags if the name now means another provider, because the credentials read are
+  ///   not this provider's.
   func tags(of provider: ProviderConfig) -> CredentialTags {
     let values = named(of: provider)
     guard isCurrent(provider) else { return CredentialTags() }
     return CredentialTags(values) { store.tag(ofCredential: $1, named: $0) }
   }
 
-  /// What a call may be rendered with. Where its provider is not, or no longer, the one of that name,
-  /// the credentials are another's, unless the flow began with just these.
+  /// Returns the credentials that a call may be rendered with. If its provider is no longer
+  /// configured under that name, a credential is permitted only if the flow began with the same
+  /// value.
   ///
-  /// - Parameter flow: What the call's flow knows them by; nil for a call of no flow.
+  /// - Parameter flow: The credential tags of the call's flow; nil for a call outside a flow.
   func proofs(of provider: ProviderConfig, in flow: CredentialTags?) -> Proofs {
     var proofs = Proofs()
     do throws(UsherError) {
@@ -131,7 +135,7 @@ extension Credentials {
       proofs.lack = error
     }
     let values = named(of: provider)
-    // Only after they were read: a reload brings other credentials and providers in one moment.
+    // Checked after the reading: a reload replaces credentials and providers together.
     let isCurrent = isCurrent(provider)
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {
       if isCurrent || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {

@@ -2,24 +2,23 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// The credentials that systemd handed over, as they were at one moment. Never the store's keys, which
-/// are nobody's but the store's.
+/// The credentials that systemd passed, as of one moment. The store's own keys are never included.
 struct HandedCredentials: Sendable {
   private static let keys = ["usherd.master-key", "usherd.recovery-key", "usherd.accept-changes"]
 
   private var values: [String: Secret] = [:]
-  /// Why one cannot be read, by its name.
+  /// The read error of each credential that cannot be read.
   private var flaws: [String: any Error] = [:]
-  /// Why none can.
+  /// The read error of the whole directory.
   private var failure: (any Error)?
   private let directory: String
 
-  /// None.
+  /// Creates an empty set.
   init() { directory = "" }
 
-  /// Reads them. Blocks.
+  /// Reads the credentials. Blocks.
   ///
-  /// - Parameter directory: Nil where systemd hands over nothing.
+  /// - Parameter directory: Nil if systemd passes none.
   init(_ directory: CredentialsDirectory?, on disk: any Disk) {
     self.directory = directory?.path ?? ""
     guard let directory else { return }
@@ -36,7 +35,7 @@ struct HandedCredentials: Sendable {
     }
   }
 
-  /// - Returns: Nil where there is none of that name.
+  /// - Returns: Nil if there is no credential of that name.
   func secret(named name: String) throws(UsherError) -> Secret? {
     try checkReadable()
     if let flaw = flaws[name] {
@@ -55,7 +54,7 @@ struct HandedCredentials: Sendable {
     throw UsherError(.internalError, "systemd's credentials cannot be read", cause: failure)
   }
 
-  /// What cannot be read.
+  /// The read errors, as configuration problems.
   var problems: [ConfigProblem] {
     let whole = failure.map { [problem(directory, $0)] } ?? []
     return whole
@@ -67,7 +66,7 @@ struct HandedCredentials: Sendable {
     return ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)
   }
 
-  /// The names of those that are others here than there.
+  /// Returns the names whose value differs between the two sets.
   func names(otherThanIn before: HandedCredentials) -> Set<String> {
     let all = Set(values.keys).union(before.values.keys)
     return all.filter { values[$0] != before.values[$0] }

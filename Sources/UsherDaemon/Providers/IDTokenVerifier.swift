@@ -5,20 +5,21 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Checks ID tokens' signatures, with keys at most an hour old. Which key is ours to choose (``SigningKey``), the mathematics is
-/// jwt-kit's: its own choice of keys accepts too much.
+/// Verifies the signatures of ID tokens, with keys at most one hour old. The key is chosen here
+/// (``SigningKey``), because jwt-kit's own choice accepts too much; jwt-kit computes the
+/// verification.
 actor IDTokenVerifier {
-  /// The least time between two fetches for a key that the known set does not have, once one of them
-  /// has brought a set.
+  /// The minimum time between two fetches for a missing key, counted from a fetch that returned a
+  /// key set.
   static let searchInterval = Duration.seconds(60)
-  /// The least time between a fetch that failed and the next one. Meanwhile its error is the answer.
+  /// The minimum time between a failed fetch and the next one. Until then the error is repeated.
   static let failureInterval = Duration.seconds(1)
 
   private struct KeySet {
     let url: String
     let keys: JSONValue
     let fetchedAt: Timestamp
-    /// When a set was last brought for a key that was not in the one before.
+    /// The time of the last successful fetch for a key that the known set lacked.
     let searchedAt: Timestamp?
   }
 
@@ -35,7 +36,7 @@ actor IDTokenVerifier {
 
   private let http: ProviderHTTP
   private let dependencies: Dependencies
-  /// One a provider: its metadata chooses the address, not how many are kept.
+  /// One for each provider: its metadata chooses the URL, but cannot add entries.
   private var keySets: [ProviderName: KeySet] = [:]
   private var fetches: [ProviderName: Fetch] = [:]
   private var failures: [ProviderName: FailedFetch] = [:]
@@ -45,9 +46,12 @@ actor IDTokenVerifier {
     self.dependencies = dependencies
   }
 
-  /// Fetches the key set anew, once, for a token whose key is not in the known one: its key id is
-  /// unknown, or it has none and the known key did not sign it. At most one such fetch a minute brings
-  /// a set. All that need a set at the same time share one fetch; where it fails they are not refused.
+  /// Verifies an ID token's signature.
+  ///
+  /// If the token's key is not in the known key set, the set is fetched again once: its key id is
+  /// unknown, or it has none and the known key did not sign it. At most one such fetch a minute
+  /// returns a set. Concurrent verifications share one fetch; if it fails, they report that the
+  /// provider is unreachable, not that the token is refused.
   func verify(
     _ token: Secret, metadata: OIDCMetadata, provider: ProviderConfig
   ) async -> IDTokenVerdict {
@@ -73,7 +77,7 @@ actor IDTokenVerifier {
     }
   }
 
-  /// Nil where there is none, or it is too old.
+  /// Returns the known key set; nil if there is none or it is too old.
   private func known(_ provider: ProviderName, at url: String) -> KeySet? {
     guard let known = keySets[provider], known.url == url,
       known.fetchedAt.isWithin(MetadataCache.lifetime, of: dependencies.clock.monotonicNow())
@@ -81,7 +85,7 @@ actor IDTokenVerifier {
     return known
   }
 
-  /// The key set, of the fetch that is running or of a new one.
+  /// Returns the key set of the running fetch, or of a new one.
   ///
   /// - Parameter isSearch: Whether the known set lacks a key.
   private func fetch(
@@ -119,7 +123,7 @@ actor IDTokenVerifier {
     }
   }
 
-  /// - Returns: Also whether a newer key set may say otherwise.
+  /// - Returns: The verdict, and whether a newer key set could change it.
   private func check(
     _ token: Secret, with keys: JSONValue, _ metadata: OIDCMetadata
   ) async -> (verdict: IDTokenVerdict, mayBeNewKey: Bool) {
@@ -180,13 +184,13 @@ actor IDTokenVerifier {
   }
 }
 
-/// The claims are the machine's to judge.
+/// Accepts any claims: the flow machine checks them.
 private struct AnyClaims: JWTPayload {
   func verify(using algorithm: some JWTAlgorithm) {}
 }
 
 extension Timestamp {
-  /// Whether so little time has passed since; false where the clock was set back behind it.
+  /// Whether less than `duration` has passed; false if the clock was set back.
   fileprivate func isWithin(_ duration: Duration, of now: Timestamp) -> Bool {
     (.zero..<duration).contains(now - self)
   }

@@ -3,8 +3,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The providers' metadata, fetched when first needed and again after an hour; one fetch at a time
-/// for a provider, however many flows ask.
+/// The providers' metadata, fetched when first needed and again after an hour. Concurrent flows
+/// share one fetch for each provider.
 actor MetadataCache: ProviderObserver {
   static let lifetime = Duration.seconds(3600)
 
@@ -56,12 +56,12 @@ actor MetadataCache: ProviderObserver {
     for provider in providers { entries[provider] = nil }
   }
 
-  /// Asks anew, whatever is remembered.
+  /// Fetches the metadata without using the cache.
   func fetch(_ provider: ProviderConfig) async -> Discovery { await fetchDocuments(provider).0 }
 
-  /// Both well-known documents, and what the configuration says over them.
+  /// Reads both well-known documents and applies the configuration's overrides.
   ///
-  /// - Returns: Also whether both places answered: what is known by halves is not remembered.
+  /// - Returns: The metadata, and whether both URLs answered; incomplete metadata is not cached.
   private func fetchDocuments(_ provider: ProviderConfig) async -> (Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)
     var documents: [JSONValue] = []

@@ -5,9 +5,9 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Sends calls to providers, with the credentials that each call is proved by.
+/// Sends calls to providers, with the credentials that each call needs.
 ///
-/// What it logs of a call is name, status and duration; never a URL's query, a header or a body.
+/// Logs only a call's name, status and duration, never a URL's query, a header or a body.
 final class ProviderHTTP: ProviderObserver {
   private let transport: any ProviderTransport
   private let credentials: Credentials
@@ -31,13 +31,14 @@ final class ProviderHTTP: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// Renders and sends; never throws: what goes wrong is an outcome.
+  /// Renders and sends a call. Never throws: errors become outcomes.
   ///
-  /// A call that carries a client token gets one; where the provider refuses it, another, once.
+  /// A call that needs a client token gets one. If the provider rejects the token, the call is
+  /// repeated once with a new one.
   ///
   /// - Parameters:
-  ///   - flow: What the call's flow knows its credentials by; nil for a call of no flow.
-  ///   - accessToken: That of the call's account.
+  ///   - flow: The credential tags of the call's flow; nil for a call outside a flow.
+  ///   - accessToken: The access token of the call's account.
   func send(
     _ call: any ProviderCall, for provider: ProviderConfig, in flow: CredentialTags? = nil,
     accessToken: Secret? = nil
@@ -55,7 +56,7 @@ final class ProviderHTTP: ProviderObserver {
     return await send(call, asker, accessToken, clientToken: other)
   }
 
-  /// Whose credentials a call is proved by.
+  /// The provider and flow whose credentials a call uses.
   private struct Asker {
     let provider: ProviderConfig
     let flow: CredentialTags?
@@ -85,7 +86,7 @@ final class ProviderHTTP: ProviderObserver {
         health.note(outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
       }
     } catch {
-      // Nothing was sent: it says nothing of the provider.
+      // Nothing was sent, so this says nothing about the provider's health.
       outcome = .unreachable(message: error.message, sent: false)
     }
     log.debug(
@@ -97,29 +98,30 @@ final class ProviderHTTP: ProviderObserver {
     return outcome
   }
 
-  /// - Throws: Where the credential the provider's calls need is not set.
+  /// - Throws: If the credential that the provider's calls need is not set.
   func checkCredential(of provider: ProviderConfig) throws(UsherError) {
     _ = try credentials.credential(of: provider)
   }
 
-  /// Why a flow's calls that need a credential are not sent; nil where they are.
+  /// Returns why a flow's calls that need a credential are not sent; nil if they are sent.
   func change(of provider: ProviderConfig, in flow: CredentialTags) -> UsherError? {
     credentials.proofs(of: provider, in: flow).change
   }
 
   var isIdle: Bool { transport.isIdle && inFlight.withLock { $0 == 0 } }
 
-  /// Gives up what is under way; nothing is sent any more.
+  /// Aborts requests in progress; no request is sent any more.
   func shutdown() async { await transport.shutdown() }
 
-  /// Providers have changed, or are gone: their client tokens are forgotten, and the connections that
-  /// nobody has a use for any more are closed.
+  /// Forgets the client tokens of changed providers, and closes connections that no provider needs
+  /// any more.
   func providersChanged(_ providers: Set<ProviderName>) {
     clientTokens.forget(providers)
     transport.keep(dependencies.config.providers.map(\.http))
   }
 
-  /// A call that needs no credential is rendered without the one that is missing, or is another's.
+  /// Renders a call. A missing credential, or one of another provider, is left out if the call does
+  /// not need it.
   private func render(
     _ call: any ProviderCall, _ asker: Asker, _ accessToken: Secret?, _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
@@ -130,12 +132,13 @@ final class ProviderHTTP: ProviderObserver {
           provider: asker.provider, credential: proofs.credential, credentials: proofs.named,
           accessToken: accessToken, clientToken: clientToken, moment: dependencies.moment()))
     } catch {
-      // Why there is none says more than that the call cannot do without.
+      // The reason for the missing credential is more useful than the error that the call needs
+      // one.
       throw proofs.change ?? proofs.lack ?? error
     }
   }
 
-  /// Sends the request once: neither this nor the transport repeats it.
+  /// Sends the request once: neither this function nor the transport repeats it.
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
     let outcome = await transport.send(request, by: provider.http)
     guard case .reply(var reply) = outcome else { return outcome }
@@ -145,7 +148,7 @@ final class ProviderHTTP: ProviderObserver {
 }
 
 extension Result where Success == Secret, Failure == ClientTokens.Unavailable {
-  /// What stands for the outcome of the call that wanted the token.
+  /// The outcome for the call that needed the token.
   fileprivate var outcome: CallOutcome {
     switch self {
     case .success: .noToken(message: "there is no client token")
@@ -155,7 +158,7 @@ extension Result where Success == Secret, Failure == ClientTokens.Unavailable {
 }
 
 extension CallOutcome {
-  /// One customer's limit is no reason to spare the provider for the others.
+  /// A rate limit of one account must not slow down the other accounts.
   fileprivate func concernsOneAccount(_ call: any ProviderCall) -> Bool {
     guard call.account != nil, case .reply(let reply) = self else { return false }
     return reply.status == 429

@@ -4,19 +4,19 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// How the providers answered last, and how long refreshes hold off after failures.
+/// The providers' last outcomes, and the back-off of refreshes after failures.
 ///
-/// Refreshes hold off only for what their token endpoint did. An account whose own refresh has failed
-/// goes by its own back-off, whatever happens to others. Every other account is held up once: while
-/// nobody can connect to the endpoint, or for seconds after a failure that may be about one request.
+/// Refreshes back off only for failures of the token endpoint. An account whose own refresh has
+/// failed uses its own back-off. Every other account waits at most once: while no connection to the
+/// endpoint can be made, or a few seconds after a failure that may concern one request.
 final class ProviderHealth: ProviderObserver {
   fileprivate struct Pause {
     var failures: Int
     let notBefore: Timestamp
 
-    /// What is left of it; nil where it is over.
+    /// Returns the remaining pause; nil if it is over.
     func rest(at now: Timestamp) -> Duration? {
-      // A clock that was set back must not make an hour of a day.
+      // After the clock was set back, a pause must not become longer than an hour.
       guard notBefore > now, notBefore - now <= ProviderHealth.longestPause else { return nil }
       return notBefore - now
     }
@@ -24,23 +24,23 @@ final class ProviderHealth: ProviderObserver {
 
   fileprivate struct Record {
     var health: SystemStatus.Health?
-    /// Of the token endpoint, for accounts without a pause of their own.
+    /// The token endpoint's pause, for accounts without a pause of their own.
     var shared: Pause?
     var own: [AccountID: Pause] = [:]
   }
 
-  /// The most a provider may ask for.
+  /// The upper bound of a pause, also if the provider asks for longer.
   fileprivate static let longestPause = Duration.seconds(3600)
-  /// The most that a failure which may be about one account's call holds other accounts up.
+  /// The upper bound of the pause for other accounts after a failure that may concern one account.
   private static let longestSharedAnswer = Duration.seconds(5)
-  /// Accounts of a provider whose pauses are kept; beyond it those that are over go.
+  /// The number of account pauses for each provider beyond which expired ones are removed.
   fileprivate static let keptPauses = 4096
 
   private let records = Mutex<[ProviderName: Record]>([:])
   private let configStore: ConfigStore?
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
-  /// - Parameter settings: The configuration in force; nil: outcomes of any provider count.
+  /// - Parameter settings: The configuration store; nil: the outcomes of all providers count.
   init(
     _ configStore: ConfigStore? = nil,
     onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void
@@ -54,20 +54,20 @@ final class ProviderHealth: ProviderObserver {
     records.withLock { $0[provider]?.health } ?? .unknown
   }
 
-  /// They are asked anew, without a pause.
+  /// Forgets the outcomes of changed providers, so that they are called without a pause.
   func providersChanged(_ providers: Set<ProviderName>) {
     records.withLock { records in for provider in providers { records[provider] = nil } }
   }
 
-  /// How long a refresh should hold off that has no back-off of its own; nil when it may go.
+  /// Returns the pause of refreshes without a back-off of their own; nil if there is none.
   func pause(for provider: ProviderName, at now: Timestamp) -> Duration? {
     records.withLock { $0[provider]?.shared?.rest(at: now) }
   }
 
-  /// How long the account's refresh should hold off; nil when it may go.
+  /// Returns the pause of the account's refresh; nil if there is none.
   ///
-  /// Being held up by others becomes the account's own pause. Once that is over its refresh goes,
-  /// however often the refreshes of others have failed meanwhile.
+  /// A shared pause becomes the account's own. After it the refresh is sent, even if other
+  /// refreshes have failed meanwhile.
   func pause(
     for provider: ProviderName, _ account: AccountID, at now: Timestamp
   ) -> Duration? {
@@ -80,7 +80,7 @@ final class ProviderHealth: ProviderObserver {
     }
   }
 
-  /// Records the outcome of an account's refresh for the account alone.
+  /// Records the outcome of an account's refresh, for that account only.
   func note(
     _ outcome: CallOutcome, ofRefresh account: AccountID, of provider: ProviderConfig,
     at now: Timestamp
@@ -95,15 +95,15 @@ final class ProviderHealth: ProviderObserver {
     }
   }
 
-  /// Records a call's outcome for all accounts. The outcome of a call to another provider that had the
-  /// name before is ignored.
+  /// Records a call's outcome for all accounts. Ignores a provider that has been replaced under its
+  /// name.
   func note(
     _ outcome: CallOutcome, of provider: ProviderConfig, by endpoint: ProviderEndpoint = .token,
     at now: Timestamp
   ) {
     let (before, after) = records.withLock { records in
       let before = records[provider.name]?.health
-      // Here, so that a reload that comes now forgets it afterwards.
+      // Checked under the lock, so that a concurrent reload clears this outcome afterwards.
       guard isCurrent(provider) else { return (before, before) }
       var record = records[provider.name] ?? Record()
       record.health = outcome.pauseAsked(after: 0) == nil ? .ok : .failing
@@ -114,7 +114,7 @@ final class ProviderHealth: ProviderObserver {
     if let after, after != before { onChange(provider.name, after) }
   }
 
-  /// One, two, four … up to sixty seconds while no connection to the endpoint is made.
+  /// Backs off 1, 2, 4 … up to 60 seconds while no connection to the endpoint is made.
   private static func shared(
     _ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp
   ) -> Pause? {
@@ -139,8 +139,8 @@ extension ProviderHealth.Record {
 }
 
 extension CallOutcome {
-  /// Whether other calls may fare better. A connection that ends after the request was sent counts:
-  /// a firewall of the provider's resets those whose request it does not like.
+  /// Whether other calls may succeed. True also for a connection that ends after the request was
+  /// sent: a provider's firewall resets connections whose request it rejects.
   fileprivate var mayBeAboutOneCall: Bool {
     switch self {
     case .reply, .unreadable, .unreachable(_, sent: true): true

@@ -13,7 +13,7 @@ struct ProviderService: Sendable {
   let verifier: IDTokenVerifier
   let clock: any Clock
 
-  /// Those the caller may use.
+  /// Returns the providers that the caller may use.
   func list(_ caller: Caller) -> ProviderList.Reply {
     let seen = providers.offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
     return .init(providers: seen.map(entry))
@@ -36,9 +36,9 @@ struct ProviderService: Sendable {
   }
 }
 
-// Trying a provider.
+// Checking a provider.
 extension ProviderService {
-  /// Asks for what a log-in will need, without memory of earlier answers.
+  /// Checks everything that a sign-in needs, without cached answers.
   func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
     let provider = try providers.named(name)
     let findings =
@@ -99,7 +99,7 @@ extension ProviderService {
     }
   }
 
-  /// Of each one that is configured, whether it is set and can be used.
+  /// Returns for each configured credential whether it is set and usable.
   private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
     guard provider.credentialName == nil, !provider.credentialNames.isEmpty else {
       return [credential(provider)]
@@ -132,7 +132,7 @@ extension ProviderService {
     }
   }
 
-  /// Compares the provider's `Date` (RFC 9110 §6.6.1) with our clock.
+  /// Compares the provider's `Date` header (RFC 9110 §6.6.1) with the local clock.
   private func clock(_ outcome: CallOutcome, allowed: Int) -> ProviderCheck.Finding {
     guard case .reply(let reply) = outcome,
       let theirs = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
@@ -140,7 +140,7 @@ extension ProviderService {
       return .init(
         subject: "clock", fine: true, message: "the provider does not tell its time")
     }
-    // Their clock has whole seconds, and the answer took its time.
+    // The header has whole seconds, and the response took some time.
     let skew = Int(abs((theirs - clock.now()).milliseconds) / 1000)
     return .init(
       subject: "clock", fine: skew <= allowed + 1,

@@ -2,16 +2,16 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The providers that are configured just now and the daemon's own, by the name callers say.
+/// The presently configured providers and the daemon's own, by name.
 struct Providers: Sendable {
   private let configStore: ConfigStore
 
   init(_ configStore: ConfigStore) { self.configStore = configStore }
 
-  /// The configured ones.
+  /// The configured providers.
   var all: [ProviderConfig] { configStore.current.config.providers }
 
-  /// All whose flows can be started.
+  /// The providers whose flows can be started.
   var offered: [ProviderConfig] { all + [.local] }
 
   func named(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
@@ -19,7 +19,7 @@ struct Providers: Sendable {
     return provider
   }
 
-  /// Where the tokens of the provider are from that is called so just now.
+  /// Returns the token place of the provider that has this name now.
   func tokenPlace(of name: ProviderName) throws(UsherError) -> TokenPlace {
     guard let place = configStore.current.tokenPlace(of: name) else { throw unknown(name) }
     return place
@@ -30,7 +30,7 @@ struct Providers: Sendable {
       .notFound, "there is no provider \(printable(name))", detail: .init(field: "provider"))
   }
 
-  /// What a caller wrote may be anything: only a possible name is repeated.
+  /// The name comes from the caller: only a well-formed name is repeated in the message.
   private func printable(_ name: ProviderName) -> String {
     let isName = name.rawValue.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     return isName && name.rawValue.utf8.count <= 64 ? name.rawValue : "of that name"
@@ -38,6 +38,6 @@ struct Providers: Sendable {
 }
 
 extension ProviderConfig {
-  /// The configuration's word for the kind of provider: `oidc`, …
+  /// The provider's type in the configuration: `oidc`, …
   var type: String { settings.type.rawValue }
 }

@@ -4,15 +4,15 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Checks signatures of Truecaller profiles, with a key at most an hour old.
+/// Verifies signatures of Truecaller profiles, with a key at most one hour old.
 ///
-/// RSA with PKCS #1 v1.5 and SHA-512 is jwt-kit's; keys below 2048 bits are refused.
+/// jwt-kit computes RSA with PKCS #1 v1.5 and SHA-512; keys below 2048 bits are refused.
 actor SignatureVerifier {
   private let clock: any Clock
   private let fetchKeys: @Sendable (ProviderConfig) async -> CallOutcome
   private var keys: [String: (key: [UInt8], fetchedAt: Timestamp)] = [:]
 
-  /// - Parameter fetchKeys: Makes the call for the provider's keys.
+  /// - Parameter fetchKeys: Requests the provider's keys.
   init(
     clock: any Clock, fetchKeys: @escaping @Sendable (ProviderConfig) async -> CallOutcome
   ) {
@@ -20,7 +20,8 @@ actor SignatureVerifier {
     self.fetchKeys = fetchKeys
   }
 
-  /// A signature that does not fit the remembered key costs one fetch of the key, then it is refused.
+  /// Verifies a signature. If the cached key does not match, the key is fetched once before the
+  /// signature is refused.
   func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
     let place = provider.truecaller.keysURL
     if let (key, fetchedAt) = keys[place],
@@ -42,7 +43,7 @@ actor SignatureVerifier {
 }
 
 extension SignedText {
-  /// - Parameter key: DER of a SubjectPublicKeyInfo.
+  /// - Parameter key: A SubjectPublicKeyInfo in DER.
   fileprivate func isSigned(by key: [UInt8]) async -> Bool {
     let base64 = Data(key).base64EncodedString(
       options: [.lineLength64Characters, .endLineWithLineFeed])
