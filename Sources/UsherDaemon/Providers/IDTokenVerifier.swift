@@ -50,8 +50,8 @@ actor IDTokenVerifier {
   ///
   /// If the token's key is not in the known key set, the set is fetched again once: its key id is
   /// unknown, or it has none and the known key did not sign it. At most one such fetch a minute
-  /// returns a set. Concurrent verifications share one fetch; if it fails, they report that the
-  /// provider is unreachable, not that the token is refused.
+  /// returns a set. Concurrent verifications share one fetch, and a network failure makes their
+  /// verdict `unreachable`, not `refused`.
   func verify(
     _ token: Secret, metadata: OIDCMetadata, provider: ProviderConfig
   ) async -> IDTokenVerdict {

@@ -7,7 +7,7 @@ import UsherSystem
 
 /// Sends calls to providers, with the credentials that each call needs.
 ///
-/// Logs only a call's name, status and duration, never a URL's query, a header or a body.
+/// Logs a call's provider, name and outcome, never a URL's query, a header or a body.
 final class ProviderHTTP: ProviderObserver {
   private let transport: any ProviderTransport
   private let credentials: Credentials
