@@ -2,47 +2,47 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// The recorded name of a uid, and the answers that the user database has given since.
+/// The recorded user name of a uid, and later answers of the user database.
 ///
-/// Only the name is compared. Nothing else that the user database tells is both stable and another's
-/// for another person: a home directory moves, and the person may change the full name.
+/// Only the name is compared. Nothing else in the user database both stays the same for one person
+/// and differs between persons: a home directory can move, and a user may change the full name.
 struct OwnerRecord: Codable, Sendable, Equatable {
-  /// How long a name holds that the user database no longer confirms. A directory that cannot be
-  /// reached looks like one that does not know the uid.
+  /// How long a name stays valid without confirmation by the user database. An unreachable
+  /// directory service cannot be told from one that does not know the uid.
   static let holdsUnconfirmed = Duration.seconds(7 * 86_400)
-  /// How often a confirmation is written down.
+  /// The minimum time between two stored confirmations.
   private static let confirmedEvery = Duration.seconds(86_400)
 
-  /// Nil where the uid had no name.
+  /// Nil if the uid had no name.
   private(set) var name: String?
-  /// Whether the local password file had the uid, which can always be read.
+  /// Whether the uid was in the local password file, which can always be read.
   private(set) var isLocal: Bool
   let recordedAt: Timestamp
   private(set) var confirmedAt: Timestamp
   private(set) var other: Other?
-  /// True from the operator's `owner.forget` until everything is wiped, also over a restart between.
+  /// True from the operator's `owner.forget` until everything is deleted, also over a restart.
   private(set) var isBeingForgotten: Bool?
 
-  /// The name that the uid had instead.
+  /// A different name that the user database returned for the uid.
   struct Other: Codable, Sendable, Equatable {
     let name: String
     let at: Timestamp
   }
 
-  /// The decision about calls by the uid.
+  /// The decision about calls from the uid.
   enum Verdict: Sendable, Equatable {
-    /// It is the same user, or was when that could last be told.
+    /// The same user, as far as the user database could last confirm.
     case same
     case other(name: String)
-    /// The local password file had the uid, and no source has it now.
+    /// The uid was in the local password file, and no source has it now.
     case gone
-    /// The user database does not answer, and the name does not hold without it.
+    /// The user database does not answer, and the recorded name is not valid without it.
     case unconfirmed
-    /// The user database does not answer, and nobody is recorded.
+    /// The user database does not answer, and no name is recorded.
     case unknown
   }
 
-  /// - Parameter name: Nil where the uid has no name.
+  /// - Parameter name: Nil if the uid has no name.
   init(name: String?, isLocal: Bool, at now: Timestamp) {
     self.name = name
     self.isLocal = isLocal
@@ -50,9 +50,10 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     confirmedAt = now
   }
 
-  /// The record of a uid whose record was deleted by something other than usherd: an operator decides.
+  /// Creates a withheld record for a uid whose record was not deleted by usherd; an operator must
+  /// decide.
   ///
-  /// Nil where the look-up failed.
+  /// Returns nil if the look-up failed.
   init?(lostTo found: UserLookup, at now: Timestamp) {
     let present: String
     switch found {
@@ -64,32 +65,32 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     other = Other(name: present, at: now)
   }
 
-  /// Whether nothing of the user's is given or used until an operator decides.
+  /// Whether nothing of the user's is handed out or used until an operator decides.
   var isWithheld: Bool { other != nil || isBeingForgotten == true }
 
-  /// The record of a user whose things an operator has begun to wipe.
+  /// Marks the record: an operator has begun to delete everything of the user's.
   mutating func beginForgetting() { isBeingForgotten = true }
 
-  /// What held when the record was written.
+  /// The verdict at the time the record was written.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }
 
-  /// Whether another record differs only in when the name was last confirmed.
+  /// Whether another record differs at most in the time of the last confirmation.
   func isSame(as other: OwnerRecord) -> Bool {
     var copy = self
     copy.confirmedAt = other.confirmedAt
     return copy == other
   }
 
-  /// Records what the user database says, and decides.
+  /// Records an answer of the user database and returns the verdict.
   ///
-  /// - Parameter isLocal: Whether the local password file has the uid now.
+  /// - Parameter isLocal: Whether the local password file contains the uid now.
   mutating func compare(
     with found: UserLookup, isLocal isLocalNow: Bool, at now: Timestamp
   ) -> Verdict {
     switch found {
     case .named(let present):
-      // A uid of a directory that could not be reached had no name at first. A name in the password
-      // file was given to the uid later.
+      // A uid of an unreachable directory service has no name at first. A name from the password
+      // file is different: it was given to the uid later.
       if name == nil, other == nil, !isLocalNow { name = present }
       guard let name, present.hasSameBytes(as: name) else {
         if other?.name.hasSameBytes(as: present) != true {
@@ -103,7 +104,8 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     case .nameless, .failed:
       if other != nil { return lastVerdict }
       guard name != nil else { return found == .nameless ? .same : .unconfirmed }
-      // A file can always be read: who makes a look-up fail gains nothing.
+      // The password file can always be read, so forcing a look-up to fail gains an attacker
+      // nothing.
       guard !isLocal else { return found == .nameless ? .gone : .unconfirmed }
       return now - confirmedAt < Self.holdsUnconfirmed ? .same : .unconfirmed
     }
@@ -111,7 +113,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
 }
 
 extension OwnerRecord {
-  /// Nil where the look-up failed.
+  /// Returns nil if the look-up failed.
   init?(_ found: UserLookup, isLocal: Bool, at now: Timestamp) {
     switch found {
     case .named(let name): self.init(name: name, isLocal: isLocal, at: now)
@@ -130,7 +132,7 @@ extension OwnerRow {
 }
 
 extension OwnerRecord.Verdict {
-  /// What a caller with this uid is told; nil where it is the owner.
+  /// Returns the error for a caller with this uid; nil if the caller is the owner.
   func refusal(of uid: UInt32) -> UsherError? {
     let advice =
       "the operator decides: usherctl owner accept \(uid) if it is the same person, "
@@ -160,14 +162,14 @@ extension OwnerRecord.Verdict {
 }
 
 extension Owner {
-  /// systemd gives these uids to services with `DynamicUser=`, and each to another one later (Users,
-  /// Groups, UIDs and GIDs on systemd systems).
+  /// systemd gives these uids to services with `DynamicUser=`, and reuses each for another service
+  /// later (Users, Groups, UIDs and GIDs on systemd systems).
   private static let transientUsers = UInt32(61_184)...65_519
 
-  /// Whether a uid is given to another service later, as a rule.
+  /// Whether systemd reuses a uid for other services.
   static func isTransient(_ uid: UInt32) -> Bool { transientUsers.contains(uid) }
 
-  /// - Throws: `permissionDenied` for a uid whose accounts would be another service's later.
+  /// - Throws: `permissionDenied` for a uid whose accounts another service would get later.
   func checkMayHaveAccounts() throws(UsherError) {
     guard client == nil, Self.isTransient(uid) else { return }
     throw UsherError(
@@ -182,6 +184,6 @@ extension LocalPerson {
 
   init(_ row: OwnerRow) { self.init(realm: row.realm, uid: row.uid) }
 
-  /// Whose the accounts of this user are.
+  /// The owner of this user's accounts.
   var owner: Owner { Owner(realm: realm, uid: uid) }
 }

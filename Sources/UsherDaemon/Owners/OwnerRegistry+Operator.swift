@@ -5,21 +5,21 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-// What an operator is told and decides.
+// Operations for the operator.
 extension OwnerRegistry {
-  /// How often is wiped what calls write that have begun before.
+  /// The limit of wipe runs. Each later run deletes what calls in progress have written meanwhile.
   private static let mostWipes = 8
 
-  /// A uid, and what is known of its user.
+  /// A uid with its record and verdict.
   struct Standing: Sendable {
     let person: LocalPerson
     let record: OwnerRecord
     let verdict: OwnerRecord.Verdict
   }
 
-  /// Compares all who are recorded, as far as the user database answers.
+  /// Compares all recorded users with the user database, as far as it answers.
   ///
-  /// - Returns: By their uids.
+  /// - Returns: The standings, ordered by uid.
   func standings() async throws(UsherError) -> [Standing] {
     try await recordAll()
     let people = try store.loadOwners().map { LocalPerson($0) }.sorted { $0.uid < $1.uid }
@@ -32,10 +32,10 @@ extension OwnerRegistry {
     return standings
   }
 
-  /// Makes the user whom the uid has now the owner of what is stored for it.
+  /// Makes the present user of the uid the owner of everything that is stored for the uid.
   ///
-  /// - Returns: The name; nil where the uid has none.
-  /// - Throws: `notFound` where nobody is recorded; `storageUnavailable`.
+  /// - Returns: The user name; nil if the uid has none.
+  /// - Throws: `notFound` if no user is recorded; `storageUnavailable`.
   func accept(_ person: LocalPerson) async throws(UsherError) -> String? {
     try await turns.withLock(person) { () throws(UsherError) in
       guard let before = try known(person), before.record != nil else {
@@ -61,11 +61,11 @@ extension OwnerRegistry {
     }
   }
 
-  /// Runs `wipe` while nothing of the user's is used, then forgets who it was.
+  /// Runs `wipe` while nothing of the user's is used, then deletes the user's record.
   ///
-  /// - Returns: What each run of `wipe` has returned.
-  /// - Throws: `notFound` where nobody is recorded and nothing stored; `storageUnavailable`; what `wipe`
-  ///   throws: what is left is then withheld until it is tried again, also after a restart.
+  /// - Returns: The result of each run of `wipe`.
+  /// - Throws: `notFound` if no user is recorded and nothing is stored; `storageUnavailable`; what
+  ///   `wipe` throws. What is left is then withheld until the next attempt, also after a restart.
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {
@@ -81,7 +81,7 @@ extension OwnerRegistry {
       entries.withLock { [entry] in $0[person] = entry }
       await tell(.withheld, person)
       var values = [try await wipe()]
-      // What calls wrote that had begun before. No other one writes anything any more.
+      // Deletes what calls in progress have written; no other call writes any more.
       while try hasPossessions(person) {
         guard values.count < Self.mostWipes else { throw Self.stillWriting(person.uid) }
         values.append(try await wipe())

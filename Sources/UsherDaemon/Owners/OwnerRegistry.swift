@@ -6,52 +6,54 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Knows who the uids were that own things, and decides whether a caller is still that user.
+/// Records the users behind the uids that own something, and decides whether a caller is still the
+/// same user.
 ///
-/// The kernel tells a caller's uid, and a uid may be given to another person. So the user database is
-/// asked for the name at the first call of a connection, away from the event loop, and what a uid
-/// owns is withheld while its name is another one. An operator accepts the new name, or forgets what
-/// is there (Access.md § A uid of another person).
+/// The kernel reports a caller's uid, and a uid may be reassigned to another person. So the name is
+/// looked up at the first call of each connection, off the event loop, and a uid's property is
+/// withheld while its name differs. An operator accepts the new name or deletes the property
+/// (Access.md § A uid of another person).
 final class OwnerRegistry: Sendable {
-  /// What becomes of what a uid owns.
+  /// A change in the access to a uid's property.
   enum Change: Sendable {
-    /// Nothing of it is given or used any more.
+    /// Nothing of it is handed out or used any more.
     case withheld
-    /// It is given and used again.
+    /// It is handed out and used again.
     case restored
-    /// Calls are decided otherwise than before; what goes on by itself goes on.
+    /// Calls may be decided differently; background work continues.
     case reconsidered
-    /// It owned nothing that is stored; what is in memory is to be forgotten.
+    /// Nothing was stored for the uid; state in memory must be forgotten.
     case replaced
   }
 
   typealias Follower = @Sendable (Change, LocalPerson) async -> Void
 
-  /// A bare closure in a `Mutex` is wrapped in one more function by each read.
+  /// Each read of a bare closure from a `Mutex` would wrap it in one more function.
   private struct HeldFollower {
     let tell: Follower
   }
 
-  /// Stored when everybody who owns something has a record.
+  /// The name of the note that is stored once every owner has a record.
   private static let completeNote = "owners"
-  /// Users beyond it who have not called for a minute are read from the disk at their next call.
+  /// The number of users in memory above which `review()` drops all entries that equal the stored
+  /// ones; the next call of such a user reads the disk.
   private static let mostInMemory = 4096
 
   struct Entry {
-    /// Nil where the user database has not told who it is.
+    /// Nil if the user database has not identified the user yet.
     var record: OwnerRecord?
-    /// Whether the record is on disk as it is here.
+    /// Whether the stored record equals this one.
     var isStored = false
     var verdict = OwnerRecord.Verdict.same
-    /// When the last look-up that has ended began.
+    /// The start of the last completed look-up.
     var comparedAt: Timestamp?
-    /// Whether a connection that came after the last comparison was let in by it.
+    /// Whether a connection newer than the last comparison was admitted because of it.
     var isAssumed = false
-    /// Whether the operator has begun to forget what there is.
+    /// Whether the operator has begun to delete the user's property.
     var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
     var isWithheld: Bool { record?.isWithheld ?? false }
 
-    /// Whether nothing is lost where it is forgotten in memory.
+    /// Whether the entry can be dropped from memory without loss.
     var isLikeOnDisk: Bool { isStored && verdict == .same && !isWithheld && !isAssumed }
 
     init() {}
@@ -67,14 +69,14 @@ final class OwnerRegistry: Sendable {
   let dependencies: Dependencies
   let store: Store
   private let log: Logger
-  /// The users who have called, and those whose things are withheld. The others are on disk.
+  /// The users that have called, and those whose property is withheld. The others are on disk.
   let entries = Mutex<[LocalPerson: Entry]>([:])
-  /// The users of whom everything was wiped, until somebody calls again by their uids.
+  /// The users whose property was deleted, until the next call from their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
-  /// Comparing, writing and taking over happen in one turn.
+  /// Serializes comparison, write and installation for each user.
   let turns = AsyncKeyedLock<LocalPerson>()
   private let follower = Mutex<HeldFollower?>(nil)
-  /// Whether everybody who owns something has a record (``recordAll()``).
+  /// Whether every owner has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
   init(dependencies: Dependencies, store: Store, log: Logger) {
@@ -83,7 +85,7 @@ final class OwnerRegistry: Sendable {
     self.log = log
   }
 
-  /// Reads whose things are withheld: as many as an operator has not decided about.
+  /// Loads the withheld users, which are as many as await an operator's decision.
   func restore() throws(UsherError) {
     var restored: [LocalPerson: Entry] = [:]
     for row in try store.loadWithheldOwners() { restored[LocalPerson(row)] = try Entry(row) }
@@ -92,7 +94,7 @@ final class OwnerRegistry: Sendable {
     store.checkOwners { [weak self] (owner) throws(UsherError) in try self?.checkMayOwn(owner) }
   }
 
-  /// What `owner.forget` wipes must not come back by a call that began before it.
+  /// Prevents a call that began before `owner.forget` from storing something again.
   private func checkMayOwn(_ owner: Owner) throws(UsherError) {
     guard owner.client == nil else { return }
     let person = LocalPerson(owner)
@@ -102,7 +104,7 @@ final class OwnerRegistry: Sendable {
     try checkNotBeingForgotten(person)
   }
 
-  /// From now on `body` is told of each change, before a call that waits for it goes on.
+  /// Calls `body` for each change, before a call that waits for the change continues.
   func follow(_ body: @escaping Follower) {
     follower.withLock { $0 = HeldFollower(tell: body) }
   }
@@ -113,7 +115,7 @@ final class OwnerRegistry: Sendable {
     return entries.withLock { $0[LocalPerson(owner)]?.isWithheld ?? false }
   }
 
-  /// The users of whom that is true.
+  /// The users whose property is withheld.
   var withheld: [LocalPerson] {
     entries.withLock { entries in entries.filter { $0.value.isWithheld }.map(\.key) }
   }
@@ -122,10 +124,10 @@ final class OwnerRegistry: Sendable {
 // MARK: - Callers
 
 extension OwnerRegistry {
-  /// Decides about a call. Cheap: it waits for nothing.
+  /// Decides about a call without waiting.
   ///
-  /// - Returns: False where the user database is to be asked first: ``verify(_:)``.
-  /// - Throws: `permissionDenied` where the caller's uid was another user's.
+  /// - Returns: False if the user database must be asked first: ``verify(_:)``.
+  /// - Throws: `permissionDenied` if the caller's uid belonged to another user.
   func admits(_ caller: Caller) throws(UsherError) -> Bool {
     guard isCompared(caller) else { return true }
     let entry = entries.withLock { $0[caller.person] }
@@ -141,10 +143,11 @@ extension OwnerRegistry {
     return true
   }
 
-  /// Asks the user database who the caller's uid is, and decides.
+  /// Looks up the caller's uid in the user database and decides.
   ///
-  /// - Parameter isRecorded: Whether the caller may come to own something, so that there must be a record.
-  /// - Throws: As ``admits(_:)``; `storageUnavailable` where the record cannot be written.
+  /// - Parameter isRecorded: Whether the call may store something for the user, so that a record is
+  ///   required.
+  /// - Throws: The errors of ``admits(_:)``; `storageUnavailable` if the record cannot be written.
   func verify(_ caller: Caller, andRecord isRecorded: Bool = true) async throws(UsherError) {
     guard isCompared(caller) else { return }
     let person = caller.person
@@ -157,7 +160,7 @@ extension OwnerRegistry {
     }
     let entry = entries.withLock { $0[person] }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
-    // Everybody who owns something has a record, so that a missing record shows that it was deleted.
+    // Every owner has a record, so that a missing record proves that it was deleted.
     guard !isRecorded || entry?.isStored == true else {
       throw UsherError(
         .storageUnavailable, "the name of uid \(caller.uid) cannot be stored: try again",
@@ -172,13 +175,13 @@ extension OwnerRegistry {
     throw refusal
   }
 
-  /// The uids of `DynamicUser=` have another name each time, and own nothing. The admin socket is for
-  /// root and the daemon's own user.
+  /// Whether the caller's uid is compared. The uids of `DynamicUser=` have a new name each time and
+  /// own nothing; the admin socket is for root and the daemon's own user.
   private func isCompared(_ caller: Caller) -> Bool {
     !caller.isAdmin && !Owner.isTransient(caller.uid)
   }
 
-  /// To be called within a turn.
+  /// Must be called while holding the user's lock.
   private func take(
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
@@ -195,14 +198,14 @@ extension OwnerRegistry {
     if case .other = entry.compare(with: found, isLocal: isLocal, at: now),
       (try? hasPossessions(person)) == false
     {
-      // There is nothing to withhold.
+      // Nothing is stored for the uid, so there is nothing to withhold.
       entry.record = nil
       await tell(.replaced, person)
     }
     entry.record = entry.record ?? OwnerRecord(found, isLocal: isLocal, at: now)
     entry.verdict = entry.compare(with: found, isLocal: isLocal, at: now)
     entry.isAssumed = false
-    // The next call asks again.
+    // Without an answer, the next call asks again.
     let isAnswered = entry.verdict != .unconfirmed && entry.verdict != .unknown
     entry.comparedAt = isAnswered ? began : nil
     await save(&entry, after: before, of: person)
@@ -211,9 +214,10 @@ extension OwnerRegistry {
     await tellOfChange(from: before, to: entry, person)
   }
 
-  /// Whether the user owns something and had a record once, which usherd does not delete before all else.
+  /// Whether the user owns something and has lost the record, which usherd itself deletes last.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
-    // Calls on the admin socket are not compared, so these may own something without a record.
+    // Admin calls are not compared, so root and the daemon's user may own something without a
+    // record.
     guard isComplete.load(ordering: .relaxed), person.uid != 0,
       person.uid != dependencies.daemonUser
     else {
@@ -222,13 +226,13 @@ extension OwnerRegistry {
     return try hasPossessions(person)
   }
 
-  /// Returns the entry in memory, or else the one on disk.
+  /// Returns the entry from memory, or else from disk.
   func known(_ person: LocalPerson) throws(UsherError) -> Entry? {
     if let entry = entries.withLock({ $0[person] }) { return entry }
     return try store.loadOwner(realm: person.realm, uid: person.uid).map(Entry.init)
   }
 
-  /// Writes the record where it has changed. On a full disk a confirmation is left for later.
+  /// Stores the record if it has changed. If the disk is full, a mere confirmation is dropped.
   private func save(_ entry: inout Entry, after before: Entry, of person: LocalPerson) async {
     guard entry.record != before.record || !entry.isStored else { return }
     let isStored = await write(entry.record, of: person)
@@ -243,7 +247,7 @@ extension OwnerRegistry {
     try store.hasPossessions(ofUser: person.uid, realm: person.realm)
   }
 
-  /// - Returns: Whether it is on disk. Where it is not, the next call tries again.
+  /// - Returns: Whether the record is on disk; if not, the next call tries again.
   private func write(_ record: OwnerRecord?, of person: LocalPerson) async -> Bool {
     guard let record else { return false }
     do throws(UsherError) {
@@ -284,8 +288,8 @@ extension OwnerRegistry {
 // MARK: - All users
 
 extension OwnerRegistry {
-  /// Records for whom earlier versions stored things, once for a database. It ends early where the user
-  /// database does not answer; ``review()`` then begins anew.
+  /// Creates records for owners that versions without records left, once for each database. Stops
+  /// if the user database does not answer; ``review()`` then starts again.
   func recordAll() async throws(UsherError) {
     guard !isComplete.load(ordering: .relaxed) else { return }
     let realm = DaemonSetting.realm
@@ -300,7 +304,7 @@ extension OwnerRegistry {
     isComplete.store(true, ordering: .relaxed)
   }
 
-  /// Compares those whose connections were let in by an earlier comparison, and does what is left of
+  /// Compares the users whose connections were admitted by an earlier comparison, and completes
   /// ``recordAll()``.
   func review() async throws(UsherError) {
     try await recordAll()
@@ -312,12 +316,12 @@ extension OwnerRegistry {
     }
   }
 
-  /// - Returns: False where the user database does not answer.
+  /// - Returns: False if the user database does not answer.
   func compare(_ people: [LocalPerson]) async throws(UsherError) -> Bool {
     for person in people {
       if try known(person)?.isBeingForgotten ?? false { continue }
       let isInMemory = entries.withLock { $0[person] != nil }
-      // Not within the turn: a caller would wait in vain for a look-up that hangs.
+      // Outside the lock: otherwise a caller would wait for a look-up that hangs.
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
       guard found != .failed else { return false }

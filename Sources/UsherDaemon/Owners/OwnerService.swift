@@ -6,7 +6,7 @@ import UsherStore
 
 /// `owner.list`, `owner.accept`, `owner.forget`.
 struct OwnerService: Sendable {
-  /// How many accounts are revoked at a time.
+  /// The number of accounts that are revoked at a time.
   private static let revokedAtOnce = 8
 
   let registry: OwnerRegistry
@@ -49,7 +49,7 @@ struct OwnerService: Sendable {
     return sum
   }
 
-  /// - Returns: Of how many the provider has not revoked the tokens so far.
+  /// - Returns: The number of accounts whose tokens the provider has not revoked yet.
   private func forget(
     _ records: [AccountRecord], for caller: Caller
   ) async throws(UsherError) -> Int {
@@ -88,7 +88,7 @@ struct OwnerService: Sendable {
   }
 }
 
-/// What follows from a change of an owner.
+/// Applies a change of an owner's access to flows, accounts and events.
 struct OwnerFollower: Sendable {
   let engine: FlowEngine
   let repository: AccountRepository
@@ -100,7 +100,7 @@ struct OwnerFollower: Sendable {
 
   func follow(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
     let owner = person.owner
-    // Replies that connections remember are decided anew.
+    // Invalidates the replies that connections cache.
     repository.changes.add(1, ordering: .releasing)
     switch change {
     case .reconsidered: break
