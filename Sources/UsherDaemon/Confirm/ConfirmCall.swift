@@ -5,12 +5,12 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// A client's call as far as a person is asked about it: equal where the question is the same.
+/// The parts of a client's call that a user is asked about. Equal values are the same question.
 ///
-/// The operation belongs to it, with its body and what is shown of it: agreeing that a flow reads is
-/// not agreeing that it pays, and agreeing to one payment is not agreeing to another.
+/// They include the operation with its body and its displayed text: approving a flow that reads
+/// does not approve one that pays, and approving one payment does not approve another.
 struct ConfirmCall: Codable, Sendable {
-  /// Bytes of all its texts; more is nothing that a person could judge.
+  /// The upper bound of all texts together, in bytes; a user could not judge more.
   static let longest = 4096
 
   let client: String
@@ -18,18 +18,18 @@ struct ConfirmCall: Codable, Sendable {
   let provider: String?
   let kind: String?
   let account: String?
-  /// The words in a fixed order: a scope is a set of them.
+  /// The words in a fixed order, because a scope is a set of words.
   let scope: String?
   /// `METHOD:/path`, with its query.
   let operation: String?
-  /// SHA-256 of the body that the operation sends, in hexadecimal digits; nil without a body.
+  /// The SHA-256 of the operation's request body, in hexadecimal digits; nil without a body.
   let bodyDigest: String?
-  // What the flow shows the person who approves the operation.
+  // The texts that the flow shows to the user who approves the operation.
   let summary: String?
   let amount: String?
   let payee: String?
 
-  /// - Parameter start: The flow that the call starts; nil for any other call.
+  /// - Parameter start: The flow that the call starts; nil for other calls.
   init(_ request: PolicyRequest, _ start: FlowStart? = nil, of client: String) {
     self.client = client
     method = request.method
@@ -51,7 +51,7 @@ struct ConfirmCall: Codable, Sendable {
     payee = shown?["payee"]?.stringValue
   }
 
-  /// The parameter with the longest text, where all texts together are too long; else nil.
+  /// The parameter with the longest text, if all texts together are too long; otherwise nil.
   var tooLongField: String? {
     let texts = [
       ("provider", provider), ("kind", kind), ("account", account), ("scope", scope),
@@ -62,14 +62,14 @@ struct ConfirmCall: Codable, Sendable {
     return all > Self.longest ? texts.max { $0.bytes < $1.bytes }?.field : nil
   }
 
-  /// The same text for the same call, and for no other: the name of what is stored about it.
+  /// Returns a text that is unique for the call; it names what is stored about the call.
   func fingerprint() throws(UsherError) -> String {
     SHA256.hash(data: try StoreCoder.encode(self)).hexDigits
   }
 }
 
-// Two calls are one where all their bytes are: `==` of `String` is canonical equivalence, by which a
-// person would have agreed to other bytes than were shown.
+// Compares bytes: `==` of `String` is canonical equivalence, which would extend an approval to
+// other bytes than the user was shown.
 extension ConfirmCall: Hashable {
   private var texts: [[UInt8]?] {
     [
@@ -91,7 +91,7 @@ extension SHA256Digest {
 }
 
 extension FlowStart {
-  /// `METHOD:/path` of the call of the provider's API that the flow is to make, with its query.
+  /// `METHOD:/path` of the provider API call that the flow makes, with its query.
   fileprivate var wholeOperation: String? {
     guard operation != nil, let method = params["method"]?.stringValue,
       let path = params["path"]?.stringValue
@@ -100,7 +100,7 @@ extension FlowStart {
   }
 }
 
-/// A question that a person has to answer, and who asks.
+/// A question that waits for a user's answer, and the program that caused it.
 struct OpenQuestion: Codable, Sendable, Equatable {
   let id: ConfirmationID
   let realm: String
@@ -111,16 +111,17 @@ struct OpenQuestion: Codable, Sendable, Equatable {
   let askedAt: Timestamp
   let expiresAt: Timestamp
 
-  /// The user whose program asks.
+  /// The user that the asking program runs as.
   var person: LocalPerson { LocalPerson(realm: realm, uid: uid) }
 
-  /// A clock that is set back to before it was asked ends it, too.
+  /// Whether the question can be answered. If the clock is set back to before `askedAt`, it cannot.
   func isOpen(at now: Timestamp) -> Bool { askedAt <= now && now < expiresAt }
 }
 
-/// What a person said to a question, as long as it is remembered.
+/// An answer to a question, as long as it is remembered.
 struct GivenAnswer: Codable, Sendable, Equatable {
-  /// How long one that is given once holds: for the one call it allows, and for all that it refuses.
+  /// How long a single-use answer is valid: for the one call that it allows, or for all calls that
+  /// it refuses.
   static let onceAllowed = Duration.seconds(300)
   static let onceRefused = Duration.seconds(60)
 
@@ -128,11 +129,11 @@ struct GivenAnswer: Codable, Sendable, Equatable {
   let allow: Bool
   let remember: Remember
   let at: Timestamp
-  /// Whose connection it came by.
+  /// The client that gave the answer.
   let client: String
   let uid: UInt32
 
-  /// Nil where it holds for the session.
+  /// Nil if the answer is valid for the session.
   var expiresAt: Timestamp? {
     switch remember {
     case .once: at + (allow ? Self.onceAllowed : Self.onceRefused)
@@ -141,7 +142,7 @@ struct GivenAnswer: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether it outlives the daemon.
+  /// Whether the answer is kept over a restart of the daemon.
   var isStored: Bool {
     switch remember {
     case .seconds: true
@@ -149,7 +150,7 @@ struct GivenAnswer: Codable, Sendable, Equatable {
     }
   }
 
-  /// A clock that is set back to before it was given makes it worth nothing.
+  /// Whether the answer is valid. If the clock is set back to before `at`, it is not.
   func holds(at now: Timestamp) -> Bool {
     guard let expiresAt else { return true }
     return at <= now && now < expiresAt
@@ -158,11 +159,11 @@ struct GivenAnswer: Codable, Sendable, Equatable {
   func hasExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 }
 
-// Rows.
+// Conversion from and to rows.
 extension GivenAnswer {
   init(_ row: ConfirmationRow) throws(UsherError) { self = try row.payload.decoded() }
 
-  /// Nil where it is not to outlive the daemon.
+  /// Returns the row; nil if the answer is not kept over a restart.
   func row() throws(UsherError) -> ConfirmationRow? {
     guard isStored, let expiresAt else { return nil }
     return ConfirmationRow(
@@ -178,17 +179,17 @@ extension GivenAnswer {
   }
 }
 
-// MARK: - Who may answer
+// MARK: - Permission to answer
 
-/// What answering a question takes.
+/// The condition under which a caller may answer a question.
 enum ConfirmRight {
   case freely
-  /// The person has to have proved to be at this machine, in a flow of the same client.
+  /// The user must have proved presence at this machine in a flow of the same client.
   case withProof
 }
 
 extension Caller {
-  /// - Returns: Nil where there is no such question for the caller.
+  /// - Returns: Nil if the caller may not know of the question.
   func right(over question: OpenQuestion) -> ConfirmRight? {
     if isAdmin { return .freely }
     let asker = question.call.client

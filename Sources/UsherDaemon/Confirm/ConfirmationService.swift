@@ -5,18 +5,18 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Asks people whether clients may make calls, and remembers what they said (Access, "A person
-/// agrees"). Calls are never held: they are made again.
+/// Asks users whether clients may make calls, and remembers the answers (Access, "A person
+/// agrees"). A call is never held; the client repeats it.
 final class ConfirmationService: Sendable {
   /// How long a question can be answered.
   static let openFor = Duration.seconds(300)
-  /// How long ago the person may have proved to be at this machine.
+  /// The maximum age of the user's proof of presence, in seconds.
   static let proofSeconds = 60
 
   private struct State {
     var repository = ConfirmationStore()
     var timers: [ConfirmationID: ScheduledTimer] = [:]
-    /// Whether an answer has expired that is still on disk.
+    /// Whether an expired answer is still on disk.
     var isStale = false
   }
 
@@ -26,7 +26,7 @@ final class ConfirmationService: Sendable {
   private let accounts: AccountRepository
   private let localAuth: LocalAuthMethods
   private let state = Mutex(State())
-  /// Who answers decides, writes and takes over within one of these.
+  /// Serializes check, write and installation of an answer for each user.
   private let turns = AsyncKeyedLock<LocalPerson>()
 
   init(
@@ -40,17 +40,17 @@ final class ConfirmationService: Sendable {
     self.localAuth = localAuth
   }
 
-  /// Brings back the answers that were given for longer.
+  /// Loads the stored answers.
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
       let answer = try GivenAnswer(row)
-      // Versions before 0.1.1 remembered answers about operations, whatever the body was.
+      // Versions before 0.1.1 stored answers about operations without regard to the body.
       guard answer.question.call.operation == nil else { continue }
       state.withLock { $0.repository.restore(answer) }
     }
   }
 
-  /// Once a minute: what is over goes.
+  /// Removes expired questions and answers; called once a minute.
   func sweep() async throws(UsherError) {
     let now = dependencies.clock.now()
     prune(at: now)
@@ -63,14 +63,14 @@ final class ConfirmationService: Sendable {
 // MARK: - Asking
 
 extension ConfirmationService {
-  /// Lets a call go on that a person has agreed to. Cheap, and waits for nothing.
+  /// Allows a call that a user has agreed to. Never waits.
   ///
-  /// It is to be asked last: an answer that was given for once is used up by the call that is let
-  /// through, whatever becomes of it.
+  /// Must be the last check: a single-use answer is consumed by the call, even if the call fails
+  /// later.
   ///
-  /// - Parameter start: The flow that the call starts; nil for any other call.
-  /// - Throws: `permissionDenied` where a person has refused; `interactionRequired` with the question
-  ///   where nobody has answered; `rateLimited` where too many questions of the caller's user are open.
+  /// - Parameter start: The flow that the call starts; nil for other calls.
+  /// - Throws: `permissionDenied` if a user has refused; `interactionRequired` with the question if
+  ///   nobody has answered; `rateLimited` if too many questions of the caller's user are open.
   func check(
     _ permit: Permit, _ request: PolicyRequest, _ start: FlowStart? = nil, of caller: Caller
   ) throws(UsherError) {
@@ -108,9 +108,9 @@ extension ConfirmationService {
     case full(until: Timestamp)
   }
 
-  /// Decides, and opens the question where there is none, in one step.
+  /// Decides about a call and opens a question if needed, under one lock.
   ///
-  /// - Returns: With the question in whose place it stands: its time was over.
+  /// - Returns: The outcome, and an expired question that the new one has replaced.
   private func rule(
     on call: ConfirmCall, _ caller: Caller, at now: Timestamp
   ) -> (Outcome, OpenQuestion?) {
@@ -207,7 +207,7 @@ extension ConfirmationService {
         detail: .init(field: "remember"))
     }
     return try await turns.withLock(question.person) { () throws(UsherError) in
-      // Somebody else may have answered meanwhile.
+      // Another caller may have answered meanwhile.
       let question = try open(call.confirmation, caller)
       let answer = GivenAnswer(
         question: question, allow: call.allow, remember: remember,
@@ -237,7 +237,7 @@ extension ConfirmationService {
     }
   }
 
-  /// Forgets the questions and answers of a user.
+  /// Deletes all questions and answers of a user.
   func forget(_ person: LocalPerson) async throws(UsherError) {
     try await turns.withLock(person) { () throws(UsherError) in
       let (open, stored) = state.withLock { $0.repository.forget(person) }
@@ -248,7 +248,7 @@ extension ConfirmationService {
     }
   }
 
-  /// - Returns: The answer in whose place it comes.
+  /// - Returns: The earlier answer to the same call, which the new one replaces.
   private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)
@@ -268,9 +268,10 @@ extension ConfirmationService {
     return before
   }
 
-  /// A question that the caller may answer now.
+  /// Returns a question that the caller may answer now.
   ///
-  /// - Throws: `notFound`, `conflict`, or `interactionRequired` with the flow that proves who is there.
+  /// - Throws: `notFound`, `conflict`, or `interactionRequired` with the flow that proves the
+  ///   user's presence.
   private func open(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> OpenQuestion {
     let now = dependencies.clock.now()
     let question: OpenQuestion
@@ -313,7 +314,7 @@ extension ConfirmationService {
   }
 }
 
-// MARK: - What people are shown
+// MARK: - Display
 
 extension ConfirmationService {
   private func about(_ call: ConfirmCall) -> Confirmation.About {
@@ -347,7 +348,7 @@ extension Event {
 }
 
 extension UsherError {
-  /// The same call may succeed when it is made again.
+  /// Returns the error for a call that waits for an answer; the client may repeat the call later.
   fileprivate static func unanswered(_ question: OpenQuestion) -> UsherError {
     UsherError(
       .interactionRequired, "a person has to agree to this call first",

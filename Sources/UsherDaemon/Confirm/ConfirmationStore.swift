@@ -2,23 +2,23 @@ import UsherAPI
 import UsherCore
 import UsherSystem
 
-/// The questions that are open and the answers that hold, user by user.
+/// The open questions and the valid answers of each user.
 ///
-/// It looks at no clock and tells nobody: that is the ``ConfirmationService``'s.
+/// Reads no clock and publishes no events; that is the task of ``ConfirmationService``.
 struct ConfirmationStore: Sendable {
-  /// What becomes of a call that a person has to agree to.
+  /// The decision about a call that needs a user's agreement.
   enum Ruling: Equatable {
     case agreed
     case refused
-    /// It is asked already.
+    /// The question is open already.
     case asked(OpenQuestion)
-    /// It has to be asked.
+    /// There is no question yet.
     case unasked
-    /// It would have to be asked, but too much is: until the moment when one of these expires.
+    /// There is no question yet, and the limit of open questions is reached until one expires.
     case full(until: Timestamp)
   }
 
-  /// What somebody finds who looks for a question.
+  /// The result of a look-up by id.
   enum Finding: Equatable {
     case open(OpenQuestion)
     case answered(OpenQuestion)
@@ -27,20 +27,21 @@ struct ConfirmationStore: Sendable {
   private struct Shelf {
     var questions: [ConfirmCall: OpenQuestion] = [:]
     var answers: [ConfirmCall: GivenAnswer] = [:]
-    /// Answered, and not yet so long ago that they would have expired.
+    /// Answered questions that would still be open without the answer.
     var settled: [OpenQuestion] = []
 
     var isEmpty: Bool { questions.isEmpty && answers.isEmpty && settled.isEmpty }
   }
 
-  /// How many answered ones of a user are told from those that never were.
+  /// The number of answered questions of a user that are remembered, so that a second answer gets a
+  /// conflict.
   private static let settledLimit = 256
 
   private var shelves = SharedLimits<LocalPerson, Shelf>()
 
-  /// Decides about a call. An answer that was given for once is used up by it.
+  /// Decides about a call. Consumes a single-use answer.
   ///
-  /// - Parameter users: Users whose limits are one user's count together.
+  /// - Parameter users: Tells which users share one user's limits.
   mutating func rule(
     on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int,
     _ users: SubordinateUsers
@@ -60,7 +61,7 @@ struct ConfirmationStore: Sendable {
     return .full(until: others.map(\.expiresAt).min() ?? now)
   }
 
-  /// - Returns: The one in whose place it stands: its time was over.
+  /// - Returns: The expired question that the new one replaces, if any.
   mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
     shelves[question.person, or: Shelf()].questions.updateValue(
       question, forKey: question.call)
@@ -76,7 +77,7 @@ struct ConfirmationStore: Sendable {
     return answer(id, at: now).map { .answered($0.question) }
   }
 
-  /// One that holds.
+  /// Returns a valid answer.
   func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
     for shelf in shelves.values.values {
       if let answer = shelf.answers.values.first(where: { $0.question.id == id }) {
@@ -86,14 +87,14 @@ struct ConfirmationStore: Sendable {
     return nil
   }
 
-  /// What was said to such a call, whether it still holds or not.
+  /// Returns the answer to a call, even if it has expired.
   func answer(to call: ConfirmCall, of person: LocalPerson) -> GivenAnswer? {
     shelves[person]?.answers[call]
   }
 
-  /// How many answers of a user's there are for other calls.
+  /// Returns the number of the user's answers to other calls.
   ///
-  /// - Parameter users: Users whose limits are one user's count together.
+  /// - Parameter users: Tells which users share one user's limits.
   mutating func answers(
     of person: LocalPerson, beside call: ConfirmCall, _ users: SubordinateUsers
   ) -> Int {
@@ -101,7 +102,7 @@ struct ConfirmationStore: Sendable {
     return count - (shelves[person]?.answers[call] == nil ? 0 : 1)
   }
 
-  /// Takes an answer over: its question is open no more.
+  /// Stores an answer and closes its question.
   mutating func settle(_ answer: GivenAnswer) {
     let question = answer.question
     restore(answer)
@@ -116,7 +117,7 @@ struct ConfirmationStore: Sendable {
     shelves[answer.question.person, or: Shelf()].answers[answer.question.call] = answer
   }
 
-  /// - Returns: Whether it was there.
+  /// - Returns: Whether the answer existed.
   mutating func forget(_ answer: GivenAnswer) -> Bool {
     let question = answer.question
     guard shelves[question.person]?.answers[question.call]?.question.id == question.id else {
@@ -128,7 +129,7 @@ struct ConfirmationStore: Sendable {
 
   /// Removes all questions and answers of a user.
   ///
-  /// - Returns: The questions that were open, and the answers that are stored.
+  /// - Returns: The open questions, and the answers that are on disk.
   mutating func forget(_ person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
     let shelf = shelves[person] ?? Shelf()
     shelves[person] = nil
@@ -137,17 +138,16 @@ struct ConfirmationStore: Sendable {
 
   /// Removes a question that was not answered in time.
   ///
-  /// - Returns: Nil where it is open no more.
+  /// - Returns: Nil if the question is no longer open.
   mutating func expire(_ question: OpenQuestion) -> OpenQuestion? {
     guard shelves[question.person]?.questions[question.call]?.id == question.id else { return nil }
     shelves[question.person]?.questions[question.call] = nil
     return question
   }
 
-  /// Removes what is over.
+  /// Removes expired questions and answers.
   ///
-  /// - Returns: The questions that were not answered in time, and whether something that is stored has
-  ///   expired.
+  /// - Returns: The expired questions, and whether an expired answer is on disk.
   mutating func prune(at now: Timestamp) -> (expired: [OpenQuestion], isStale: Bool) {
     var expired: [OpenQuestion] = []
     var isStale = false
@@ -163,13 +163,13 @@ struct ConfirmationStore: Sendable {
     return (expired, isStale)
   }
 
-  /// The oldest first.
+  /// Returns the open questions, the oldest first.
   func questions(at now: Timestamp) -> [OpenQuestion] {
     shelves.values.values.flatMap(\.questions.values).filter { $0.isOpen(at: now) }
       .sorted { ($0.askedAt, $0.id.rawValue) < ($1.askedAt, $1.id.rawValue) }
   }
 
-  /// The oldest first.
+  /// Returns the valid answers, the oldest first.
   func answers(at now: Timestamp) -> [GivenAnswer] {
     shelves.values.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
       .sorted { ($0.at, $0.question.id.rawValue) < ($1.at, $1.question.id.rawValue) }
