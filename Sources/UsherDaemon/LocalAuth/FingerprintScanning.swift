@@ -1,24 +1,24 @@
 import UsherFlows
 package import UsherSystem
 
-/// The machine's fingerprint reader, as the desk needs it; a test brings its own.
+/// The machine's fingerprint reader; tests provide their own.
 package protocol FingerprintScanning: Sendable {
-  /// The names of the user's enrolled fingers, sorted; empty where there are none.
+  /// Returns the names of the user's enrolled fingers, sorted; empty if there are none.
   func enrolledFingers(of user: String) async throws(FingerprintError) -> [String]
 
-  /// Looks at one finger. The reader is free again on return, also where the task is cancelled.
+  /// Scans one finger. The reader is released on return, also if the task is cancelled.
   func verify(
     user: String, within limit: Duration, onHint: @escaping @Sendable (FingerprintHint) -> Void
   ) async throws(FingerprintError) -> FingerprintVerdict
 
-  /// Cancels what is running; from now on every call is cancelled.
+  /// Cancels the running scan; later calls are cancelled at once.
   func close()
 }
 
 extension FingerprintReader: FingerprintScanning {}
 
 extension FingerprintHint {
-  /// What the person is told.
+  /// The hint as a sentence for the user.
   var sentence: String {
     switch self {
     case .retryScan: "the reader could not see the finger well: touch it again"
@@ -29,16 +29,16 @@ extension FingerprintHint {
   }
 }
 
-/// Why a finger cannot be looked at, without a scan or in one.
+/// The reason that a finger cannot be scanned, before or during a scan.
 enum ReaderObstacle: Error, Equatable {
   case noReader
   case notEnrolled
-  /// A sentence for people.
+  /// A sentence for the user.
   case unavailable(String)
-  /// Nobody touched the reader.
+  /// No finger touched the reader in time.
   case timedOut
 
-  /// Nil where the task was cancelled: then nobody wants to know.
+  /// Returns nil if the task was cancelled, because the caller does not need the reason then.
   init?(_ failure: FingerprintError) {
     switch failure {
     case .noReader: self = .noReader

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-/// Answers what flows ask of the local authenticator.
+/// Answers the questions of flows to the local authenticator.
 final class LocalAuthAnswers: Sendable {
   private struct Scan {
     let number: Int
@@ -20,7 +20,7 @@ final class LocalAuthAnswers: Sendable {
 
   init(service: LocalAuthService) { self.service = service }
 
-  /// Begins to answer and returns; `report` gets what there is to tell.
+  /// Starts to answer and returns; `report` receives the answers.
   func answer(
     _ question: LocalAuthQuestion, _ session: FlowSession,
     report: @escaping @Sendable (LocalAuthNews) -> Void
@@ -55,24 +55,26 @@ final class LocalAuthAnswers: Sendable {
     }
   }
 
-  /// None for a flow of before flows had a client: anybody may have been shown its steps.
+  /// Returns the client's last proofs; none for a flow without a client, because any client may
+  /// have seen its steps.
   private func latest(_ person: LocalPerson, _ client: String?) -> [LocalAuthProof] {
     client.map { service.proofs(of: person, to: $0) } ?? []
   }
 
-  /// Lets the reader go unless the flow's step still waits for a finger. Nothing is told after it.
+  /// Releases the reader unless the flow's step still waits for a finger. No result is reported
+  /// after it.
   func release(_ session: FlowSession) {
     let standing = session.standing
     if !standing.isFinished && standing.view.step.isScanning { return }
     stop(session)
   }
 
-  /// Lets the reader go.
+  /// Releases the reader.
   func stop(_ session: FlowSession) {
     state.withLock { $0.scans[session.id]?.task.cancel() }
   }
 
-  /// A flow's next scan begins when its last one has let the reader go.
+  /// Starts a scan after the flow's previous scan has released the reader.
   private func scan(
     _ person: LocalPerson, for session: FlowSession, comparing: Bool,
     _ report: @escaping @Sendable (LocalAuthNews) -> Void

@@ -2,10 +2,10 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A rule's `require_local_auth_seconds`: who asks must have proved to be at this machine.
+/// A rule's `require_local_auth_seconds`: the user must have proved presence at this machine.
 extension LocalAuthMethods {
-  /// - Throws: `interactionRequired` with the flow to start, unless the caller's person was
-  ///   authenticated within that time, in either way, in a flow of the same client.
+  /// - Throws: `interactionRequired` with the flow to start, unless the caller's user was
+  ///   authenticated within that time, by passcode or fingerprint, in a flow of the same client.
   func check(within seconds: Int, of caller: Caller) throws(UsherError) {
     let proofs = service.proofs(of: caller.person, to: caller.client)
     let now = clock.now()

@@ -2,12 +2,12 @@ import Synchronization
 import UsherCore
 import UsherFlows
 
-/// Who has proved to be at this machine, in which way, when, and in whose flow.
+/// The last proofs of presence of each user: the method, the time and the client whose flow it was.
 ///
-/// In memory only: whoever ends the daemon is asked anew. Times are those of the clock that nobody sets
-/// (``Clock/monotonicNow()``): no setting of the wall clock makes a proof younger.
+/// In memory only, so a restart of the daemon forgets all proofs. Times are monotonic
+/// (``Clock/monotonicNow()``): setting the wall clock does not make a proof newer.
 final class LocalAuthMemory: Sendable {
-  /// How many are remembered; then the oldest is forgotten.
+  /// The limit of remembered proofs; beyond it the oldest is forgotten.
   static let limit = 1024
 
   private struct Key: Hashable {
@@ -31,11 +31,11 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
-  /// A finger never takes a passcode's place.
+  /// A passcode may be accepted instead of a fingerprint, but not the reverse.
   private static let kinds: [(LocalAuthType, insteadOf: LocalAuthType?)] =
     LocalAuthType.allCases.map { ($0, nil) } + [(.passcode, .biometric)]
 
-  /// The last in each way, in any flow of that client.
+  /// Returns the last proof of each kind, in any flow of the client.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     latest.withLock { latest in
       Self.kinds.compactMap { method, insteadOf in
@@ -45,7 +45,7 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
-  /// Whatever the person has proved, in whichever way: as after too many wrong attempts.
+  /// Forgets all proofs of a user, for example after too many wrong attempts.
   func forget(_ person: LocalPerson) {
     latest.withLock { latest in latest = latest.filter { $0.key.person != person } }
   }

@@ -7,7 +7,7 @@ import UsherSystem
 
 /// `localAuth.status` and `localAuth.setPasscode`.
 struct LocalAuthMethods: Sendable {
-  /// Characters; also in RPC.md.
+  /// The permitted number of characters of a passcode; RPC.md states it too.
   static let passcodeLength = 4...LocalAuthentication.longestPasscode
 
   let service: LocalAuthService
@@ -54,7 +54,8 @@ struct LocalAuthMethods: Sendable {
     return LocalPerson(realm: caller.owner.realm, uid: uid)
   }
 
-  /// Who has to prove that a person is there must not become the person.
+  /// A client that must prove a user's presence may not set the first passcode, or it could provide
+  /// the proof itself.
   private func checkFirst(_ person: LocalPerson, _ caller: Caller) throws(UsherError) {
     guard !caller.isAdmin, caller.policy.asksPeople, service.passcode(of: person) == .notEnrolled
     else { return }

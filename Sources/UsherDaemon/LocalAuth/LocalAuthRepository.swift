@@ -5,24 +5,24 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Whose passcode and fingers they are: a user of a host, whatever client he uses.
+/// The user whose passcode and fingers count: one user of a host, for all clients.
 struct LocalPerson: Sendable, Hashable {
   let realm: String
   let uid: UInt32
 }
 
-/// What is kept of a person.
+/// The stored passcode, failed attempts and saved fingers of a user.
 struct LocalAuthRecord: Codable, Sendable, Equatable {
   var passcode: PasscodeHash?
   var passcodes = AttemptCount()
   var fingers = AttemptCount()
-  /// The fingers that were enrolled at the last success with a finger, nil without such a success.
-  /// Databases of 0.1.0 have this one value for all askers.
+  /// The fingers that were enrolled at the last fingerprint success; nil without one. Databases of
+  /// 0.1.0 have this one value for all askers.
   private(set) var domainState: DomainState?
   /// The state that each asker saved.
   private var saved: [String: DomainState]?
 
-  /// The fingers that an asker compares with; nil where it has saved none.
+  /// Returns the fingers that an asker compares with; nil if it has saved none.
   func domainState(of asker: LocalAuthAsker) -> DomainState? { saved?[asker.key] ?? domainState }
 
   mutating func save(_ state: DomainState, for asker: LocalAuthAsker) {
@@ -30,7 +30,7 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   }
 }
 
-/// The program and purpose of a local authentication. Each asker has a domain state of its own.
+/// The client and purpose of a local authentication. Each asker has its own domain state.
 struct LocalAuthAsker: Sendable {
   /// Nil for the daemon itself, and for a flow that has no client.
   let client: String?
@@ -42,13 +42,13 @@ struct LocalAuthAsker: Sendable {
     self.purpose = purpose
   }
 
-  /// Whether each success saves the fingers: a provider's flow says itself when it saves.
+  /// Whether each success saves the fingers. The flow of another provider asks for that explicitly.
   var savesEachSuccess: Bool { purpose == ProviderConfig.local.name }
 
   fileprivate var key: String { "\(purpose.rawValue) \(client ?? "")" }
 }
 
-/// A hash of the names of the enrolled fingers: fprintd tells no more of them.
+/// A hash of the names of the enrolled fingers, which are all that fprintd reveals.
 struct DomainState: Codable, Sendable, Equatable {
   private let digest: [UInt8]
 
@@ -59,7 +59,7 @@ struct DomainState: Codable, Sendable, Equatable {
 
 /// All records, in memory and on disk.
 final class LocalAuthRepository: Sendable {
-  /// Who changes a record reads, decides and writes within one of these.
+  /// Serializes read, decision and write for each user.
   let turns = AsyncKeyedLock<LocalPerson>()
   private let store: Store
   private let records = Mutex<[LocalPerson: LocalAuthRecord]>([:])
@@ -74,8 +74,8 @@ final class LocalAuthRepository: Sendable {
     records.withLock { [restored] in $0 = restored }
   }
 
-  /// How it stands now. A lock that a clock set back made longer is as long as it was made, from now
-  /// on.
+  /// Returns the record. If a clock that was set back has extended a lockout, the lockout is
+  /// reduced to its original length, counted from now.
   func record(of person: LocalPerson, at now: Timestamp) -> LocalAuthRecord {
     records.withLock { records in
       guard var record = records[person] else { return LocalAuthRecord() }
@@ -86,7 +86,7 @@ final class LocalAuthRepository: Sendable {
     }
   }
 
-  /// Takes a record over once it is on disk.
+  /// Stores a record, then installs it.
   func keep(_ record: LocalAuthRecord, of person: LocalPerson) async throws(UsherError) {
     let row = LocalAuthRow(
       realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))

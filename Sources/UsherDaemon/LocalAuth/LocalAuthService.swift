@@ -7,10 +7,10 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// Knows the machine's users by their passcodes and fingers.
+/// Authenticates the machine's users by passcode and fingerprint.
 ///
-/// A wrong attempt is on disk before anybody hears of it, and a guess before it is looked at: a
-/// daemon that is killed saves nobody an attempt.
+/// A failed scan is on disk before it is reported, and a passcode attempt is on disk before it is
+/// checked: killing the daemon does not save an attempt.
 final class LocalAuthService: Sendable {
   /// How long the reader waits for a finger.
   static let scanLimit = Duration.seconds(30)
@@ -21,11 +21,12 @@ final class LocalAuthService: Sendable {
   private let log: Logger
   private let memory = LocalAuthMemory()
   private let rounds: Int
-  /// Each `localAuth.status` looks for the reader: a caller must not fill the journal by it.
+  /// Each `localAuth.status` queries the reader; callers must not be able to fill the journal that
+  /// way.
   private let readerNotices: RepeatedNotice
   private enum Computation { case hash }
 
-  /// One hash at a time: each takes 32 MiB.
+  /// Limits passcode hashing to one at a time: each takes 32 MiB.
   private let computations = AsyncKeyedLock<Computation>()
 
   init(
@@ -43,7 +44,7 @@ final class LocalAuthService: Sendable {
 
   func restore() throws(UsherError) { try repository.restore() }
 
-  /// The last successes in flows of a client, as far as this daemon has seen them.
+  /// Returns the last successes in flows of a client, since the daemon's start.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     return memory.proofs(of: person, to: client).map { proof in
@@ -52,7 +53,7 @@ final class LocalAuthService: Sendable {
     }
   }
 
-  /// Forgets the passcode, the attempts, the saved fingers and what was proved.
+  /// Deletes the passcode, the attempt counters, the saved fingers and the proofs.
   func forget(_ person: LocalPerson) async throws(UsherError) {
     try await repository.forget(person)
     memory.forget(person)
@@ -68,7 +69,7 @@ final class LocalAuthService: Sendable {
     memory.remember(proof, of: person, to: client)
   }
 
-  /// - Throws: A ``ReaderObstacle`` if the user has no name, or it cannot be looked up.
+  /// - Throws: A ``ReaderObstacle`` if the user has no name or cannot be looked up.
   private func readerUser(_ person: LocalPerson) async throws(ReaderObstacle) -> String {
     switch await dependencies.lookups.user(person.uid) {
     case .named(let name): return name
@@ -81,9 +82,9 @@ final class LocalAuthService: Sendable {
 // MARK: - Fingers
 
 extension LocalAuthService {
-  /// What there is for a person, without a scan.
+  /// Returns the available methods of a user, without a scan.
   ///
-  /// - Parameter asker: Whose saved fingers the present ones are compared with.
+  /// - Parameter asker: The asker whose saved fingers the enrolled ones are compared with.
   func standing(
     of person: LocalPerson, for asker: LocalAuthAsker = .init()
   ) async -> (LocalAuthStanding, fingers: Int?) {
@@ -116,7 +117,7 @@ extension LocalAuthService {
     return saved != DomainState(fingers: names)
   }
 
-  /// Saves the fingers that are enrolled now, for what an asker compares with later.
+  /// Saves the presently enrolled fingers for later comparisons by an asker.
   func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
     guard let names = try? await fingers(of: person).get() else { return }
     let problem = await changing(person, orElse: Optional.some) { record -> String? in
@@ -139,13 +140,14 @@ extension LocalAuthService {
     }
   }
 
-  /// One scan of any of the person's fingers.
+  /// Scans any of the user's fingers once.
   ///
   /// - Parameters:
-  ///   - client: Whose flow wants it, to be remembered for; nil: for nobody.
-  ///   - provider: Of that flow.
-  ///   - comparing: Whether a match counts only while the fingers are those that were saved.
-  /// - Returns: Nil where the task was cancelled before there was a verdict.
+  ///   - client: The client whose flow asks, for which a success is remembered; nil: not
+  ///     remembered.
+  ///   - provider: The provider of that flow.
+  ///   - comparing: Whether a match counts only if the enrolled fingers are the saved ones.
+  /// - Returns: Nil if the task was cancelled before there was a verdict.
   func scan(
     _ person: LocalPerson, for client: String? = nil,
     at provider: ProviderName = ProviderConfig.local.name, comparing: Bool = false,
@@ -166,7 +168,7 @@ extension LocalAuthService {
       case .match:
         let asker = LocalAuthAsker(client: client, purpose: provider)
         let outcome = await matched(person, user, asker, comparing: comparing)
-        // Nobody is told of it then.
+        // The outcome of a cancelled scan is not reported, so it does not count as a proof.
         if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
         return outcome
       case .noMatch: return await missed(person)
@@ -177,7 +179,7 @@ extension LocalAuthService {
     }
   }
 
-  /// Why a reader cannot be used is for the operator to mend.
+  /// Logs the problems that the operator must fix.
   private func tell(_ problem: FingerprintError, _ person: LocalPerson) {
     let cause: String
     switch problem {
@@ -197,7 +199,7 @@ extension LocalAuthService {
   private func matched(
     _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker, comparing: Bool
   ) async -> ScanOutcome {
-    // After the match: one of them may have been enrolled while the reader waited.
+    // Read after the match: a finger may have been enrolled while the reader waited.
     let fingers = try? await reader.enrolledFingers(of: user)
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
       if comparing, let saved = record.domainState(of: asker) {
@@ -222,7 +224,7 @@ extension LocalAuthService {
     }
   }
 
-  /// Changes a record and tells what came of it when that is on disk.
+  /// Changes a record; returns the outcome when the change is on disk.
   private func changing<Outcome: Sendable>(
     _ person: LocalPerson, orElse unavailable: (String) -> Outcome,
     _ change: (inout LocalAuthRecord) -> Outcome
@@ -250,11 +252,13 @@ extension LocalAuthService {
     return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .ready
   }
 
-  /// One guess. Those of a person are looked at one after the other.
+  /// Checks one passcode attempt; the attempts of a user are checked one after the other.
   ///
   /// - Parameters:
-  ///   - client: As of ``scan(_:for:onHint:)``.
-  ///   - wanted: What the passcode is taken in place of; nil where a passcode is wanted.
+  ///   - client: The client whose flow asks, for which a success is remembered; nil: not
+  ///     remembered.
+  ///   - wanted: The method that the passcode replaces; nil if the flow asks for the passcode
+  ///     itself.
   func check(
     _ passcode: Secret, of person: LocalPerson, for client: String? = nil,
     insteadOf wanted: LocalAuthType? = nil
@@ -262,7 +266,8 @@ extension LocalAuthService {
     do throws(UsherError) {
       return try await repository.turns.withLock(person) { () throws(UsherError) in
         let outcome = try await guess(passcode, of: person)
-        // Within the turn: once another passcode is set, this one has proved nothing.
+        // While the lock is held: after a change of the passcode the old one must not count as a
+        // proof.
         if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
         return outcome
       }
@@ -274,8 +279,8 @@ extension LocalAuthService {
   /// Sets a passcode.
   ///
   /// - Parameters:
-  ///   - old: What it must be now: a guess like any other. Nil where there must be none.
-  ///   - isReset: Whether what there is makes no difference.
+  ///   - old: The present passcode, which counts as an attempt; nil if there is none.
+  ///   - isReset: Whether the present passcode is not required.
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {
@@ -302,7 +307,7 @@ extension LocalAuthService {
     }
   }
 
-  /// To be called within a turn.
+  /// Must be called while holding the user's lock.
   private func guess(
     _ passcode: Secret, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeOutcome {
@@ -310,7 +315,7 @@ extension LocalAuthService {
     var record = repository.record(of: person, at: now)
     guard let hash = record.passcode else { return .notEnrolled }
     if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
-    // Counted before it is looked at: whoever kills the daemon now has had this guess.
+    // Counted before the check: killing the daemon must not save an attempt.
     record.passcodes.countWrong(at: now)
     try await repository.keep(record, of: person)
     FailPoint.reach("local-auth.before-check")
@@ -319,7 +324,7 @@ extension LocalAuthService {
       guard let until = record.passcodes.lockedUntil(at: now) else {
         return .wrong(attemptsLeft: record.passcodes.left)
       }
-      // Somebody else may be sitting there now.
+      // Another person may be at the machine now, so earlier proofs no longer count.
       memory.forget(person)
       return .lockedOut(until: until)
     }
@@ -338,12 +343,12 @@ extension LocalAuthService {
   }
 }
 
-/// What became of the wish for another passcode.
+/// The result of a request to set a passcode.
 enum PasscodeChange: Equatable {
   case done
-  /// There is one, and nobody said what it is.
+  /// A passcode exists, and the request did not contain it.
   case oldIsNeeded
-  /// What was said of it, judged; never `accepted`.
+  /// The verdict about the old passcode; never `accepted`.
   case refused(PasscodeOutcome)
 }
 
