@@ -2,22 +2,22 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// What the person of one account agreed that clients be told: client by client and grant by grant,
-/// until it expires or is taken back.
+/// The consents of one account: for each client, the grants that the user approved, until they
+/// expire or are withdrawn.
 struct AccountConsents: Sendable, Equatable {
   struct Key: Hashable, Sendable {
-    /// As ``Caller/client``.
+    /// The same as ``Caller/client``.
     var client: String
-    /// The provider's word: `read.firstname`.
+    /// The provider's name of the grant: `read.firstname`.
     var grant: String
   }
 
   struct Consent: Sendable, Equatable {
-    /// The member of the profile that it opens; nil where it opens none.
+    /// The profile member that the consent opens; nil if it opens none.
     var member: String?
     var grantedAt: Timestamp
     var expiresAt: Timestamp
-    /// The user who was there when it was granted.
+    /// The user that granted it.
     var grantedBy: UInt32
 
     func holds(at now: Timestamp) -> Bool { expiresAt > now }
@@ -25,12 +25,12 @@ struct AccountConsents: Sendable, Equatable {
 
   private(set) var entries: [Key: Consent] = [:]
 
-  /// What a client was granted and still is.
+  /// Returns the client's valid grants.
   func grants(of client: String, at now: Timestamp) -> Set<String> {
     Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
   }
 
-  /// The members of the profile that are open to a client; to any of them where none is named.
+  /// Returns the profile members that are open to a client; nil: to any client.
   func members(openTo client: String? = nil, at now: Timestamp) -> Set<String> {
     let open = holding(at: now).filter { client == nil || $0.key.client == client }
     return Set(open.compactMap(\.value.member))
@@ -42,9 +42,9 @@ struct AccountConsents: Sendable, Equatable {
 
   func hasExpired(at now: Timestamp) -> Bool { entries.contains { !$0.value.holds(at: now) } }
 
-  /// Remembers what a client was granted; one that is there already is renewed.
+  /// Stores a client's grants; a grant that exists already is renewed.
   ///
-  /// - Returns: What is to be written.
+  /// - Returns: The keys that must be written.
   mutating func remember(
     _ grants: [ConsentGrant], of client: String, grantedBy uid: UInt32, at now: Timestamp
   ) -> [Key] {
@@ -56,7 +56,7 @@ struct AccountConsents: Sendable, Equatable {
     }
   }
 
-  /// - Returns: What is gone.
+  /// - Returns: The removed keys.
   mutating func remove(where isMeant: (Key, Consent) -> Bool) -> [Key] {
     let gone = entries.filter { isMeant($0.key, $0.value) }.map(\.key)
     for key in gone { entries[key] = nil }
@@ -68,9 +68,9 @@ struct AccountConsents: Sendable, Equatable {
   }
 }
 
-// Rows.
+// Conversion from and to rows.
 extension AccountConsents {
-  /// The sealed part of a consent's row.
+  /// The sealed payload of a consent's row.
   private struct Stored: Codable {
     var member: String?
     var grantedAt: Timestamp
@@ -86,7 +86,7 @@ extension AccountConsents {
     }
   }
 
-  /// Nil where there is no such consent.
+  /// Returns nil if there is no such consent.
   func row(_ key: Key, of account: AccountID) throws(UsherError) -> ConsentRow? {
     guard let consent = entries[key] else { return nil }
     return ConsentRow(

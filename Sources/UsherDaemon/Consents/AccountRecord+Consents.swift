@@ -2,12 +2,12 @@ import JSONRPC
 import UsherCore
 import UsherStore
 
-// Who may be told what of an account.
+// What a client may see and use of an account.
 extension AccountRecord {
-  /// The profile as a client may see it just now: whole where it is not by consent, else the members
-  /// that its consents open. Nil where there is nothing of it to see.
+  /// Returns the profile as a client may see it now. A profile by consent is reduced to the members
+  /// that the client's consents open. Nil if nothing is visible.
   ///
-  /// - Parameter fields: The members that the client's rule lets it see; nil: all.
+  /// - Parameter fields: The members that the client's rule permits; nil: all.
   func profile(
     for client: String, fields: [String]? = nil, at now: Timestamp
   ) -> [String: JSONValue]? {
@@ -16,25 +16,25 @@ extension AccountRecord {
     return ruled?.only(consents.members(openTo: client, at: now))
   }
 
-  /// Whether its tokens are not for every client of the owner.
+  /// Whether the tokens are not available to every client of the owner.
   var isGuarded: Bool { details.isByConsent || details.tokensAreInternal }
 
-  /// Whether a client was granted all that a token with this scope gives access to. What names no
-  /// scope may give access to anything.
+  /// Whether a client is granted everything that a token with this scope gives access to. Always
+  /// false for an empty scope, which may give access to anything.
   func opens(scope: String, to client: String, at now: Timestamp) -> Bool {
     let words = scope.scopeWords
     let granted = consents.grants(of: client, at: now).map { Array($0.utf8) }
     return !words.isEmpty && words.isSubset(of: granted)
   }
 
-  /// Whether its token may be used for a client's flow: as it may be had, but that the daemon's own are
-  /// for flows.
+  /// Whether a client's flow may use the account's token. As for handing out the token, except that
+  /// flows may also use the daemon's own tokens.
   func mayAct(for client: String, at now: Timestamp) -> Bool {
     details.tokensAreInternal || !details.isByConsent
       || opens(scope: details.grant.scope, to: client, at: now)
   }
 
-  /// Wipes what no consent opens any more.
+  /// Removes the profile members that no valid consent opens.
   mutating func minimise(at now: Timestamp) {
     guard details.isByConsent else { return }
     details.profile = details.profile?.only(consents.members(at: now))
@@ -42,7 +42,7 @@ extension AccountRecord {
 }
 
 extension [String: JSONValue] {
-  /// Nil where nothing is left.
+  /// Returns nil if no member is left.
   fileprivate func only(_ members: Set<String>) -> [String: JSONValue]? {
     let left = filter { members.contains($0.key) }
     return left.isEmpty ? nil : left
@@ -50,9 +50,9 @@ extension [String: JSONValue] {
 }
 
 extension AccountRepository {
-  /// Plans taking consents back, with what they alone have opened.
+  /// Plans the withdrawal of consents, and the removal of profile members that only they opened.
   ///
-  /// - Returns: Nil where none is meant, or the account was forgotten meanwhile.
+  /// - Returns: Nil if no consent matches, or the account was forgotten meanwhile.
   func update(
     _ id: AccountID, at now: Timestamp,
     withdrawing isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool

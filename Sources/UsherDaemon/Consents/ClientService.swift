@@ -3,14 +3,14 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `client.clear`: what one client has at a provider goes, what others use stays.
+/// `client.clear`: removes what one client has at a provider, and leaves what other clients use.
 struct ClientService: Sendable {
   let engine: FlowEngine
   let providers: Providers
   let consents: ConsentService
   let revoker: Revoker
 
-  /// - Parameter isCovered: Whether the rule that lets the call is good for an account.
+  /// - Parameter isCovered: Whether the rule that permits the call applies to an account.
   func clear(
     _ call: ClientClear, _ caller: Caller,
     where isCovered: (AccountRecord) -> Bool = { _ in true }
@@ -26,10 +26,10 @@ struct ClientService: Sendable {
     }
     for flow in flows {
       let ended = try await engine.cancel(flow.id, owner: owner)
-      // It may have ended otherwise just before.
+      // The flow may have ended in another way just before.
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
-    // A provider that is not configured any more begins no flow that could use them.
+    // Only flows of a configured provider can use handoff secrets.
     if let provider = try? providers.named(call.provider) {
       try await engine.dropHandoffSecrets(at: provider, of: owner, client)
     }
@@ -51,7 +51,7 @@ struct ClientService: Sendable {
 }
 
 extension AccountRecord {
-  /// Whether a client brought it, or was granted something of it.
+  /// Whether a client created the account or holds a consent for it.
   fileprivate func concerns(_ client: String) -> Bool {
     details.broughtBy == client || consents.entries.keys.contains { $0.client == client }
   }

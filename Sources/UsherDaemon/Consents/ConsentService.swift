@@ -4,17 +4,17 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `consent.list` and `consent.revoke`, and the end of what has expired.
+/// `consent.list` and `consent.revoke`, and the removal of expired consents.
 struct ConsentService: Sendable {
   private static let page = 256
 
   let store: Store
   let repository: AccountRepository
   let clock: any Clock
-  /// Nil where every name may be a provider's.
+  /// The configured providers; nil: every name is accepted.
   var providers: Providers?
 
-  /// Blocks where they are on the disk.
+  /// Blocks if the accounts are not in memory.
   func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
     let records =
@@ -32,8 +32,8 @@ struct ConsentService: Sendable {
       })
   }
 
-  /// - Parameter isCovered: Whether the rule that lets the call is good for an account that it does
-  ///   not name.
+  /// - Parameter isCovered: Whether the rule that permits the call applies to an account that the
+  ///   call does not name.
   func revoke(
     _ call: ConsentRevoke, _ caller: Caller,
     where isCovered: (AccountRecord) -> Bool = { _ in true }
@@ -60,20 +60,20 @@ struct ConsentService: Sendable {
     return .init(revoked: revoked)
   }
 
-  /// A grant as it is remembered, whatever spelling somebody uses.
+  /// Returns the stored name of a grant, which callers may spell differently.
   private func word(_ grant: String, at provider: ProviderName) -> String {
     let variety = (try? providers?.named(provider))?.settings.variety
     return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
 
-  /// Once a minute: what has expired goes, and what it alone has opened.
+  /// Removes expired consents, and the profile members that only they opened; called once a minute.
   func sweep() async throws(UsherError) {
     var last: AccountID?
     repeat {
       let ids = try store.accountsWithConsents(
         expiredBy: clock.now(), after: last, atMost: Self.page)
       for id in ids {
-        // Of one that does not open nobody is told anything either.
+        // An account that fails to decrypt is not shown to any client either.
         guard let record = repository.record(id) else { continue }
         try await withdraw(from: record) { !$1.holds(at: clock.now()) }
       }
@@ -81,7 +81,7 @@ struct ConsentService: Sendable {
     } while last != nil
   }
 
-  /// - Returns: How many it were.
+  /// - Returns: The number of withdrawn consents.
   @discardableResult
   func withdraw(
     from record: AccountRecord,
@@ -107,7 +107,7 @@ struct ConsentService: Sendable {
 }
 
 extension Caller {
-  /// Whether it may see and take back what a client of its owner was granted.
+  /// Whether the caller may see and withdraw the consents of a client of its owner.
   fileprivate func maySpeak(for client: String) -> Bool {
     speaksForAllClients || client == self.client
   }
