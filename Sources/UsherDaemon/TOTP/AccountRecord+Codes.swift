@@ -2,8 +2,8 @@ import UsherCore
 import UsherStore
 
 extension AccountDetails.Authenticator? {
-  /// What there is after a flow has brought a secret, or none. A new one makes new codes: of those
-  /// nobody was given any.
+  /// Returns the authenticator after a flow has delivered a secret, or none. A new secret starts
+  /// without a record of received codes.
   func taking(_ secret: Sealed<Secret>?) -> Self {
     guard let secret, secret != self?.secret else { return self }
     return .init(secret: secret)
@@ -11,7 +11,7 @@ extension AccountDetails.Authenticator? {
 }
 
 extension AccountRepository {
-  /// Plans that a client is given the code of the step that is over then.
+  /// Plans the record that a client received a code; `end` is the end of the code's time step.
   func update(
     _ record: AccountRecord, givenTo client: String, until end: Timestamp
   ) throws(UsherError) -> Update {

@@ -4,10 +4,10 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `totp.code` and `totp.list`, and the codes that flows show a person.
+/// `totp.code` and `totp.list`, and the codes that flows show to users.
 ///
-/// A code is made when it is asked for. Where each is given to a client once, that it was given is on
-/// disk before anybody hears of it: a daemon that is killed gives none twice.
+/// A code is computed on request. If codes are single-use, the record that a client received a code
+/// is on disk before the reply: killing the daemon does not allow a code to be handed out twice.
 struct TOTPService: Sendable {
   let dependencies: Dependencies
   let store: Store
@@ -31,7 +31,7 @@ struct TOTPService: Sendable {
     }
   }
 
-  /// Blocks where they are on the disk.
+  /// Blocks if the accounts are not in memory.
   func list(_ call: TOTPList, _ caller: Caller) throws(UsherError) -> TOTPList.Reply {
     let records = try repository.listed(
       for: caller, TOTPList.name, at: call.provider, where: \.hasCodes)
@@ -44,7 +44,7 @@ struct TOTPService: Sendable {
       })
   }
 
-  /// What a flow shows a person of its owner's account at its provider, on its client's behalf.
+  /// Returns the code that a flow shows to the user, under the permissions of the flow's client.
   func answer(_ account: AccountID, _ session: FlowSession) async -> OneTimeCodeAnswer {
     let client = session.client ?? CallerPolicy.ownPrograms
     let now = dependencies.clock.now()
@@ -64,19 +64,19 @@ struct TOTPService: Sendable {
   }
 }
 
-// MARK: - Each once
+// MARK: - Single-use codes
 
 extension TOTPService {
   private enum Resolution {
     case given(TOTPCode.Reply)
-    /// The client has had the code of this step.
+    /// The client has received the code of this time step.
     case spent(until: Timestamp)
   }
 
-  /// The code of this step, unless the client was given it or that of a later one: the clock may have
-  /// been set back.
+  /// Returns the code of the present time step, unless the client has received it or a later one,
+  /// which is possible if the clock was set back.
   ///
-  /// - Parameter check: Whether the client may have it still.
+  /// - Parameter check: Throws if the client may no longer have the code.
   private func once(
     _ record: AccountRecord, to client: String,
     allowing check: (AccountRecord) throws(UsherError) -> Void
@@ -106,10 +106,10 @@ extension TOTPService {
   }
 }
 
-// MARK: - Which account
+// MARK: - Accounts
 
 extension TOTPService {
-  /// The account a caller means, by its id or as the only one of a provider that has codes.
+  /// Returns the account that a call names by id, or the only one with codes at a provider.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
@@ -136,10 +136,11 @@ extension TOTPService {
     return try repository.onlyAccount(among: records, at: provider, field: "account")
   }
 
-  /// As of `token.get`, for the whole of what was granted: a code is good for anything.
+  /// Checks the permission for a code as `token.get` does for the full granted scope, because a
+  /// code may give access to everything.
   ///
-  /// - Throws: `permissionDenied` where what the account is good for is the daemon's own,
-  ///   `consentRequired` where the client was not granted all of it, or is no longer.
+  /// - Throws: `permissionDenied` if only the daemon uses the account's tokens, `consentRequired`
+  ///   if the client is not granted the full scope.
   private func check(_ record: AccountRecord, _ caller: Caller) throws(UsherError) {
     guard record.isGuarded else { return }
     guard !record.details.tokensAreInternal else {
@@ -154,12 +155,12 @@ extension TOTPService {
     }
   }
 
-  /// Nil where the provider is configured no more, or has no codes.
+  /// Returns nil if the provider is not configured any more or has no one-time codes.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
     (try? providers.named(record.provider))?.settings.value.oneTimeCodes
   }
 
-  /// - Throws: `notFound` where it has none, or its provider is configured no more.
+  /// - Throws: `notFound` if the account has no codes or its provider is not configured any more.
   private func codes(of record: AccountRecord) throws(UsherError) -> AccountCodes {
     let provider = try providers.named(record.provider)
     guard let settings = provider.settings.value.oneTimeCodes, let authenticator = record.details.authenticator
@@ -177,12 +178,12 @@ extension TOTPService {
   }
 }
 
-/// What an account's authenticator shows.
+/// The code generator of an account.
 private struct AccountCodes {
   let settings: TOTPSettings
   let code: OneTimeCode
 
-  /// When the step of a moment began.
+  /// Returns the start of the time step at a given time.
   func begin(at now: Timestamp) -> Timestamp { code.start(of: code.step(at: now)) }
 
   func reply(at now: Timestamp) -> TOTPCode.Reply {
