@@ -4,22 +4,22 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// `registration.checkDuplicate` and `registration.checkUserKey`: who is a member, so nothing that a
-/// caller may ask unless the provider's configuration says so, and not often.
+/// `registration.checkDuplicate` and `registration.checkUserKey`. The answers reveal who is a
+/// member, so the methods must be enabled in the provider's configuration and are rate-limited.
 struct RegistrationService: Sendable {
   let dependencies: Dependencies
   let providers: Providers
-  /// Asks the provider once; throws where the credential that it takes is not set.
+  /// Sends one request to the provider; throws if the needed credential is not set.
   let send: @Sendable (BSACall, ProviderConfig) async throws(UsherError) -> CallOutcome
   private let budget = RateLimiter()
 
-  /// A question that may be asked of a provider.
+  /// A request that was admitted.
   struct Question: Sendable {
     fileprivate let check: BSARegistrationCheck
     fileprivate let provider: ProviderConfig
   }
 
-  /// Lets a question in, or refuses it, before a task is made of it.
+  /// Admits or refuses a call before a task is created for it.
   func admit(
     _ call: RegistrationCheckDuplicate, _ caller: Caller
   ) throws(UsherError) -> Question {
@@ -36,7 +36,7 @@ struct RegistrationService: Sendable {
     return Question(check: .contact(contact), provider: provider)
   }
 
-  /// Lets a question in, or refuses it, before a task is made of it.
+  /// Admits or refuses a call before a task is created for it.
   func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let userKey = try possible("userKey") { () throws(ImpossibleMember) in
@@ -46,13 +46,13 @@ struct RegistrationService: Sendable {
     return Question(check: .userKey(userKey), provider: provider)
   }
 
-  /// What the provider says.
+  /// Asks the provider.
   func isTaken(_ question: Question) async throws(UsherError) -> Bool {
     let outcome = try await send(question.check.call, question.provider)
     return try BSARegistrationCheck.isTaken(outcome, at: question.provider.name)
   }
 
-  /// A provider that can be asked, and may.
+  /// Returns the provider if its configuration permits the checks.
   private func open(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
     let provider = try providers.named(name)
     guard case .bsa(let settings) = provider.settings else {
@@ -68,7 +68,7 @@ struct RegistrationService: Sendable {
     return provider
   }
 
-  /// What the caller wrote, where somebody can have it. It is not repeated: it is about a person.
+  /// Parses a parameter. The error does not repeat the value, because it is personal data.
   private func possible<Member>(
     _ field: String, _ member: () throws(ImpossibleMember) -> Member
   ) throws(UsherError) -> Member {
