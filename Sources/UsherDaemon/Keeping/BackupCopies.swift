@@ -1,16 +1,17 @@
 import UsherCore
 import UsherSystem
 
-/// The copies of the database that wait to be fetched: files beside it, by their names.
+/// The finished and partial database copies that wait to be fetched, stored as files beside the
+/// database.
 struct BackupCopies {
-  /// How long somebody has to fetch one.
+  /// How long a copy is kept.
   static let patience = Duration.seconds(3600)
 
   private let disk: any Disk
   private let directory: String
   private let prefix: String
 
-  /// - Parameter database: Its path.
+  /// - Parameter database: The path of the database.
   init(database: String, on disk: any Disk) {
     self.disk = disk
     let slash = database.lastIndex(of: "/")
@@ -20,9 +21,10 @@ struct BackupCopies {
 
   func path(_ name: String) -> String { "\(directory)\(prefix).backup-\(name)" }
 
-  /// Removes what nobody came for, halves too.
+  /// Removes copies that were not fetched, including partial ones.
   ///
-  /// - Parameter time: Younger ones stay; nil removes all, while no daemon makes any.
+  /// - Parameter time: Copies changed at or after this time are kept. Nil removes all copies, which
+  ///   is safe only while the daemon makes none.
   func sweep(before time: Timestamp? = nil) {
     for file in disk.files(in: directory) where file.name.hasPrefix("\(prefix).backup-") {
       if time.map({ file.changedAt < $0 }) ?? true { disk.remove(directory + file.name) }

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-// What a host that is lost is made good by.
+// Backup and recovery.
 extension Services {
   func backUp() async throws(UsherError) -> SystemBackup.Reply {
     let copies = BackupCopies(database: store.status.path, on: processContext.setting.disk)
@@ -12,7 +12,8 @@ extension Services {
     return .init(path: path, bytes: Int(size))
   }
 
-  /// The daemon forgets the key when it is told: only what it wraps is kept.
+  /// Creates a recovery key. Only the store's key, encrypted with it, is kept: the daemon cannot show
+  /// the recovery key again.
   func createRecoveryKey(
     _ call: KeyCreateRecovery
   ) async throws(UsherError) -> KeyCreateRecovery.Reply {
