@@ -108,7 +108,7 @@ extension AccountRepository {
           refreshExpiresAt: grant.tokens?.refreshExpiresAt))
   }
 
-  /// Plans a write of the rows that a refresh will change, with their present content. If the store
+  /// Plans a write of the rows that a refresh will change, with their current content. If the store
   /// accepts it, it will accept the result of the refresh.
   ///
   /// - Returns: Nil if the account was forgotten or signed in again meanwhile.

@@ -104,6 +104,8 @@ extension AccountRepository {
   /// Returns an account of any owner, for the daemon's own work; nil also if it cannot be read.
   func record(_ id: AccountID) -> AccountRecord? { try? find(id) }
 
+  /// Returns an account; nil if the owners have none with this id.
+  ///
   /// - Parameter owners: The permitted owners; nil: any. Another owner's account takes the same
   ///   path as an unknown id.
   /// - Throws: `storageUnavailable`, naming the row if it fails to decrypt.
@@ -140,7 +142,7 @@ extension AccountRepository {
   }
 }
 
-// MARK: - What a call is about
+// MARK: - Accounts that a call needs
 
 extension AccountRepository {
   /// The accounts that must be known before a call can be decided.
@@ -303,6 +305,8 @@ extension AccountRepository {
 
   private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
 
+  /// Caches a record that was read.
+  ///
   /// - Returns: The account with any change since the read began; nil if it was removed.
   private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
     let room = room
@@ -313,6 +317,8 @@ extension AccountRepository {
     return record
   }
 
+  /// Caches the records of a list that was read.
+  ///
   /// - Parameter isWhole: Whether `found` is the complete list.
   /// - Returns: The accounts with any change since the read began.
   private func take(

@@ -95,7 +95,7 @@ final class FollowUpWatch: ProviderObserver {
   /// Reviews accounts whose owners became withheld or are no longer withheld.
   func review(_ accounts: [AccountID]) { for account in accounts { _ = isFound(account) } }
 
-  /// Reviews an account without announcing its present state. Returns false after `stop()`.
+  /// Reviews an account without announcing its current state. Returns false after `stop()`.
   private func isFound(_ account: AccountID) -> Bool {
     if let record = find(account) {
       recall(record)
@@ -104,7 +104,7 @@ final class FollowUpWatch: ProviderObserver {
     return state.withLock { !$0.isStopped }
   }
 
-  /// Records the account's present attributes, unless it is known already.
+  /// Adds an entry with the account's current attributes, unless the account has an entry.
   private func recall(_ record: AccountRecord) {
     guard isKnown(record) else { return }
     state.withLock { state in
@@ -114,7 +114,7 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// Whether the account's present state needs no event: its inquiry was announced before, or its
+  /// Whether the account's current state needs no event: its inquiry was announced before, or its
   /// provider is not available and the inquiry continues later.
   private func isKnown(_ record: AccountRecord) -> Bool {
     (try? providers.named(record.provider)).map(record.isOf) != true || inquiry(of: record) != nil
@@ -249,6 +249,8 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
+  /// Stores what a provider's answer teaches about an account, and logs a failure.
+  ///
   /// - Returns: Whether further questions are pointless.
   private func take(
     _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome

@@ -37,7 +37,7 @@ final class WakingAccounts: Sendable {
     return state.withLock { $0.end.map { wakeAt <= $0 } ?? false }
   }
 
-  /// Extends the range that `search(_:)` covers to the present time plus `soon` and `lead`.
+  /// Extends the range that `search(_:)` covers to the current time plus `soon` and `lead`.
   ///
   /// - Parameter lead: How much earlier than the row's wake time work may be due.
   func advance(lead: Duration = .zero) {

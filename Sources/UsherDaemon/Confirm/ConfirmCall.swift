@@ -189,7 +189,8 @@ enum ConfirmRight {
 }
 
 extension Caller {
-  /// - Returns: Nil if the caller may not know of the question.
+  /// Returns the condition under which the caller may answer a question; nil if the caller may not
+  /// know of it.
   func right(over question: OpenQuestion) -> ConfirmRight? {
     if isAdmin { return .freely }
     let asker = question.call.client

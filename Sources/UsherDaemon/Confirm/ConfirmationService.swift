@@ -248,6 +248,8 @@ extension ConfirmationService {
     }
   }
 
+  /// Checks the limit of remembered answers.
+  ///
   /// - Returns: The earlier answer to the same call, which the new one replaces.
   private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)

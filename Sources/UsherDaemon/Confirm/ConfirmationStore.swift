@@ -61,6 +61,8 @@ struct ConfirmationStore: Sendable {
     return .full(until: others.map(\.expiresAt).min() ?? now)
   }
 
+  /// Opens a question.
+  ///
   /// - Returns: The expired question that the new one replaces, if any.
   mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
     shelves[question.person, or: Shelf()].questions.updateValue(
@@ -117,7 +119,7 @@ struct ConfirmationStore: Sendable {
     shelves[answer.question.person, or: Shelf()].answers[answer.question.call] = answer
   }
 
-  /// - Returns: Whether the answer existed.
+  /// Removes an answer; returns whether it existed.
   mutating func forget(_ answer: GivenAnswer) -> Bool {
     let question = answer.question
     guard shelves[question.person]?.answers[question.call]?.question.id == question.id else {

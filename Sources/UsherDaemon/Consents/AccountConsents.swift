@@ -56,7 +56,7 @@ struct AccountConsents: Sendable, Equatable {
     }
   }
 
-  /// - Returns: The removed keys.
+  /// Removes the matching consents; returns their keys.
   mutating func remove(where isMeant: (Key, Consent) -> Bool) -> [Key] {
     let gone = entries.filter { isMeant($0.key, $0.value) }.map(\.key)
     for key in gone { entries[key] = nil }

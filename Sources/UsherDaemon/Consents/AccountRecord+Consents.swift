@@ -27,8 +27,8 @@ extension AccountRecord {
     return !words.isEmpty && words.isSubset(of: granted)
   }
 
-  /// Whether a client's flow may use the account's token. As for handing out the token, except that
-  /// flows may also use the daemon's own tokens.
+  /// Whether a client's flow may use the account's token: under the same condition as receiving it,
+  /// except that flows may also use the daemon's own tokens.
   func mayAct(for client: String, at now: Timestamp) -> Bool {
     details.tokensAreInternal || !details.isByConsent
       || opens(scope: details.grant.scope, to: client, at: now)

@@ -10,6 +10,8 @@ struct ClientService: Sendable {
   let consents: ConsentService
   let revoker: Revoker
 
+  /// Handles `client.clear`.
+  ///
   /// - Parameter isCovered: Whether the rule that permits the call applies to an account.
   func clear(
     _ call: ClientClear, _ caller: Caller,

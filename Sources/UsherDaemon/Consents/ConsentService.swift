@@ -32,6 +32,8 @@ struct ConsentService: Sendable {
       })
   }
 
+  /// Handles `consent.revoke`.
+  ///
   /// - Parameter isCovered: Whether the rule that permits the call applies to an account that the
   ///   call does not name.
   func revoke(
@@ -73,7 +75,7 @@ struct ConsentService: Sendable {
       let ids = try store.accountsWithConsents(
         expiredBy: clock.now(), after: last, atMost: Self.page)
       for id in ids {
-        // An account that fails to decrypt is not shown to any client either.
+        // An account that fails to decrypt is not shown to any client, so its consents can wait.
         guard let record = repository.record(id) else { continue }
         try await withdraw(from: record) { !$1.holds(at: clock.now()) }
       }
@@ -81,6 +83,8 @@ struct ConsentService: Sendable {
     } while last != nil
   }
 
+  /// Withdraws the matching consents of an account.
+  ///
   /// - Returns: The number of withdrawn consents.
   @discardableResult
   func withdraw(

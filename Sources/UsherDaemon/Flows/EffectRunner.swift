@@ -176,7 +176,7 @@ final class EffectRunner: Sendable {
 }
 
 extension FlowSession {
-  /// Longer than the browser gets to wait (`RedirectTimes/outcome`).
+  /// Longer than the browser gets to wait (`RedirectTimes.outcome`).
   private static let longestPage = Duration.seconds(10)
 
   /// Returns the page for a browser whose answer the flow received at this revision, once the flow

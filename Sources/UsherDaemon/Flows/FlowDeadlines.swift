@@ -28,7 +28,8 @@ final class FlowDeadlines: Sendable {
   /// Watches a flow; has no effect if the flow is watched already.
   func watch(_ session: FlowSession) {
     guard session.beginWatch() else { return }
-    // A flow that starts in the future was stored before the clock was set back.
+    // Limited to the flow's whole period: a flow that was stored before the clock was set back may
+    // have been created in the future.
     let left = min(
       session.expiresAt - dependencies.clock.now(), session.expiresAt - session.createdAt)
     let flow = WatchedFlow(session: session, end: dependencies.clock.monotonicNow() + left)

@@ -166,7 +166,7 @@ extension FlowEngine {
   }
 
   /// Deletes finished flows beyond their age or the user's limit, and expired request ids; ends
-  /// flows that expired because the wall clock was set.
+  /// flows that expired because the wall clock was set forward or the machine was suspended.
   func sweep() async throws(UsherError) {
     runner.deadlines.review()
     let now = dependencies.clock.now()

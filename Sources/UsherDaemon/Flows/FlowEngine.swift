@@ -211,6 +211,8 @@ final class FlowEngine: Sendable {
 
   private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }
 
+  /// Checks that a request id has 1 to 128 bytes.
+  ///
   /// - Parameter judgedByFlow: Whether the flow itself reports an invalid request id.
   private func checkRequestID(_ id: String?, judgedByFlow: Bool) throws(UsherError) {
     guard let id else { return }
@@ -270,6 +272,8 @@ extension KnownAccount {
 
 // Moving a flow.
 extension FlowEngine {
+  /// Submits input to a flow and waits until it is processed.
+  ///
   /// - Throws: `permissionDenied` if another client started the flow; also what the flow itself
   ///   throws.
   func submit(

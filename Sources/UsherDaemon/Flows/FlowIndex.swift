@@ -105,7 +105,7 @@ final class FlowIndex: Sendable {
     state.withLock { $0.requests[Request(provider: provider, id: requestID)] ?? [] }
   }
 
-  /// - Parameter owner: Nil: the flows of all owners.
+  /// Returns the number of live flows of an owner, or of all owners if `owner` is nil.
   func liveCount(of owner: Owner?) -> Int {
     state.withLock { state in owner.map { state.shelves[$0]?.live ?? 0 } ?? state.live }
   }

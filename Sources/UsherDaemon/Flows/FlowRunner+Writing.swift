@@ -218,6 +218,8 @@ extension FlowRunner {
     call.revokedToken.map { Revocation(of: $0, brought: session, by: provider, dependencies) }
   }
 
+  /// Creates the row of a flow.
+  ///
   /// - Parameters:
   ///   - packed: The packed machine; nil if the flow has ended.
   ///   - type: The provider's variety, for a standing that has no machine.

@@ -26,7 +26,7 @@ final class FlowRunner: Sendable {
   let rest = FlowHibernator()
   let families = FlowFamilies()
   private let isStopped = Mutex(false)
-  /// The number of deliveries whose mail is not processed yet.
+  /// The number of flows that are processing mail.
   private let busy = Atomic(0)
   let deadlines: FlowDeadlines
 

@@ -227,17 +227,17 @@ extension FlowSession {
   /// Whether the packed form of the machine is in memory.
   var holdsPacked: Bool { current.withLock { $0.form.packed != nil } }
 
-  /// - Returns: False if the deadline is being watched already.
+  /// Marks the deadline as watched; returns false if it is watched already.
   func beginWatch() -> Bool { current.withLock { $0.isWatched.flips(to: true) } }
 
-  /// - Returns: False if the deadline was not being watched.
+  /// Marks the deadline as not watched; returns false if it was not watched.
   func endWatch() -> Bool { current.withLock { $0.isWatched.flips(to: false) } }
 
   var isWatched: Bool { current.withLock { $0.isWatched } }
 }
 
 extension Bool {
-  /// - Returns: Whether the value changed.
+  /// Sets the value and returns whether it has changed.
   fileprivate mutating func flips(to value: Bool) -> Bool {
     defer { self = value }
     return self != value
@@ -246,6 +246,8 @@ extension Bool {
 
 // The mailbox.
 extension FlowSession {
+  /// Appends mail to the mailbox.
+  ///
   /// - Returns: Whether the caller must start draining, because no task is doing so.
   func post(_ mail: Mail) -> Bool {
     // An event is not processed on behalf of the call that started its effect.
@@ -324,6 +326,8 @@ extension FlowSession {
     set { current.withLock { $0.epilogue = newValue } }
   }
 
+  /// Sets the listener.
+  ///
   /// - Returns: The previous listener, which the caller must close.
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
     replace(\.listener, by: listener)

@@ -38,6 +38,9 @@ final class RedirectConnections: Sendable {
 
   private let state = Mutex(State())
 
+  /// Registers a new connection. At the limit, closes the oldest connection without a valid
+  /// request.
+  ///
   /// - Parameter listener: Identifies the listener that accepted the connection.
   /// - Returns: Nil if the connection must be closed because all others are waiting for responses.
   func admit(_ channel: any Channel, to listener: any AnyObject & Sendable) -> Place? {

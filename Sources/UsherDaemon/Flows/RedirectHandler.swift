@@ -213,7 +213,7 @@ private final class RedirectReply: Sendable {
   /// sign-in: before it, the browser may belong to another user.
   ///
   /// - Parameter patience: The delay after which the browser gets the page
-  ///   `RedirectPage/pending`.
+  ///   `RedirectPage.pending`.
   /// - Returns: False if a page has been written; the flow must not receive the answer then.
   func beginDelivery(pendingAfter patience: Duration, _ scheduler: any Scheduler) -> Bool {
     guard advance(to: .delivering) else { return false }
@@ -234,7 +234,7 @@ private final class RedirectReply: Sendable {
     if advance(to: .written) { send(page) }
   }
 
-  /// - Returns: False if the phase is no longer `undecided`.
+  /// Advances from `undecided`; returns false if the phase is no longer `undecided`.
   private func advance(to next: Phase) -> Bool {
     phase.withLock { phase in
       guard phase == .undecided else { return false }

@@ -275,6 +275,8 @@ final class RedirectPort: Sendable {
     state.withLock { $0.routes.isTaken(expectation) }
   }
 
+  /// Removes a flow, and closes the port if it was the last one.
+  ///
   /// - Returns: Whether no flow waits here any more.
   func remove(_ route: RedirectRoute) -> Bool {
     let (isLast, channel) = state.withLock { state in

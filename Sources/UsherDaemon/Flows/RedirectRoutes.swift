@@ -42,6 +42,8 @@ struct RedirectRoutes {
 
   var isEmpty: Bool { routes.isEmpty }
 
+  /// Adds the route of a flow.
+  ///
   /// - Returns: False if another flow waits for the same answer; that flow keeps its place.
   mutating func insert(_ route: RedirectRoute) -> Bool {
     guard routes[route.key] == nil else { return false }
@@ -59,6 +61,8 @@ struct RedirectRoutes {
     paths[route.key.path] = left > 0 ? left : nil
   }
 
+  /// Finds the flow that a request belongs to.
+  ///
   /// - Parameter query: The query without its `?`.
   func find(path: Secret, query: String) -> Finding {
     guard paths[path] != nil else { return .otherPath }

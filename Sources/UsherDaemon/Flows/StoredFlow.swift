@@ -22,7 +22,7 @@ struct StoredFlow: Codable {
   var type: ProviderVariety
   /// The client that started the flow; nil in rows older than this field.
   var client: String?
-  /// The user that the client ran as; nil in rows older than clients as owners.
+  /// The user that the client ran as; nil in rows from before clients could own flows.
   var uid: UInt32?
   /// The tags of the credentials that the flow uses; nil in rows older than this field and in ended
   /// flows.
@@ -32,6 +32,8 @@ struct StoredFlow: Codable {
 
   private static let machine = "machine"
 
+  /// Creates the payload of the flow's row.
+  ///
   /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that its verifier and
   ///   tokens are deleted with it.
   func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
@@ -41,6 +43,8 @@ struct StoredFlow: Codable {
       head.dropLast() + Array(",\"\(Self.machine)\":".utf8) + machine + [UInt8(ascii: "}")])
   }
 
+  /// Decodes the payload of a flow's row.
+  ///
   /// - Returns: The flow, and the position of the machine in the payload's bytes.
   static func reading(
     _ payload: SealedPayload
@@ -65,6 +69,8 @@ struct RestoredFlow: Sendable {
   var state: String
   var ending: FlowEnding
 
+  /// Decodes a flow's row.
+  ///
   /// - Throws: `storageUnavailable` if the row decrypts but its content is not valid.
   init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
     let (flow, place) = try StoredFlow.reading(row.payload)

@@ -4,6 +4,8 @@ import UsherFlows
 
 /// A rule's `require_local_auth_seconds`: the user must have proved presence at this machine.
 extension LocalAuthMethods {
+  /// Checks the age of the caller's last proof of presence.
+  ///
   /// - Throws: `interactionRequired` with the flow to start, unless the caller's user was
   ///   authenticated within that time, by passcode or fingerprint, in a flow of the same client.
   func check(within seconds: Int, of caller: Caller) throws(UsherError) {

@@ -69,6 +69,8 @@ final class LocalAuthService: Sendable {
     memory.remember(proof, of: person, to: client)
   }
 
+  /// Returns the user's name for the fingerprint reader.
+  ///
   /// - Throws: A ``ReaderObstacle`` if the user has no name or cannot be looked up.
   private func readerUser(_ person: LocalPerson) async throws(ReaderObstacle) -> String {
     switch await dependencies.lookups.user(person.uid) {
@@ -117,7 +119,7 @@ extension LocalAuthService {
     return saved != DomainState(fingers: names)
   }
 
-  /// Saves the presently enrolled fingers for later comparisons by an asker.
+  /// Saves the currently enrolled fingers for later comparisons by an asker.
   func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
     guard let names = try? await fingers(of: person).get() else { return }
     let problem = await changing(person, orElse: Optional.some) { record -> String? in
@@ -279,8 +281,8 @@ extension LocalAuthService {
   /// Sets a passcode.
   ///
   /// - Parameters:
-  ///   - old: The present passcode, which counts as an attempt; nil if there is none.
-  ///   - isReset: Whether the present passcode is not required.
+  ///   - old: The current passcode, which counts as an attempt; nil if there is none.
+  ///   - isReset: Whether the current passcode is not required.
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {

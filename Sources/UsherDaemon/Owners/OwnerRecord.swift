@@ -169,6 +169,8 @@ extension Owner {
   /// Whether systemd reuses a uid for other services.
   static func isTransient(_ uid: UInt32) -> Bool { transientUsers.contains(uid) }
 
+  /// Checks that the owner may have accounts.
+  ///
   /// - Throws: `permissionDenied` for a uid whose accounts another service would get later.
   func checkMayHaveAccounts() throws(UsherError) {
     guard client == nil, Self.isTransient(uid) else { return }

@@ -32,7 +32,7 @@ extension OwnerRegistry {
     return standings
   }
 
-  /// Makes the present user of the uid the owner of everything that is stored for the uid.
+  /// Makes the current user of the uid the owner of everything that is stored for the uid.
   ///
   /// - Returns: The user name; nil if the uid has none.
   /// - Throws: `notFound` if no user is recorded; `storageUnavailable`.

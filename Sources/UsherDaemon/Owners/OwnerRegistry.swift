@@ -22,7 +22,7 @@ final class OwnerRegistry: Sendable {
     case restored
     /// Calls may be decided differently; background work continues.
     case reconsidered
-    /// Nothing was stored for the uid; state in memory must be forgotten.
+    /// Nothing is stored for the uid any more; state in memory must be forgotten.
     case replaced
   }
 
@@ -247,6 +247,8 @@ extension OwnerRegistry {
     try store.hasPossessions(ofUser: person.uid, realm: person.realm)
   }
 
+  /// Stores a record.
+  ///
   /// - Returns: Whether the record is on disk; if not, the next call tries again.
   private func write(_ record: OwnerRecord?, of person: LocalPerson) async -> Bool {
     guard let record else { return false }
@@ -316,6 +318,8 @@ extension OwnerRegistry {
     }
   }
 
+  /// Compares users with the user database.
+  ///
   /// - Returns: False if the user database does not answer.
   func compare(_ people: [LocalPerson]) async throws(UsherError) -> Bool {
     for person in people {

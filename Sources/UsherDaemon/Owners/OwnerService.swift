@@ -49,6 +49,8 @@ struct OwnerService: Sendable {
     return sum
   }
 
+  /// Deletes accounts and revokes their tokens.
+  ///
   /// - Returns: The number of accounts whose tokens the provider has not revoked yet.
   private func forget(
     _ records: [AccountRecord], for caller: Caller

@@ -75,12 +75,14 @@ final class CallbackListener: Sendable {
   }
 }
 
-/// The provider whose callbacks a listener accepts at present.
+/// The provider whose callbacks a listener currently accepts.
 private final class Posting: Sendable {
   private let current = Mutex<CallbackListener.Post?>(nil)
 
   var post: CallbackListener.Post? { current.withLock { $0 } }
 
+  /// Sets the provider.
+  ///
   /// - Returns: Whether this is the first provider.
   func change(to post: CallbackListener.Post) -> Bool {
     current.withLock { current in

@@ -35,7 +35,7 @@ final class Credentials: Sendable {
     kept = Mutex(Dictionary(rows) { first, _ in first })
   }
 
-  /// Reads systemd's present credentials without applying them. Blocks.
+  /// Reads systemd's current credentials without applying them. Blocks.
   func reread() -> HandedCredentials { HandedCredentials(directory, on: disk) }
 
   /// Replaces systemd's credentials.
@@ -53,6 +53,8 @@ final class Credentials: Sendable {
     return names.subtracting(kept.withLock { $0.keys })
   }
 
+  /// Returns the credential that the provider's calls need.
+  ///
   /// - Returns: Nil for a public client.
   /// - Throws: A message that says how to set the missing credential.
   func credential(of provider: ProviderConfig) throws(UsherError) -> Secret? {
@@ -70,7 +72,7 @@ final class Credentials: Sendable {
     }
   }
 
-  /// - Returns: Nil if the credential is not set.
+  /// Returns the credential of that name; nil if it is not set.
   func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
     return try handed.withLock { $0 }.secret(named: name)

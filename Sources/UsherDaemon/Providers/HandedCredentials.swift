@@ -35,7 +35,7 @@ struct HandedCredentials: Sendable {
     }
   }
 
-  /// - Returns: Nil if there is no credential of that name.
+  /// Returns the credential of that name; nil if there is none.
   func secret(named name: String) throws(UsherError) -> Secret? {
     try checkReadable()
     if let flaw = flaws[name] {

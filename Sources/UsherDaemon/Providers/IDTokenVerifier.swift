@@ -123,6 +123,8 @@ actor IDTokenVerifier {
     }
   }
 
+  /// Checks a token against a key set.
+  ///
   /// - Returns: The verdict, and whether a newer key set could change it.
   private func check(
     _ token: Secret, with keys: JSONValue, _ metadata: OIDCMetadata

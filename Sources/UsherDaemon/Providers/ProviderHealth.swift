@@ -40,7 +40,7 @@ final class ProviderHealth: ProviderObserver {
   private let configStore: ConfigStore?
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
-  /// - Parameter configStore: The present configuration; nil: the outcomes of all providers count.
+  /// - Parameter configStore: The current configuration; nil: the outcomes of all providers count.
   init(
     _ configStore: ConfigStore? = nil,
     onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void

@@ -2,7 +2,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The presently configured providers and the daemon's own, by name.
+/// The currently configured providers and the daemon's own, by name.
 struct Providers: Sendable {
   private let configStore: ConfigStore
 

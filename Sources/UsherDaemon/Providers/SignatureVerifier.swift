@@ -43,6 +43,8 @@ actor SignatureVerifier {
 }
 
 extension SignedText {
+  /// Whether the key has signed the text.
+  ///
   /// - Parameter key: A SubjectPublicKeyInfo in DER.
   fileprivate func isSigned(by key: [UInt8]) async -> Bool {
     let base64 = Data(key).base64EncodedString(

@@ -73,7 +73,7 @@ extension TOTPService {
     case spent(until: Timestamp)
   }
 
-  /// Returns the code of the present time step, unless the client has received it or a later one,
+  /// Returns the code of the current time step, unless the client has received it or a later one,
   /// which is possible if the clock was set back.
   ///
   /// - Parameter check: Throws if the client may no longer have the code.
@@ -160,6 +160,8 @@ extension TOTPService {
     (try? providers.named(record.provider))?.settings.value.oneTimeCodes
   }
 
+  /// Returns the code generator of an account.
+  ///
   /// - Throws: `notFound` if the account has no codes or its provider is not configured any more.
   private func codes(of record: AccountRecord) throws(UsherError) -> AccountCodes {
     let provider = try providers.named(record.provider)

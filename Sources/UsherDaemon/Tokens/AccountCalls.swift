@@ -16,6 +16,8 @@ struct AccountCalls: Sendable {
   let repository: AccountRepository
   let refresher: Refresher
 
+  /// Sends a call with the account's access token.
+  ///
   /// - Parameters:
   ///   - flow: The credential tags of the flow that makes the call; nil for the daemon's own calls.
   ///   - client: The client of that flow; nil for the daemon's own calls. The client's grants are
@@ -40,6 +42,8 @@ struct AccountCalls: Sendable {
     }
   }
 
+  /// Returns a valid access token, refreshing it if needed.
+  ///
   /// - Throws: `reauthenticationRequired` if the account belongs to another provider of the same
   ///   name.
   private func token(

@@ -46,7 +46,7 @@ actor Refresher: ProviderObserver {
     let error: UsherError
     let until: Timestamp
 
-    /// Limited by the present setting, which may be lower than when `until` was set.
+    /// Limited by the current setting, which may be lower than when `until` was set.
     func isInForce(at now: Timestamp, for seconds: Int) -> Bool {
       until > now && until - now <= .seconds(seconds)
     }
@@ -253,6 +253,8 @@ actor Refresher: ProviderObserver {
     return nil
   }
 
+  /// Stores and installs the result of a refresh; returns the encoded reply.
+  ///
   /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   private func save(
     _ waiting: Unsaved, of account: AccountID, _ key: TokenKey

@@ -184,6 +184,8 @@ actor RevocationQueue {
     }
   }
 
+  /// Ends a revocation: records the outcome and deletes the note.
+  ///
   /// - Parameter failure: Nil if the provider has revoked the tokens.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
     running[revocation.id] = nil

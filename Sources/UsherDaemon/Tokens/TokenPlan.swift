@@ -56,7 +56,7 @@ struct TokenPlan: Sendable, Equatable {
   struct Progress: Sendable, Equatable {
     /// The expiry for which the owner was notified.
     var warnedOf: Timestamp?
-    /// When a refresh that failed, or returned an unusable token, is retried.
+    /// When a refresh that failed, or returned a token that was due at once, is retried.
     var retryAt: Timestamp?
     var failures = 0
 

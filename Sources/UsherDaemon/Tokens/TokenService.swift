@@ -19,6 +19,8 @@ struct TokenService: Sendable {
   let refresher: Refresher
   let revoker: Revoker
 
+  /// Handles `token.get`.
+  ///
   /// - Parameter scopes: The scopes that the token may have at most; nil: any.
   func get(
     _ call: TokenGet, _ caller: Caller, within scopes: [String]? = nil
@@ -77,6 +79,8 @@ struct TokenService: Sendable {
     }
   }
 
+  /// Checks that the caller may have the token.
+  ///
   /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` if the client is
   ///   not granted everything that the token gives access to.
   private func check(
