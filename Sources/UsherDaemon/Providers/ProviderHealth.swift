@@ -14,9 +14,9 @@ final class ProviderHealth: ProviderObserver {
     var failures: Int
     let notBefore: Timestamp
 
-    /// Returns the remaining pause; nil if it is over.
+    /// Returns the remaining pause; nil if there is none.
     func rest(at now: Timestamp) -> Duration? {
-      // After the clock was set back, a pause must not become longer than an hour.
+      // A remaining pause above the limit means that the clock was set back; the pause is dropped.
       guard notBefore > now, notBefore - now <= ProviderHealth.longestPause else { return nil }
       return notBefore - now
     }
@@ -29,7 +29,7 @@ final class ProviderHealth: ProviderObserver {
     var own: [AccountID: Pause] = [:]
   }
 
-  /// The upper bound of a pause, also if the provider asks for longer.
+  /// The longest pause that a reply's `Retry-After` can cause.
   fileprivate static let longestPause = Duration.seconds(3600)
   /// The upper bound of the pause for other accounts after a failure that may concern one account.
   private static let longestSharedAnswer = Duration.seconds(5)
