@@ -1,47 +1,49 @@
 package import JSONRPC
 package import UsherCore
 
-/// What the provider may yet tell of an account after the flow that brought it has ended.
+/// A provider's later news about an account: what it reports after the flow that created the
+/// account has ended.
 ///
-/// It is a reading of the account's attributes, so it survives what they survive. It does no I/O;
-/// waiting and keeping is the daemon's.
+/// The value is derived from the account's attributes, so it can be rebuilt after a restart. It
+/// does no I/O: the daemon sends the requests, runs the timers and stores the results.
 package protocol AccountFollowUp: Sendable {
-  /// What every call has as its ``CallbackDialect/callKey(of:)`` that may be judged to be its own: by
-  /// this the account is found.
+  /// The value by which the daemon finds the account when the provider calls: only a call with the
+  /// same ``CallbackDialect/callKey(of:)`` is passed to `judge`.
   var callKey: String { get }
 
-  /// - Parameter token: The account's access token, where it has one.
+  /// Returns whether a call by the provider is about this account, and is authorized.
+  ///
+  /// - Parameter token: The account's access token, if it has one.
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
 
-  /// What a call that was judged to be its own taught.
+  /// Returns what changes in the account because of a call that was judged to be about it.
   func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome
 }
 
-/// What is also asked for, and told of.
+/// A follow-up that the daemon also polls for, and whose result it publishes.
 package protocol AccountInquiry: AccountFollowUp {
-  /// What subscribers are told has happened when this is what has become known last: the `what` of an
-  /// event of topic `kyc`.
+  /// The `what` of the event of topic `kyc` that announces the present attributes to subscribers.
   var news: String { get }
 
-  /// Whether there is nothing more to ask, however long is asked.
+  /// Whether the result is final, so that polling ends for good.
   var isOver: Bool { get }
 
-  /// When to ask next; nil where there is nothing more to ask.
+  /// Returns when to poll next; nil if there is nothing more to ask.
   func nextInquiry(after now: Timestamp) -> Timestamp?
 
   func inquiry(of account: AccountID) -> any ProviderCall
 
-  /// What an answer to the inquiry taught.
+  /// Returns what changes in the account because of the outcome of a poll.
   func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome
 }
 
-/// What becomes of the account.
+/// What changes in an account.
 package enum FollowUpOutcome: Sendable, Equatable {
   case nothing
-  /// All attributes, the new ones among them.
+  /// The complete attributes of the account, with the new values.
   case attributes([String: JSONValue])
-  /// Asking leads nowhere any more.
+  /// Polling is pointless from now on.
   case hopeless
-  /// What the provider had granted is over: no token of it is good any more.
+  /// The provider has ended its grant: all tokens of the account are invalid.
   case grantIsOver(ProviderErrorCode)
 }

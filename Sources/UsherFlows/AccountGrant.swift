@@ -1,42 +1,45 @@
 package import JSONRPC
 package import UsherCore
 
-/// An account with its tokens, as a provider granted it.
+/// An account and its tokens, as a provider granted them to a flow.
 ///
-/// The same owner, provider and subject updates the account there is.
+/// If the owner already has an account with the same provider and subject, that account is updated.
 package struct AccountGrant: Sendable, Equatable {
   package var subject: String
   package var label: String
-  /// Laid over those there are where ``tokens`` is nil or ``isPartial``; `null` takes one away.
+  /// Merged into the account's present attributes if ``tokens`` is nil or ``isPartial`` is set;
+  /// otherwise replaces them. A `null` removes the attribute.
   package var attributes: [String: JSONValue]
   package var profile: [String: JSONValue]?
   package var keepAlive: Bool
-  /// Nil where the provider gave the daemon none: then the account is only known.
+  /// The tokens; nil if the provider issued none. An account without tokens only records who the
+  /// user is.
   package var tokens: TokenSet?
-  /// Whether it tells only a part of what is known of the account: attributes, and a profile that is
-  /// nil with its label, stay as they are also where tokens are brought.
+  /// Whether this describes only part of the account. If it does, attributes that it does not
+  /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
+  /// stay.
   package var isPartial = false
-  /// Whether a member of the profile leaves only to a client that was granted it. An account that was
-  /// once so stays so. The profile is laid over the one that is there, and nil leaves that as it is;
-  /// what no consent opens is not kept.
+  /// Whether a client sees a profile member only if it was granted that member. Once set for an
+  /// account, this stays set. The profile is then merged into the present one, and nil leaves that
+  /// unchanged. Members that no consent covers are not stored.
   package var isByConsent = false
-  /// Whether the tokens are for the daemon's own calls: no client ever gets one.
+  /// Whether the tokens are for the daemon's own calls only: no client ever receives one.
   package var tokensAreInternal = false
-  /// What must still hold when it is written; else the flow has failed.
+  /// Preconditions that are checked again when the account is stored; if one fails, the flow fails.
   package var reliance: Reliance?
-  /// What the flow's client has been granted by the account's person.
+  /// The grants that the user gave to the flow's client.
   package var consents: [ConsentGrant] = []
-  /// The secret of the account's authenticator, in Base32 as the provider gave it; nil leaves the one
-  /// that is there.
+  /// The secret of the account's authenticator, in Base32 as the provider sent it; nil keeps the
+  /// present secret.
   package var totpSecret: Sealed<Secret>?
-  /// Whether the secret that is there is good for nothing any more.
+  /// Whether the present authenticator secret is invalid and is deleted.
   package var dropsTOTPSecret = false
 
-  /// What a flow has built on, and others can take away while it is under way.
+  /// State that a flow depends on, and that other requests can remove while the flow runs.
   package struct Reliance: Sendable, Equatable {
-    /// It has not been forgotten.
+    /// The account that must still exist.
     package var account: AccountID
-    /// These grants are remembered for the flow's client.
+    /// The grants that must still be in force for the flow's client.
     package var consents: Set<String>
 
     package init(account: AccountID, consents: Set<String>) {
@@ -58,16 +61,16 @@ package struct AccountGrant: Sendable, Equatable {
   }
 }
 
-/// An account or a secret that outlives its flow when the flow is cancelled or expires.
+/// An account or a secret that is stored even though its flow is cancelled or expires.
 package struct AbandonedGrant: Sendable, Equatable {
   package enum Kept: Sendable, Equatable {
     case account(AccountGrant)
-    /// Tokens of which it is not known whose they are.
+    /// Tokens whose subject is not known yet.
     case handoffSecret(HandoffSecret)
   }
 
   package var kept: Kept
-  /// Tells people of it; the end of a sentence.
+  /// Tells the user what was stored; the end of a sentence.
   package var message: String
 
   package init(_ grant: AccountGrant, _ message: String) {
@@ -87,12 +90,12 @@ package struct AbandonedGrant: Sendable, Equatable {
   }
 }
 
-/// When the calls of a flow that can do without an account carry the token of one.
+/// When the calls of a flow that works without an account carry an account's access token.
 package enum AccountUse: Sendable {
-  /// Never, unless the flow needs an account (``FlowMachine/needsAccount``).
+  /// Never, unless the flow requires an account (``FlowMachine/needsAccount``).
   case none
-  /// Where its params name an account, or it takes one (``FlowMachine/takes(_:_:for:)``).
+  /// If its params name an account, or the flow selects one (``FlowMachine/takes(_:_:for:)``).
   case named
-  /// Only after the account's person has proved to be there and has consented, in the flow itself.
+  /// Only after the user has authenticated and consented within the flow.
   case proved
 }

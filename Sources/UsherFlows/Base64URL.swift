@@ -14,8 +14,8 @@ package enum Base64URL {
     return String(decoding: standard, as: UTF8.self)
   }
 
-  /// Nil for anything that ``encode(_:)`` does not write: padding, white space, the other alphabet,
-  /// bits left over.
+  /// Returns the decoded bytes; nil for anything that ``encode(_:)`` does not produce: padding,
+  /// white space, characters of the standard alphabet, leftover bits.
   package static func decode(_ text: some StringProtocol) -> [UInt8]? {
     var standard = text.utf8.map { byte -> UInt8 in
       switch byte {

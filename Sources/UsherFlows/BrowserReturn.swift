@@ -3,12 +3,13 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Whether the daemon itself notices that the browser came back.
+/// Whether the daemon itself receives the browser's redirect.
 enum ListenerState: String, Codable, Sendable, Equatable {
   case up
-  /// After a restart the old port is asked for, so that the open page still works.
+  /// The daemon was restarted and requests the old port again, so that the open page still works.
   case restoring
-  /// The fixed port is taken, or the app gets the redirect itself: the URL has to be handed in.
+  /// The fixed port is in use, or the app receives the redirect itself: a client must submit the
+  /// URL.
   case none
 
   var completes: Step.OpenURL.Completion {
@@ -19,26 +20,26 @@ enum ListenerState: String, Codable, Sendable, Equatable {
   }
 }
 
-/// The way back from a page in the browser (RFC 8252 §7).
+/// The redirect that a flow waits for while its user is at the provider's page (RFC 8252 §7).
 struct BrowserReturn: Equatable {
   let redirectURI: String
   let listener: ListenerState
-  /// What the answer has to carry.
+  /// The `state` that the redirect must carry.
   let state: Secret
-  /// Where the daemon listens; nil where it never does.
+  /// The configured redirect to listen at; nil if the daemon never listens.
   let redirect: Redirect?
-  /// Whether a code is worthless to another user who gets it (RFC 7636).
+  /// Whether PKCE makes a stolen code useless to another local user (RFC 7636).
   let hasPKCE: Bool
   var form = RedirectForm.oauth
 
-  /// What an event means to a flow whose person is in the browser.
+  /// The meaning of an event to a flow that waits for the redirect.
   enum News: Equatable {
     case cameBack(RedirectAnswer)
-    /// A restart closed the listener: its place is asked for again.
+    /// A restart closed the listener: it is requested again.
     case listenAgain(RedirectExpectation)
     case listener(ListenerState, Problem?)
     case failed(Failure)
-    /// The old port is not to be had: the open page leads nowhere.
+    /// The old port is not available, so the redirect of the open page will not arrive.
     case stranded
     case refused(field: String, message: String)
     case nothing
@@ -57,7 +58,7 @@ struct BrowserReturn: Equatable {
     case .listenFailed(let message, _, isBusy: true)
     where listener == .restoring && !(isFixed && hasPKCE):
       return .failed(.busy(message))
-    // The page that is open in the browser leads to the other user's program.
+    // The page that is open in the browser redirects to another user's program.
     case .listenFailed(let message, mayReachAnother: true, _)
     where listener == .restoring && !hasPKCE:
       return .failed(.unsafeReturn(message))
@@ -84,7 +85,7 @@ struct BrowserReturn: Equatable {
 }
 
 extension Redirect {
-  /// What an event means to a flow that waits for its listener.
+  /// The meaning of an event to a flow that waits for its listener to open.
   enum Opening: Equatable {
     case open(redirectURI: String, ListenerState, Problem?)
     case listenAgain(RedirectExpectation)
@@ -92,10 +93,11 @@ extension Redirect {
     case nothing
   }
 
-  /// Decides how a flow goes on that waits for its listener.
+  /// Returns the next step of a flow that waits for its listener to open.
   ///
-  /// - Parameter hasPKCE: Whether a code is worthless to another user who gets it (RFC 7636). If it
-  ///   is not, nobody is sent to the provider while another user holds the port.
+  /// - Parameter hasPKCE: Whether PKCE makes a stolen code useless to another local user (RFC
+  ///   7636). If it is false and another user may hold the port, the flow fails and the user is not
+  ///   sent to the provider.
   func opening<Call>(
     _ event: FlowEvent<Call>, state: Secret, hasPKCE: Bool, form: RedirectForm = .oauth
   ) -> Opening {
@@ -124,8 +126,8 @@ extension Redirect {
     }
   }
 
-  /// As it was written in the configuration, and is registered; what differs from flow to flow at its
-  /// end.
+  /// The redirect URI exactly as configured and registered at the provider, plus the flow's secret
+  /// path segment if the provider needs one; nil for an ephemeral port.
   private func fixedURI(_ state: Secret, _ form: RedirectForm) -> String? {
     switch self {
     case .loopback: nil
@@ -133,7 +135,9 @@ extension Redirect {
     }
   }
 
-  /// - Parameter earlier: The redirect URI a restarted daemon listened at: its port is wanted again.
+  /// Returns what to listen for.
+  ///
+  /// - Parameter earlier: The redirect URI before a restart: its port is requested again.
   func expectation(
     state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
   ) -> RedirectExpectation {
@@ -151,7 +155,8 @@ extension Redirect {
 }
 
 extension RedirectAnswer {
-  /// Why a sign-in that came back with this has failed (RFC 6749 §4.1.2.1); nil where it says so.
+  /// Returns the failure of a sign-in that this redirect ends (RFC 6749 §4.1.2.1); nil if it
+  /// reports no error.
   func failure(_ provider: ProviderName) -> Failure? {
     guard let error else { return nil }
     let word = ProviderErrorCode(
@@ -166,7 +171,7 @@ extension RedirectAnswer {
 }
 
 extension Problem {
-  /// - Parameter message: Why, and which user holds the port as far as is known.
+  /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
   fileprivate static func noListener(_ message: String) -> Problem {
     Problem(
       reason: "no_listener", title: "No way back from the browser",
@@ -175,7 +180,7 @@ extension Problem {
 }
 
 extension Failure {
-  /// - Parameter message: Why, and which user holds the port as far as is known.
+  /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
   fileprivate static func unsafeReturn(_ message: String) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No safe way back from the browser",

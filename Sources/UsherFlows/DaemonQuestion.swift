@@ -1,46 +1,48 @@
 package import UsherCore
 
-/// What a flow asks of the daemon itself; answered by ``FlowEvent/told(_:)``.
+/// A question that a flow asks the daemon; answered by ``FlowEvent/told(_:)``.
 package enum DaemonQuestion: Sendable, Equatable {
   case localAuth(LocalAuthQuestion)
-  /// What the flow's client may be told of an account just now; answered by
+  /// The grants that the flow's client currently has for an account; answered by
   /// ``DaemonNews/consents(_:)``.
   case consents(of: AccountID)
-  /// Whether an account is still there; answered by ``DaemonNews/presence(_:)``.
+  /// Whether an account still exists; answered by ``DaemonNews/presence(_:)``.
   case presence(of: AccountID)
-  /// The code that an account's authenticator shows now, for a person; answered by
+  /// The present one-time code of an account's authenticator, to be shown to the user; answered by
   /// ``DaemonNews/oneTimeCode(_:)``.
   case oneTimeCode(of: AccountID)
 }
 
-/// What the daemon itself has to tell a flow.
+/// The daemon's answer to a question or effect of a flow.
 package enum DaemonNews: Sendable, Equatable {
   case localAuth(LocalAuthNews)
-  /// The grants that are remembered, and have not expired.
+  /// The client's stored grants that have not expired.
   case consents(Set<String>)
-  /// What ``Effect/keep(_:)`` wanted is durable.
+  /// The account of ``Effect/keep(_:)`` is durable.
   case kept(AccountID)
   case presence(Bool)
   case oneTimeCode(OneTimeCodeAnswer)
 }
 
-/// What an authenticator shows.
+/// The answer to a request for a one-time code.
 package enum OneTimeCodeAnswer: Sendable, Equatable {
-  /// - Parameter until: When its step is over.
+  /// - Parameter until: When the code's time step ends.
   case given(Secret, until: Timestamp)
-  /// The client has had the code of this step, and each is given once; when the next begins.
+  /// The client already received the code of this time step, and each code is given out once; the
+  /// value is when the next step begins.
   case later(Timestamp)
-  /// The account is not there, or has no secret.
+  /// The account does not exist, or has no authenticator secret.
   case noSecret
-  /// That it was given cannot be kept; a sentence.
+  /// The use of the code could not be stored, so the code is withheld; the value is a sentence.
   case unavailable(String)
 }
 
-/// What a person agreed that a client be told: remembered for the flow's client and the account.
+/// A user's consent that a client may receive data of an account; stored for the client and
+/// account.
 package struct ConsentGrant: Codable, Sendable, Equatable {
-  /// The provider's word: `read.firstname`.
+  /// The name of the grant as the provider spells it: `read.firstname`.
   package var grant: String
-  /// The member of the account's profile that it opens; nil where it opens none.
+  /// The member of the account's profile that the grant covers; nil if it covers none.
   package var member: String?
   package var expiresAt: Timestamp
 

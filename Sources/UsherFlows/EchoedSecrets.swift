@@ -4,15 +4,17 @@ import UsherAPI
 import UsherCore
 
 extension HTTPReply {
-  /// What stands where a refusal repeated a secret of the request.
+  /// The placeholder for a secret of the request that an error reply repeated.
   package static let echo = "…"
 
-  /// A refusal without the secrets of the request it refuses.
+  /// Returns the reply; if it is an error reply, without the secrets of the request that it
+  /// answers.
   ///
-  /// Some providers write the code or refresh token they do not like into `error_description`, and
-  /// that text is shown to people and logged. ``SecretMask`` says what is found and what is left.
+  /// Some providers repeat a rejected code or refresh token in `error_description`. That text is
+  /// shown to users and logged. ``SecretMask`` documents which secrets it finds.
   ///
-  /// A member that is the secret itself becomes ``echo``: who reads it knows that it was repeated.
+  /// A member whose whole value is the secret becomes ``echo``, so a reader sees that it was
+  /// repeated.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
     guard status >= 400 || jsonObject?.isRefusal ?? false else { return self }
     let mask = SecretMask(SentSecrets(request).values)
@@ -28,7 +30,8 @@ extension HTTPReply {
 }
 
 extension [String: JSONValue] {
-  /// Whether a body says no, whatever the status: each provider has its own word for it.
+  /// Whether the body reports an error, whatever the HTTP status: each provider marks errors
+  /// differently.
   fileprivate var isRefusal: Bool {
     let isNo = self["success"] == false || self["data"]?["error"] != nil
     let isCode = self["responseCode"]?.gopayCode.map { !$0.hasPrefix("2") } ?? false
@@ -38,7 +41,7 @@ extension [String: JSONValue] {
   }
 }
 
-// A secret that the request did not carry may come back all the same.
+// A failure may also repeat a secret that its request did not carry.
 extension ProviderErrorCode {
   fileprivate func hiding(_ mask: SecretMask) -> ProviderErrorCode {
     var word = self
@@ -51,7 +54,7 @@ extension ProviderErrorCode {
 }
 
 extension Failure {
-  /// The same with ``HTTPReply/echo`` wherever it repeats one of these.
+  /// Returns the failure with ``HTTPReply/echo`` in place of each of the secrets.
   func hiding(_ secrets: [Secret]) -> Failure {
     let mask = SecretMask(secrets.map { $0.revealed() })
     var failure = self
@@ -62,7 +65,7 @@ extension Failure {
 }
 
 extension Problem {
-  /// Likewise.
+  /// Returns the problem with ``HTTPReply/echo`` in place of each of the secrets.
   func hiding(_ secrets: [Secret]) -> Problem {
     let mask = SecretMask(secrets.map { $0.revealed() })
     var problem = self
@@ -72,13 +75,13 @@ extension Problem {
   }
 }
 
-/// What is secret in a request, as an answer may repeat it.
+/// The secrets of a request, in each form in which a reply may repeat them.
 private struct SentSecrets {
-  /// Headers that prove who asks, whole or after the name of a scheme.
+  /// Headers whose value is a secret, alone or after the name of an authentication scheme.
   private static let proofs: Set<String> = [
     "authorization", "appkey", "authorization-customer", "x-signature", "x-onekyc-token",
   ]
-  /// Fields of a form that tell nothing.
+  /// Form fields that are not secret.
   private static let known: Set<String> = [
     "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource",
     "scope", "token_type_hint",
@@ -95,7 +98,7 @@ private struct SentSecrets {
       .flatMap { Self.credentials($0.value) }
   }
 
-  /// The token of `Bearer`; of `Basic` the password too (RFC 6749 §2.3.1).
+  /// Returns the token of a `Bearer` header; for `Basic` also the password (RFC 6749 §2.3.1).
   private static func credentials(_ header: Secret) -> [String] {
     guard let token = header.revealed().split(separator: " ").last.map({ String($0) }) else {
       return []

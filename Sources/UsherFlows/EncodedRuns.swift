@@ -1,6 +1,7 @@
 /// Decodes runs of Base64, Base32 and hexadecimal digits (RFC 4648) in a text.
 enum EncodedRuns {
-  /// Decodes each long run of digits, once for each digit at which an encoding may begin.
+  /// Decodes each long run of digits, once for each digit of a group at which an encoding may
+  /// begin.
   static func decoded(_ text: [UInt8]) -> [[UInt8]] {
     Alphabet.all.flatMap { alphabet in
       let runs = alphabet.runs(in: text)
@@ -11,11 +12,11 @@ enum EncodedRuns {
 }
 
 private struct Alphabet {
-  /// Digits of the shortest run that is decoded.
+  /// The number of digits in the shortest run that is decoded.
   private static let shortestRun = 16
   private static let none: UInt8 = 0xFF
 
-  /// Base64, also with the URL-safe digits; Base32; hexadecimal.
+  /// Base64 (both the standard and the URL-safe digits), Base32 and hexadecimal.
   static let all = [
     Alphabet(
       bits: 6, group: 4,
@@ -28,9 +29,9 @@ private struct Alphabet {
   ]
 
   private let bits: UInt32
-  /// The number of digits after which a byte begins with a digit again.
+  /// The number of digits after which a digit starts on a byte boundary again.
   let group: Int
-  /// The value of each byte as a digit.
+  /// The digit value of each byte; `none` for a byte that is no digit.
   private let values: [UInt8]
 
   private init(bits: UInt32, group: Int, _ digits: [String]) {
@@ -54,7 +55,7 @@ private struct Alphabet {
     return runs
   }
 
-  /// The bytes of all runs, with a line feed after each.
+  /// Returns the decoded bytes of all runs, with a line feed after each run.
   func decode(_ text: [UInt8], _ runs: [Range<Int>], from offset: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     for run in runs {

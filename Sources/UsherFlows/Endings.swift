@@ -1,10 +1,10 @@
 package import UsherAPI
 package import UsherCore
 
-// The ends and problems that flows of every provider have in common.
+// Failures and problems that the flows of all providers share.
 
 extension Failure {
-  /// The person, or the provider for them, said no.
+  /// The user declined, or the provider denied access to the user.
   package static func denied(_ word: ProviderErrorCode) -> Failure {
     Failure(
       reason: .denied, title: "Sign-in denied", message: word.sentence("access was denied"),
@@ -38,7 +38,7 @@ extension Failure {
       retryable: true, provider: word)
   }
 
-  /// The provider said something that must not be believed or cannot be read.
+  /// The provider's reply is not trustworthy or cannot be read.
   package static func protocolError(_ message: String) -> Failure {
     Failure(
       reason: .providerProtocolError, title: "Unusable answer of the provider", message: message,
@@ -47,10 +47,10 @@ extension Failure {
 }
 
 extension String {
-  /// Ends a sentence about a call that may have been made.
+  /// Ends a sentence about a call whose outcome is unknown.
   package static let operationUnknown = "whether the operation was performed is not known"
 
-  /// Ends a sentence about a call that may have sent something to a person.
+  /// Ends a sentence about a call that may have sent the user a message.
   ///
   /// - Parameter message: With an article: `an SMS`.
   package static func perhapsSent(_ message: String) -> String {
@@ -59,7 +59,7 @@ extension String {
 }
 
 extension Problem {
-  /// Something may have been sent to the person, and its answer is lost.
+  /// A message may have been sent to the user, but the provider's reply was lost.
   ///
   /// - Parameter message: With an article: `a number`.
   package static func mayHaveBeenSent(_ message: String) -> Problem {
@@ -68,12 +68,12 @@ extension Problem {
       message: "the provider's answer was lost: \(message) may have come all the same")
   }
 
-  /// Tried again without anybody doing anything, or by doing the step once more.
+  /// The call is retried automatically, or when the user repeats the step.
   package static func unreachable(_ message: String) -> Problem {
     Problem(reason: "provider_unreachable", title: "Provider unreachable", message: message)
   }
 
-  /// What was under way is lost: the step has to be done once more.
+  /// The operation in progress was lost in a restart: the user has to repeat the step.
   package static let interrupted = Problem(
     reason: "interrupted", title: "Interrupted",
     message: "the daemon was restarted; please do this step again")

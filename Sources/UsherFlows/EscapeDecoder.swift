@@ -1,7 +1,6 @@
-/// Decodes the escapes of URLs, HTML and JSON in a text once, wherever they stand. What is no escape
-/// stays as it is.
+/// Decodes the escapes of URLs, HTML and JSON in a text by one level. Other text stays as it is.
 struct EscapeDecoder {
-  /// Names of characters that tokens have (HTML standard §13.5).
+  /// The named references of characters that occur in tokens (HTML standard §13.5).
   private static let entities: [String: UInt8] = [
     "amp": 0x26, "apos": 0x27, "ast": 0x2A, "bsol": 0x5C, "colon": 0x3A, "comma": 0x2C,
     "commat": 0x40, "dollar": 0x24, "equals": 0x3D, "excl": 0x21, "grave": 0x60, "gt": 0x3E,
@@ -37,7 +36,7 @@ struct EscapeDecoder {
     place + offset < text.count ? text[place + offset] : nil
   }
 
-  /// `%2B`, and `%u002B` of old scripts.
+  /// Decodes `%2B`, and the non-standard form `%u002B`.
   private mutating func decodePercent() -> Bool {
     if byte(at: 1) == UInt8(ascii: "u") { return decodeHex(from: 2, digits: 4) }
     guard let code = number(from: 1, radix: 16, most: 2), code.digits == 2 else { return false }
@@ -46,7 +45,7 @@ struct EscapeDecoder {
     return true
   }
 
-  /// `\u002B`, `\x2B`, `\/` and the like.
+  /// Decodes `\u002B`, `\x2B`, `\/` and similar escapes.
   private mutating func decodeBackslash() -> Bool {
     switch byte(at: 1) {
     case UInt8(ascii: "u"): return decodeHex(from: 2, digits: 4)
@@ -62,7 +61,7 @@ struct EscapeDecoder {
     return true
   }
 
-  /// `&#43;`, `&#x2B;` and `&plus;`; numbers also without the semicolon.
+  /// Decodes `&#43;`, `&#x2B;` and `&plus;`. A numeric reference may lack the semicolon.
   private mutating func decodeEntity() -> Bool {
     if byte(at: 1) == UInt8(ascii: "#") {
       let isHex = byte(at: 2).map { $0 | 0x20 } == UInt8(ascii: "x")
@@ -92,7 +91,7 @@ struct EscapeDecoder {
     return true
   }
 
-  /// - Returns: Nil where there is no digit.
+  /// - Returns: Nil if there is no digit.
   private func number(
     from offset: Int, radix: UInt32, most: Int
   ) -> (value: UInt32, digits: Int)? {

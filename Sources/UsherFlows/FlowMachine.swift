@@ -3,51 +3,53 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// One kind of flow: a pure value that decides.
+/// A state machine for one kind of flow: a pure value.
 ///
-/// It takes an event and answers what to do; it does no I/O, reads no clock and draws no random
-/// number. The engine writes the new state to disk, then does what the answer says, and brings the
-/// outcome back as another event. So a flow survives `kill -9`, and a test of it is a table.
+/// It receives an event and returns an `Answer` that says what to do. It does no I/O, reads no
+/// clock and draws no random numbers. The engine writes the new state to disk, performs the effects
+/// of the answer, and delivers their outcome as another event. A flow therefore survives `kill -9`,
+/// and its tests are tables of events and answers.
 ///
-/// A machine ignores what it does not expect: a late outcome, a second redirect, a timer of a state
-/// it has left.
+/// A machine ignores unexpected events: a late outcome, a second redirect, a timer of an earlier
+/// state.
 package protocol FlowMachine: Codable, Sendable, Equatable {
-  /// What `flow.start` takes in `params`; read strictly, a stray member is refused.
+  /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected.
   associatedtype Params: Codable & Sendable
-  /// What it may ask of the provider.
+  /// The calls that the machine may make to the provider.
   associatedtype Call: ProviderCall
 
-  /// `authorize`, `device`, `sca`, …: the flow's kind on the wire.
+  /// The flow's kind on the wire: `authorize`, `device`, `sca`, ….
   static var kind: String { get }
-  /// One sentence for people.
+  /// One sentence that describes the flow to users.
   static var summary: String { get }
-  /// Whether there is no such flow without an account: where `params.account` names none, the
-  /// caller's only one at the provider is meant.
+  /// Whether the flow requires an account. If `params.account` is missing, the daemon takes the
+  /// caller's only account at the provider.
   static var needsAccount: Bool { get }
-  /// Whether its calls carry the token of an account though it can do without one.
+  /// When calls of a flow that does not require an account carry an account's token.
   static var accountUse: AccountUse { get }
-  /// Whether it acts with this account of the owner although `params` name none.
+  /// Returns whether the flow acts with this account of the owner although `params` name none.
   ///
-  /// - Parameter params: As the caller wrote them.
+  /// - Parameter params: The params exactly as the caller sent them.
   static func takes(
     _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
   ) -> Bool
-  /// Whether it is told which accounts of the owner there are at the provider.
+  /// Whether `FlowContext.accounts` lists the owner's accounts at the provider.
   static var knowsAccounts: Bool { get }
-  /// Whether a `requestId` that is missing or blank is the flow's own to judge: what the SDK would
-  /// report of it is a flow that failed.
+  /// Whether the flow itself validates a missing or blank `requestId`, because the SDK reports that
+  /// as a failed flow. Otherwise the engine rejects the request.
   static var judgesRequestID: Bool { get }
 
-  /// The provider's configuration the flow began with. It holds no secret, and stays as it is while
-  /// the configuration changes.
+  /// The provider's configuration at the start of the flow. It holds no secret, and later changes
+  /// of the configuration do not affect it.
   var provider: ProviderConfig { get }
-  /// What the owner sees now.
+  /// The present state as the owner sees it.
   var view: FlowView { get }
 
-  /// Begins a flow.
+  /// Starts a flow.
   ///
-  /// - Throws: `invalidParams`, and `permissionDenied` for what the provider's configuration does not
-  ///   allow. What the provider or the SDK would report is a flow that failed: the answer `.fail`.
+  /// - Throws: `invalidParams`, or `permissionDenied` if the provider's configuration does not
+  ///   allow the request. An error that the provider or the SDK would report is not thrown: the
+  ///   flow fails with the answer `.fail`.
   static func begin(
     _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (Self, Answer<Call>)
@@ -56,39 +58,39 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
     Call
   >
 
-  /// Whether a call of the provider's is for this flow, by the id and the value it shows.
+  /// Returns whether a call by the provider is for this flow, judged by its id and authorization.
   ///
-  /// - Parameter token: The access token of an account, where it has one.
+  /// - Parameter token: Returns the access token of an account, if it has one.
   func judge(
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict
 
-  /// What to say to the provider when the flow is cancelled or expires as it stands now: tokens it
-  /// holds are revoked.
+  /// The calls that the engine makes if the flow is cancelled or expires in its present state: they
+  /// revoke the tokens that the flow holds.
   var abandoned: [Call] { get }
 
-  /// Whether the provider may be doing just now what the flow is for, so that nobody knows whether it
-  /// will have been done when the flow is cancelled or expires as it stands now.
+  /// Whether the provider may be performing the flow's operation at present. If the flow is
+  /// cancelled or expires then, the outcome is unknown.
   var isOutcomeUnknown: Bool { get }
 
-  /// What is not known while ``isOutcomeUnknown``; the end of a sentence.
+  /// Names what is unknown while ``isOutcomeUnknown`` is set; the end of a sentence.
   var doubt: String { get }
 
-  /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires in its present
-  /// state. The daemon also stores a handoff secret if the flow fails.
+  /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires
+  /// in its present state. The daemon also stores a handoff secret if the flow fails.
   var keptWhenAbandoned: AbandonedGrant? { get }
 
-  /// The handle of the handoff secret that the flow begins with; nil where it begins with none that only one
-  /// flow may have. It is taken from the flow that left it.
+  /// The handle of the handoff secret that the flow starts with; nil if it does not start with an
+  /// exclusive one. The secret is removed from the flow that left it.
   var takenHandoffSecret: String? { get }
 
-  /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
-  /// will use are revoked.
+  /// Returns the calls to make if an outcome arrives after the flow ended: they revoke tokens that
+  /// will never be used.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
-  /// The SDK's own word for a flow its user gave up, or that ran out of time; with `.providerRejected`
-  /// for one whose credential is not set, with `.denied` for one from which an account or a consent
-  /// was taken away.
+  /// Returns the SDK's error code for a flow that ended without an error from the provider:
+  /// cancelled, expired, `.providerRejected` if a credential is not set, or `.denied` if an account
+  /// or consent was removed meanwhile.
   static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderErrorCode?
 }
 
@@ -114,9 +116,9 @@ extension FlowMachine {
   ) -> ProviderErrorCode? { nil }
 }
 
-/// What a flow's owner sees of it; a change of any of these raises the revision.
+/// The part of a flow that its owner sees; a change of any member raises the flow's revision.
 package struct FlowView: Codable, Sendable, Equatable {
-  /// The provider's own word.
+  /// The state's name in the provider's terms.
   package var state: String
   package var step: Step
   package var problem: Problem?
@@ -130,31 +132,33 @@ package struct FlowView: Codable, Sendable, Equatable {
   }
 }
 
-/// What a flow is begun with beside its parameters.
+/// The context that a flow starts with, in addition to its parameters.
 package struct FlowContext: Sendable {
   package var provider: ProviderConfig
   /// The caller's account that `params.account` names, if it names one.
   package var account: KnownAccount?
-  /// What the caller knows the flow by; the flow's own id where he named nothing.
+  /// The id by which the caller knows the flow; the flow's own id if the caller gave none.
   package var requestID: String
-  /// The same as the caller wrote it; nil where he named nothing.
+  /// The `requestId` as the caller sent it; nil if it sent none.
   package var statedRequestID: String?
   /// When the flow expires.
   package var endsAt: Timestamp
-  /// A UUID for this owner's installation, the same for all his flows at the provider and for
-  /// nobody else's: never one for the machine, or one user would be taken for another.
+  /// A UUID of the owner's installation. It is the same for all flows of the owner at the provider,
+  /// and different for each owner: an id of the machine would make the provider confuse its users.
   package var installationID: String
-  /// Compares what a caller presents with the provider's credential.
+  /// Compares a value from a caller with the provider's credential.
   package var credential: CredentialCheck
   /// The owner's accounts at the provider, oldest first.
   package var accounts: [NamedAccount]
-  /// Of ``accounts``.
+  /// The attributes of each of ``accounts``.
   package var accountAttributes: [AccountID: [String: JSONValue]] = [:]
-  /// Who has started it, for people: the `[[client]]` that matches the caller, or the user's name.
+  /// The name of the client that started the flow, for users: that of the `[[client]]` that matches
+  /// the caller, or the user's name.
   package var client: String
-  /// Of ``account``; empty without one.
+  /// The attributes of ``account``; empty without one.
   package var attributes: [String: JSONValue]
-  /// What earlier flows of the owner's client at the provider have left, and is still good.
+  /// The handoff secrets that earlier flows of the same owner, client and provider left, and that
+  /// have not expired.
   package var handoffSecrets: [HandoffSecret]
 
   package init(
@@ -178,15 +182,16 @@ package struct FlowContext: Sendable {
   }
 }
 
-/// The provider's credentials as far as a flow may know them: whether something else is the same, and
-/// what is wrong with one.
+/// Checks against the provider's credentials without disclosing them: whether a value equals the
+/// credential, and what is wrong with a named one.
 package struct CredentialCheck: Sendable {
   private let credential: Secret?
   private let named: [String: Secret]
 
   /// - Parameters:
-  ///   - credential: Nil for a public client, and where it is not set: nothing is the same.
-  ///   - named: Those of the configured ones that are set.
+  ///   - credential: The client credential; nil for a public client, or if it is not set. Nothing
+  ///     equals nil.
+  ///   - named: The configured credentials that are set, by name.
   package init(_ credential: Secret?, named: [String: Secret] = [:]) {
     self.credential = credential
     self.named = named
@@ -194,7 +199,7 @@ package struct CredentialCheck: Sendable {
 
   package func accepts(_ presented: Secret) -> Bool { credential.map { $0 == presented } ?? false }
 
-  /// Why a credential cannot be used; a sentence that has none of it.
+  /// Returns why a credential cannot be used, as a sentence without any part of it; nil if it can.
   package func flaw(
     in name: String, of provider: ProviderName, _ judge: (Secret) -> String? = { _ in nil }
   ) -> String? {
@@ -204,14 +209,14 @@ package struct CredentialCheck: Sendable {
 }
 
 extension String {
-  /// Says which credential is not set, and how to set it.
+  /// Returns a sentence that says which credential is not set, and how to set it.
   package static func missing(_ credential: String, of provider: ProviderName) -> String {
     "credential \(credential) of provider \(provider) is not set: "
       + "usherctl credential set \(credential)"
   }
 }
 
-/// An account that a flow is about.
+/// The account that a flow is about.
 package struct KnownAccount: Codable, Sendable, Equatable {
   package var id: AccountID
   package var subject: String
@@ -222,7 +227,7 @@ package struct KnownAccount: Codable, Sendable, Equatable {
   }
 }
 
-/// An account that a person can choose.
+/// An account that a user can choose.
 package struct NamedAccount: Codable, Sendable, Equatable {
   package var id: AccountID
   package var subject: String
@@ -235,7 +240,7 @@ package struct NamedAccount: Codable, Sendable, Equatable {
   }
 }
 
-/// When an event happens, with fresh random bytes to go with it.
+/// The time of an event, and a source of random bytes.
 package struct TransitionContext: Sendable {
   package let now: Timestamp
   private let entropy: any Entropy
@@ -248,83 +253,86 @@ package struct TransitionContext: Sendable {
   package mutating func random(_ count: Int) -> [UInt8] { entropy.bytes(count) }
 }
 
-/// What happens to a flow.
+/// An event that a flow receives.
 package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
-  /// Its owner answered the step. The engine has checked that the input is of the step's type.
+  /// The owner's input for the present step. The engine has checked that it has the step's type.
   case input(FlowInput)
-  /// The browser came back to the loopback listener. The state has been compared.
+  /// The browser was redirected to the loopback listener. The engine has compared the state.
   case redirected(RedirectAnswer)
-  /// The listener is up; the redirect URI to tell the provider.
+  /// The listener is open; the redirect URI to send to the provider.
   case listening(redirectURI: String)
-  /// No listener can be had: a port is taken, for example.
+  /// No listener could be opened, for example because the port is in use.
   ///
   /// - Parameters:
-  ///   - mayReachAnother: Whether the provider's answer may go to another user, who holds the port or
-  ///     may hold it.
-  ///   - isBusy: Whether the daemon itself is short of file descriptors.
+  ///   - mayReachAnother: Whether another user holds the port, or may hold it, and could receive
+  ///     the provider's reply.
+  ///   - isBusy: Whether the daemon has run out of file descriptors.
   case listenFailed(String, mayReachAnother: Bool = false, isBusy: Bool = false)
-  /// What became of `Effect.call`.
+  /// The outcome of `Effect.call`.
   case called(Call, CallOutcome)
-  /// What became of `Effect.discover`.
+  /// The outcome of `Effect.discover`.
   case discovered(Discovery)
-  /// What became of `Effect.verifyIDToken` or `Effect.verifySignature`.
+  /// The outcome of `Effect.verifyIDToken` or `Effect.verifySignature`.
   case idTokenVerified(IDTokenVerdict)
-  /// The time asked for by `Effect.wake` has passed.
+  /// The delay of `Effect.wake` has passed.
   case woken
-  /// The provider called, and ``FlowMachine/judge(_:)`` has taken it for this flow's.
+  /// The provider made a call, and ``FlowMachine/judge(_:)`` assigned it to this flow.
   case calledBack(ProviderCallback)
-  /// What the daemon itself has to tell: the answer to `Effect.ask` or `Effect.keep`.
+  /// The daemon's answer to `Effect.ask` or `Effect.keep`.
   case told(DaemonNews)
-  /// The daemon was restarted: what was in flight may or may not have happened. The answer asks
-  /// again for what is safe to repeat; for the rest the flow goes to a step that asks the person,
-  /// with problem `interrupted`.
+  /// The daemon was restarted: operations in progress may or may not have happened. The machine
+  /// repeats what is safe to repeat. Otherwise it moves to a step that asks the user, with problem
+  /// `interrupted`.
   case resumed
 }
 
-/// What a machine wants done, after its new state is on disk.
+/// An action that the engine performs after the machine's new state is on disk.
 package enum Effect<Call: ProviderCall>: Sendable, Equatable {
-  /// Send it; the outcome comes as `.called`. Its deadline is the provider's request time-out.
+  /// Makes the call; the outcome arrives as `.called`. The provider's request time-out applies.
   case call(Call)
-  /// Get the provider's metadata, from memory where it is fresh.
+  /// Fetches the provider's metadata, from the cache if it is fresh.
   case discover
-  /// Check the signature with the provider's keys; the claims are the machine's to judge.
+  /// Verifies the token's signature with the provider's keys. The machine itself validates the
+  /// claims.
   case verifyIDToken(Secret, metadata: OIDCMetadata)
-  /// Check a signature with the provider's key, which is fetched anew where one from memory does not
-  /// fit; answered by `.idTokenVerified`.
+  /// Verifies a signature with the provider's key. The key is fetched again if a cached one does
+  /// not match. Answered by `.idTokenVerified`.
   case verifySignature(SignedText)
-  /// Listen for the browser until the flow ends or `stopListening`; answered by `.listening`.
+  /// Listens for the redirect until the flow ends or requests `stopListening`; answered by
+  /// `.listening` or `.listenFailed`.
   case listen(RedirectExpectation)
   case stopListening
-  /// Ask the daemon itself; the answer comes as `.told`.
+  /// Asks the daemon; the answer arrives as `.told`.
   case ask(DaemonQuestion)
-  /// Keep an account before the flow ends: it is durable together with the state that asks for it,
-  /// and then told as ``DaemonNews/kept(_:)``. One an answer at most. After a restart the machine asks
-  /// again.
+  /// Stores an account before the flow ends. The account becomes durable together with the
+  /// machine's new state and is then reported as ``DaemonNews/kept(_:)``. An answer may hold at
+  /// most one. The machine requests it again after a restart.
   case keep(AccountGrant)
-  /// Wake the flow later. A flow has one timer; a new one replaces it.
+  /// Wakes the flow after a delay. A flow has one timer: a new one replaces the previous one.
   case wake(after: Duration)
 }
 
-/// A machine's answer to one event.
+/// The machine's answer to one event.
 package enum Answer<Call: ProviderCall>: Sendable, Equatable {
-  /// Go on: keep the new state, then do this, in this order.
+  /// The flow continues: the engine stores the new state, then performs the effects in order.
   case proceed([Effect<Call>])
-  /// Done. The account and its tokens become durable together with the flow's end.
+  /// The flow succeeds. The account and its tokens become durable together with the flow's end.
   case finish(Completion)
-  /// Done without success; `clearUp` is sent once, but for calls with a ``ProviderCall/revokedToken``.
+  /// The flow fails. Each call in `clearUp` is made once; one with a ``ProviderCall/revokedToken``
+  /// is retried until the provider has answered.
   case fail(Failure, clearUp: [Call] = [])
-  /// The input was no good; the flow stays exactly where it was.
+  /// The input is invalid; the flow's state does not change.
   case refuse(field: String, message: String)
-  /// Nothing that concerns this state.
+  /// The event does not concern the present state.
   case ignore
 }
 
-/// How a flow succeeds.
+/// The result of a successful flow.
 package struct Completion: Sendable, Equatable {
-  /// What it brought; the engine adds the account's id to the result.
+  /// The account to store; the engine adds its id to the result.
   package var grant: AccountGrant?
   package var result: [String: JSONValue]
-  /// What a later flow of the same client may build on.
+  /// A secret that a later flow of the same client may use.
   package var handoffSecret: HandoffSecret?
 
   package init(
@@ -336,12 +344,12 @@ package struct Completion: Sendable, Equatable {
   }
 }
 
-/// A secret that a flow leaves to a later one of the same owner, client and provider. The client knows
-/// its name only.
+/// A secret that a flow leaves for a later flow of the same owner, client and provider. The client
+/// receives only its handle.
 package struct HandoffSecret: Codable, Sendable, Equatable {
-  /// The handle that stands in the flow's result. It cannot be guessed.
+  /// The handle in the flow's result. It cannot be guessed.
   package var handle: String
-  /// What it is good for, in the machines' own words.
+  /// The purpose of the secret, a name that only the machines interpret.
   package var purpose: String
   package var secret: Sealed<Secret>
   package var expiresAt: Timestamp

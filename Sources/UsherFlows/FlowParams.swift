@@ -1,8 +1,8 @@
 import UsherCore
 
-/// What callers may write into a flow's parameters, checked.
+/// Validates text that callers pass in a flow's parameters.
 enum FlowParams {
-  /// Text as it goes to the provider.
+  /// Returns the text if it can be sent to the provider; nil for nil.
   ///
   /// - Throws: `invalidParams` for white space alone, for control characters and for more than 1024
   ///   bytes.
@@ -15,7 +15,9 @@ enum FlowParams {
     return text
   }
 
-  /// - Parameter what: The sentence's end: `must be …`.
+  /// Returns the error for a parameter.
+  ///
+  /// - Parameter what: The end of the sentence: `must be …`.
   static func wrong(_ name: String, _ what: String) -> UsherError {
     UsherError(.invalidParams, "params.\(name) \(what)", detail: .init(field: "params.\(name)"))
   }

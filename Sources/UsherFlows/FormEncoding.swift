@@ -1,11 +1,13 @@
-/// `application/x-www-form-urlencoded`, as the WHATWG URL standard and RFC 6749 appendix B have it.
+/// Encodes and decodes `application/x-www-form-urlencoded` (WHATWG URL standard, RFC 6749 appendix
+/// B).
 package enum FormEncoding {
-  /// Names and values in the order given: `a=1&b=x+y`.
+  /// Encodes names and values in the given order: `a=1&b=x+y`.
   package static func encode(_ fields: [(name: String, value: String)]) -> String {
     fields.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
   }
 
-  /// One name or value: all but letters, digits and `*-._` is escaped, a space becomes `+`.
+  /// Encodes one name or value: every character except letters, digits and `*-._` is escaped; a
+  /// space becomes `+`.
   package static func encode(_ text: String) -> String {
     var encoded: [UInt8] = []
     encoded.reserveCapacity(text.utf8.count)
@@ -22,9 +24,9 @@ package enum FormEncoding {
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// The fields in the order they stand, repeated ones repeated; empty pieces are skipped.
+  /// Returns the fields in order, including repeated ones; empty pieces are skipped.
   ///
-  /// Nil where an escape is broken or the result is not UTF-8.
+  /// Returns nil if an escape is malformed or the result is not UTF-8.
   package static func decode(_ text: some StringProtocol) -> [(name: String, value: String)]? {
     var fields: [(name: String, value: String)] = []
     for piece in text.utf8.split(separator: UInt8(ascii: "&")) {

@@ -2,7 +2,9 @@ import JSONRPC
 import UsherCore
 
 extension HTTPRequest {
-  /// - Parameter hiding: What must not come back in an answer's text.
+  /// Creates a request with a JSON body.
+  ///
+  /// - Parameter hiding: Secrets to mask if the reply repeats them.
   static func json(
     _ method: Method, _ url: String, _ body: [String: JSONValue]?, _ headers: [Header],
     hiding secrets: [Secret] = []

@@ -1,9 +1,9 @@
 import JSONRPC
 import UsherCore
 
-/// A JWT in its compact form (RFC 7519 §3), read without a look at its signature.
+/// Reads a JWT in compact form (RFC 7519 §3) without verifying its signature.
 enum JSONWebToken {
-  /// The claims; nil for what is no such token.
+  /// Returns the claims; nil if the text is not a JWT.
   static func claims(of token: Secret) -> [String: JSONValue]? {
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let payload = Base64URL.decode(parts[1]) else { return nil }

@@ -1,12 +1,12 @@
 package import JSONRPC
 
-/// Who a person is, by an ID token or the userinfo endpoint.
+/// A user's identity according to an ID token or the userinfo endpoint.
 package struct PersonClaims: Codable, Sendable, Equatable {
   package var subject: String
-  /// OIDC Core's standard claims (§5.1), cleaned and bounded; no others.
+  /// The standard claims of OIDC Core (§5.1), cleaned and limited in length; no other claims.
   package var profile: [String: JSONValue]
 
-  /// Nil without a `sub` of 1 to 255 bytes (§2) that holds no control character.
+  /// Creates the claims; nil without a `sub` of 1 to 255 bytes (§2) free of control characters.
   package init?(_ claims: [String: JSONValue]) {
     guard let subject = claims["sub"]?.stringValue, (1...255).contains(subject.utf8.count),
       subject.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
@@ -16,13 +16,13 @@ package struct PersonClaims: Codable, Sendable, Equatable {
     profile = standard.compactMapValues { ProviderText.clean($0) }
   }
 
-  /// For people: a name, an e-mail address, a user name, else the subject.
+  /// The name to show to people: a name, an e-mail address, a user name, or else the subject.
   package var label: String {
     let names = ["name", "email", "preferred_username"].lazy.compactMap { profile[$0]?.stringValue }
     return names.first { !$0.isEmpty }.map { ProviderText.clean($0) } ?? subject
   }
 
-  /// These claims, with those of `newer` over them.
+  /// Returns these claims, overridden by the claims of `newer`.
   package func merging(_ newer: PersonClaims) -> PersonClaims {
     var merged = self
     merged.profile.merge(newer.profile) { _, newer in newer }

@@ -1,47 +1,48 @@
 package import UsherConfig
 package import UsherCore
 
-/// A call a machine names; how it looks in HTTP is the dialect's to render.
+/// A call to a provider that a machine requests by name; the provider's dialect renders it as HTTP.
 ///
-/// What people typed may occur in it, so it is not `Codable` and never stored.
+/// It may hold user input, so it is not `Codable` and is never stored.
 package protocol ProviderCall: Sendable, Equatable {
   /// A short name for logs and errors: `token`, `userinfo`, `jwks`.
   var name: String { get }
 
-  /// What kind of endpoint the call goes to.
+  /// The kind of endpoint that the call uses.
   var endpoint: ProviderEndpoint { get }
 
-  /// The account whose access token the call carries; nil where it carries none. The engine sees to
-  /// it that the token is good, and renews it.
+  /// The account whose access token the call carries; nil if it carries none. The engine supplies a
+  /// valid token and refreshes it if necessary.
   var account: AccountID? { get }
 
-  /// Whether a reply says that the access token is no longer good. Then it is renewed and the call is
-  /// made once more: what was refused so has not been done.
+  /// Returns whether a reply rejects the access token. If it does, the engine refreshes the token
+  /// and repeats the call once. That is safe: a call rejected for its token has not been performed.
   func refusesToken(_ reply: HTTPReply) -> Bool
 
-  /// What gets the client token that the call carries; nil where it carries none. The engine asks for
-  /// one and keeps it for all flows of the provider.
+  /// The call that obtains the client token which this call carries; nil if it carries none. The
+  /// engine makes that call and caches the token for all flows of the provider.
   var clientToken: (any ClientTokenCall)? { get }
 
-  /// Whether a reply says that the client token is no longer good. Then another one is asked for and
-  /// the call is made once more: what was refused so has not been done.
+  /// Returns whether a reply rejects the client token. If it does, the engine obtains another token
+  /// and repeats the call once. That is safe: a call rejected for its token has not been performed.
   func refusesClientToken(_ reply: HTTPReply) -> Bool
 
-  /// The token that the call revokes; nil where it revokes none. The engine then goes on until the
-  /// provider has answered.
+  /// The token that the call revokes; nil if it revokes none. The engine retries such a call until
+  /// the provider has answered.
   var revokedToken: RevokedToken? { get }
 
-  /// The request. Credentials and clock come from the engine, so that they never enter a machine.
+  /// Returns the HTTP request. The engine supplies credentials and clock, so that they never enter
+  /// a machine.
   ///
   /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
   func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest
 }
 
-/// An endpoint of a provider, as far as its failures concern others than the caller.
+/// A provider's endpoint, classified by whether its failures affect other calls.
 package enum ProviderEndpoint: Sendable, Hashable {
-  /// Where tokens are renewed: nobody's token can be renewed while it is down.
+  /// The token endpoint: while it is down, no token of the provider can be refreshed.
   case token
-  /// Any other: its failures concern the flow or account that made the call.
+  /// Any other endpoint: a failure affects only the flow or account that made the call.
   case other
 }
 
@@ -52,7 +53,7 @@ extension ProviderCall {
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
 
-  /// RFC 6750 §3: 401.
+  /// Returns whether the status is 401 (RFC 6750 §3).
   package func refusesToken(_ reply: HTTPReply) -> Bool { account != nil && reply.status == 401 }
 }
 
@@ -67,30 +68,30 @@ package struct RevokedToken: Sendable, Equatable {
   }
 }
 
-/// A call that gets a token for the client itself (RFC 6749 §4.4, and what resembles it).
+/// A call that obtains a token for the client itself (RFC 6749 §4.4, and similar grants).
 package protocol ClientTokenCall: ProviderCall {
   func read(_ reply: HTTPReply) -> ClientTokenReply
 }
 
-/// What came of asking for a client token.
+/// The outcome of a request for a client token.
 package enum ClientTokenReply: Sendable, Equatable {
   case granted(Secret, lifetime: Duration)
-  /// The reply stands for that of the call which needed the token.
+  /// The provider refused. This reply becomes the outcome of the call that needed the token.
   case refused
-  /// A sentence for people.
+  /// The reply cannot be read; a sentence for users.
   case unreadable(String)
 }
 
-/// What rendering a call may use.
+/// The values that a call may use to render its request.
 package struct RenderContext: Sendable {
   package var provider: ProviderConfig
-  /// The credential the provider's configuration names; nil for a public client.
+  /// The credential that the provider's configuration names; nil for a public client.
   package var credential: Secret?
-  /// Those of the provider's credentials that are set, by their names.
+  /// The provider's credentials that are set, by name.
   package var credentials: [String: Secret]
-  /// That of the call's account.
+  /// The access token of the call's account.
   package var accessToken: Secret?
-  /// What the call's ``ProviderCall/clientToken`` got.
+  /// The token that the call's ``ProviderCall/clientToken`` obtained.
   package var clientToken: Secret?
   package var moment: TransitionContext
 
@@ -106,7 +107,9 @@ package struct RenderContext: Sendable {
     self.moment = moment
   }
 
-  /// - Throws: A sentence that says how to set it.
+  /// Returns the credential of this name.
+  ///
+  /// - Throws: A sentence that says how to set the credential.
   package func credential(named name: String?) throws(UsherError) -> Secret {
     guard let name else {
       throw UsherError(.internalError, "provider \(provider.name) names no such credential")
@@ -118,7 +121,7 @@ package struct RenderContext: Sendable {
   }
 }
 
-/// A request to a provider. Headers and body may hold secrets: neither prints.
+/// An HTTP request to a provider. Headers and body may hold secrets, so neither is printed.
 package struct HTTPRequest: Sendable, Equatable {
   package enum Method: String, Codable, Sendable {
     case get = "GET"
@@ -132,8 +135,8 @@ package struct HTTPRequest: Sendable, Equatable {
   package var url: String
   package var headers: [Header]
   package var body: Secret?
-  /// What is secret in it beside the fields of a form and the headers that prove who asks: tokens in
-  /// a path or in JSON.
+  /// The request's secrets other than form fields and authentication headers: tokens in the path or
+  /// in JSON.
   package var secrets: [Secret]
 
   package struct Header: Sendable, Equatable {
@@ -158,13 +161,13 @@ package struct HTTPRequest: Sendable, Equatable {
   }
 }
 
-/// A provider's reply, body and all. It does not print its body.
+/// A provider's reply with its body. Its description omits the body.
 package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   package var status: Int
-  /// Lower-case name; several of one name are joined by commas (RFC 9110 §5.3).
+  /// Values by lower-case name; values of repeated headers are joined by commas (RFC 9110 §5.3).
   package var headers: [String: String]
   package var body: [UInt8]
-  /// When it came, by our clock; nil where nothing in it depends on that.
+  /// When the reply arrived, by the daemon's clock; nil if nothing in the reply depends on it.
   package var receivedAt: Timestamp?
 
   package init(
@@ -179,38 +182,38 @@ package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   package var description: String { "HTTP \(status), \(body.count) bytes" }
 }
 
-/// What became of a call.
+/// The outcome of a call.
 package enum CallOutcome: Sendable, Equatable {
   case reply(HTTPReply)
-  /// Nothing came back in time, or the connection broke.
+  /// No reply arrived in time, or the connection failed.
   ///
   /// - Parameters:
-  ///   - message: A sentence for people, without secrets.
-  ///   - sent: False where it is certain that the provider saw nothing (no connection was made).
+  ///   - message: A sentence for users, without secrets.
+  ///   - sent: False if it is certain that the provider received nothing (no connection was made).
   case unreachable(message: String, sent: Bool)
-  /// Something came back that cannot be an answer: over 1 MiB, a redirect.
+  /// The response is unusable: it is larger than 1 MiB, or a redirect.
   case unreadable(message: String)
-  /// The account has no access token any more and cannot get one: a new log-in is needed. Nothing
-  /// was sent.
+  /// The account has no valid access token and cannot get one, so the user must sign in again.
+  /// Nothing was sent.
   case noToken(message: String)
 }
 
-/// What became of discovery.
+/// The outcome of discovery.
 package enum Discovery: Sendable, Equatable {
   case found(OIDCMetadata)
   case unreachable(message: String)
-  /// The documents say something that must not be used (another issuer, no endpoint, plain http).
+  /// The metadata must not be used (a different issuer, a missing endpoint, plain http).
   case unusable(message: String)
 }
 
-/// What became of the check of a signature, an ID token's or another's.
+/// The outcome of a signature check, on an ID token or another signed text.
 package enum IDTokenVerdict: Sendable, Equatable {
-  /// The signature is good; the bytes it speaks for.
+  /// The signature is valid; the bytes that it covers.
   case genuine(payload: [UInt8])
-  /// It is not to be believed.
+  /// The signature is invalid.
   case refused(message: String)
-  /// The provider answers, but names no key.
+  /// The provider answered, but published no key.
   case keyless(message: String)
-  /// The keys could not be had; what the provider answered, where it did.
+  /// The keys could not be fetched; the provider's reply, if it sent one.
   case unreachable(message: String, reply: HTTPReply? = nil)
 }

@@ -2,13 +2,14 @@ package import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// A call that a provider made to us, as far as it can be read without knowing whose it is.
+/// A call that a provider made to the daemon, read without knowledge of the flow or account it is
+/// for.
 package struct ProviderCallback: Sendable, Equatable {
-  /// What the flow it is about was started with; nil where it is about none.
+  /// The request id of the flow that the call is about; nil if it is about none.
   package var requestID: String?
-  /// What the caller shows.
+  /// The credential that the sender presents.
   package var authorization: Secret
-  /// Whether that is the value agreed on for all of the provider's calls.
+  /// Whether `authorization` is the value configured for all calls of the provider.
   package var isVouchedFor: Bool
   package var members: [String: JSONValue]
 
@@ -23,56 +24,60 @@ package struct ProviderCallback: Sendable, Equatable {
   }
 }
 
-/// Whether a call is for one flow or account.
+/// Whether a call is for a particular flow or account.
 package enum CallbackVerdict: Sendable, Equatable {
-  /// It names another, or this one takes none.
+  /// The call names another, or this one accepts no calls.
   case notMine
-  /// It names this one, and does not show what it must.
+  /// The call names this one, but lacks the right credential.
   case unauthorized
-  /// It contradicts what is known: another submission.
+  /// The call contradicts what is known: it is about another submission.
   case conflict
   case mine
 }
 
-/// How a provider's calls to us look in HTTP.
+/// How the provider's calls to the daemon look in HTTP.
 package protocol CallbackDialect: Sendable {
   var address: LoopbackAddress { get }
   var path: String { get }
   var method: HTTPRequest.Method { get }
-  /// The name of the value that may stand for any of its users' own.
+  /// The name of the credential that a call may present instead of a user's own token; nil if there
+  /// is none.
   var credentialName: String? { get }
 
-  /// - Throws: What is wrong with it; it is answered by ``answer(_:)``.
+  /// Reads a call.
+  ///
+  /// - Throws: What is wrong with the call; ``answer(_:)`` turns it into a reply.
   func read(
     authorization: Secret?, body: [UInt8]
   ) throws(CallbackRefusal) -> ProviderCallback
 
-  /// The ``AccountFollowUp/callKey`` of the accounts that a call may be about.
+  /// Returns the ``AccountFollowUp/callKey`` of the accounts that the call may be about.
   func callKey(of callback: ProviderCallback) -> String
 
   func answer(_ outcome: CallbackOutcome) -> HTTPReply
 }
 
-/// Why a call cannot be read; a sentence that has nothing secret of it.
+/// Why a call cannot be read: a sentence without secrets of the call.
 package struct CallbackRefusal: Error, Equatable {
   package let message: String
 
   package init(_ message: String) { self.message = message }
 }
 
-/// How a call of a provider's is answered.
+/// The daemon's handling of a call, which decides the reply to the provider.
 package enum CallbackOutcome: Sendable, Equatable {
-  /// Taken, or taken before, or of no interest any more.
+  /// Accepted now or before, or no longer relevant.
   case taken
   case unreadable(CallbackRefusal)
-  /// It shows nothing, or something else; also where nobody is meant.
+  /// The credential is missing or wrong. Also used if no flow or account matches, so that an
+  /// unauthorized sender cannot tell the difference.
   case unauthorized
-  /// Nobody is meant, and who calls may know it.
+  /// No flow or account matches, and the sender is authorized to know that.
   case unknown
   case conflict
   case otherPath
   case otherMethod
   case tooLarge
-  /// The store does not take it: send it again.
+  /// The call could not be stored: the provider should send it again.
   case unavailable
 }

@@ -3,52 +3,55 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Everything that the daemon knows of one variety of provider. A new one is a folder with a type that
-/// conforms, a line in ``ProviderRegistry/definition(of:)``, its settings, and its fake in the sandbox.
+/// Everything that the daemon knows about one variety of provider. A new variety needs a folder
+/// with a conforming type, a line in ``ProviderRegistry/definition(of:)``, its settings, and its
+/// fake in the sandbox.
 package protocol ProviderDefinition<Settings> {
   associatedtype Settings: ProviderTypeSettings
 
-  /// The flows, the one that signs people in first.
   static var flows: [any FlowMachine.Type] { get }
 
-  /// How the tokens of an account are handled.
+  /// Returns how the tokens of an account are handled.
   ///
   /// - Parameters:
   ///   - attributes: The attributes of the account.
-  ///   - installation: The identifier of the owner's installation; nil if it is not known.
+  ///   - installation: The id of the owner's installation; nil if it is not known.
   static func tokens(
     _ provider: ProviderConfig, _ settings: Settings, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling
 
-  /// What the daemon is to the provider's OAuth endpoints. A provider without OAuth has no client ID.
+  /// Returns the daemon's identity at the provider's OAuth endpoints. A provider without OAuth has
+  /// no client ID.
   static func oauthClient(_ settings: Settings) -> OAuthClient
 
-  /// The names of all credentials that the provider's calls may need.
+  /// Returns the names of all credentials that the provider's calls may need.
   static func credentialNames(_ settings: Settings) -> [String]
 
-  /// Why the value of a credential cannot be used, without any part of it; nil if it can. The sentence
-  /// goes on after the credential's name.
+  /// Returns why the value of a credential cannot be used, without any part of it; nil if it can.
+  /// The text continues a sentence that begins with the credential's name.
   static func flaw(of credential: Secret, named name: String, _ settings: Settings) -> String?
 
-  /// The question that shows whether the provider can be used; nil if there is none so simple.
+  /// Returns the probe that shows whether the provider is usable; nil if there is no simple one.
   static func probe(_ provider: ProviderConfig, _ settings: Settings) -> ProviderProbe?
 
-  /// What the provider may yet tell of an account; nil if it tells nothing.
+  /// Returns the follow-up on an account after its sign-in; nil if the provider has none.
   static func followUp(
     _ provider: ProviderConfig, _ settings: Settings, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)?
 
-  /// How the provider calls back; nil if it does not call, or nothing listens for it.
+  /// Returns how the provider calls the daemon; nil if it does not, or if no listener is
+  /// configured.
   static func callback(_ settings: Settings) -> (any CallbackDialect)?
 
-  /// The attributes of an account that ``tokens(_:_:attributes:installation:)`` reads.
+  /// The account attributes that ``tokens(_:_:attributes:installation:)`` reads.
   static var tokenAttributes: Set<String> { get }
 
-  /// Whether a part of an access token's scope can be asked for.
+  /// Whether a caller can request an access token with part of the account's scope.
   static var hasScopes: Bool { get }
 
-  /// The canonical spelling of a grant that people are asked for; nil if the provider has no such grant.
+  /// Returns the canonical spelling of a grant that users are asked for; nil if the provider has no
+  /// such grant.
   static func grant(_ text: String) -> String?
 }
 

@@ -1,11 +1,11 @@
 import UsherConfig
 import UsherCore
 
-/// A question that shows whether a provider can be used as it is configured; it changes nothing there.
+/// A read-only request that shows whether a provider is usable as configured.
 package struct ProviderProbe: Sendable {
   package var subject: String
   package var call: any ProviderCall
-  /// What the answer shows: whether it is fine, and a sentence for people.
+  /// Returns whether the provider is usable, and a sentence for users.
   package var judge: @Sendable (CallOutcome) -> (fine: Bool, message: String)
 
   package init(
@@ -19,9 +19,10 @@ package struct ProviderProbe: Sendable {
 }
 
 extension ProviderProbe {
-  /// The token endpoint of Paysafe: asked for the config token, which binds nobody.
+  /// Creates the probe of a Paysafe provider: it requests the config token, which belongs to no
+  /// user.
   ///
-  /// - Returns: Nil where no brand is configured, without which there is no address.
+  /// - Returns: Nil if no brand is configured, because the address needs one.
   static func paysafe(_ provider: ProviderConfig, _ settings: PaysafeSettings) -> ProviderProbe? {
     guard let brand = settings.brandIdentity else { return nil }
     let isPublic = settings.clientCredential == nil
@@ -31,7 +32,8 @@ extension ProviderProbe {
         let request = TokenRequest(provider: provider.name, scope: "")
         switch TokenReply(reply, to: request, at: Timestamp(milliseconds: 0)) {
         case .granted: return (true, "it gives a config token")
-        // A public client gets none; that it is told so is all there is to see.
+        // A public client is refused a config token; the refusal itself shows that the endpoint
+        // works.
         case .misconfigured, .rejected:
           let isAnswer = [400, 401, 403].contains(reply.status)
           return (isPublic && isAnswer, "it answers HTTP \(reply.status)")

@@ -3,9 +3,9 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// The providers that there are, and their flows.
+/// The varieties of provider and their flows.
 package enum ProviderRegistry {
-  /// The definition of a variety of provider: one more provider is one more line here.
+  /// Returns the definition of a variety of provider: each variety is one line here.
   package static func definition(of variety: ProviderVariety) -> any ProviderDefinition.Type {
     switch variety {
     case .oidc: OIDCProvider.self
@@ -24,19 +24,19 @@ package enum ProviderRegistry {
     definition(of: variety).flows
   }
 
-  /// Returns the flow of a kind; nil if providers of the variety have none.
+  /// Returns the flow of a kind; nil if the variety has no such flow.
   package static func flow(_ kind: String, of variety: ProviderVariety) -> (any FlowMachine.Type)? {
     flows(of: variety).first { $0.kind == kind }
   }
 
-  /// As ``ProviderDefinition/tokens(_:_:attributes:installation:)``.
+  /// See ``ProviderDefinition/tokens(_:_:attributes:installation:)``.
   package static func tokens(
     of provider: ProviderConfig, attributes: [String: JSONValue], installation: String? = nil
   ) -> TokenHandling {
     provider.definition.tokens(provider, attributes, installation)
   }
 
-  /// The attributes of an account that ``tokens(of:attributes:installation:)`` reads, of any provider.
+  /// The account attributes that ``tokens(of:attributes:installation:)`` reads, over all varieties.
   package static let tokenAttributes: Set<String> = ProviderVariety.allCases.reduce(into: []) {
     $0.formUnion(definition(of: $1).tokenAttributes)
   }
@@ -64,10 +64,11 @@ package enum ProviderRegistry {
     definition(of: variety).hasScopes
   }
 
-  /// What brings an account of this variety of provider, or brings it back.
+  /// Returns the flow that signs a user in at this variety of provider.
   ///
-  /// - Parameter isKnown: Whether there is an account to bring back.
-  /// - Returns: The flow's kind, and whether its params may name the account.
+  /// - Parameter isKnown: Whether the account exists already, so that a flow that needs one can
+  ///   renew its sign-in.
+  /// - Returns: The flow's kind, and whether its params may name the account; nil if there is none.
   package static func signIn(
     of variety: ProviderVariety, isKnown: Bool = true
   ) -> (kind: String, namesAccount: Bool)? {
@@ -90,17 +91,17 @@ extension ProviderConfig {
 
   package var oauthClient: OAuthClient { definition.oauthClient(self) }
 
-  /// The name of the credential the provider's calls need; nil for a public client.
+  /// The name of the credential that authenticates the client; nil for a public client.
   package var credentialName: String? { oauthClient.credential }
 
   package var credentialNames: [String] { definition.credentialNames(self) }
 
-  /// As ``ProviderDefinition/flaw(of:named:_:)``.
+  /// See ``ProviderDefinition/flaw(of:named:_:)``.
   package func flaw(of credential: Secret, named name: String) -> String? {
     definition.flaw(of: credential, named: name, self)
   }
 
-  /// The settings as the type that a definition expects.
+  /// Returns the settings as the type that a definition expects.
   fileprivate func settings<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings {
     guard let settings = settings.value as? Settings else {
       preconditionFailure("\(self.settings.variety) is defined for other settings than its own")
@@ -109,7 +110,7 @@ extension ProviderConfig {
   }
 }
 
-// The definitions read the settings of their own type out of a configuration.
+// Adapters that pass a definition the settings of its own type.
 extension ProviderDefinition {
   fileprivate static func tokens(
     _ provider: ProviderConfig, _ attributes: [String: JSONValue], _ installation: String?

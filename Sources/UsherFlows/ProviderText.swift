@@ -1,11 +1,11 @@
 package import JSONRPC
 
-/// What a provider wrote, made fit for people's eyes and for a terminal.
+/// Cleans text from a provider for display to users and on a terminal.
 package enum ProviderText {
-  /// The text without control and direction characters, without white space at its ends, and cut to
-  /// `limit` Unicode scalars with `…` as the last one.
+  /// Returns the text without control and direction characters, without white space at its ends,
+  /// and cut to `limit` Unicode scalars with `…` as the last one.
   ///
-  /// Line breaks and tabs become spaces. It may end up empty.
+  /// Line breaks and tabs become spaces. The result may be empty.
   package static func clean(_ text: String, limit: Int = 200) -> String {
     var kept = String.UnicodeScalarView()
     var count = 0
@@ -24,7 +24,7 @@ package enum ProviderText {
     return String(kept)
   }
 
-  /// The value with every text in it cleaned; nil where it nests deeper than `depth`.
+  /// Returns the value with all its texts cleaned; nil if it nests deeper than `depth`.
   package static func clean(_ value: JSONValue, limit: Int = 1000, depth: Int = 3) -> JSONValue? {
     guard depth > 0 else { return nil }
     switch value {
@@ -40,7 +40,7 @@ package enum ProviderText {
   private static func shown(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
     switch scalar {
     case "\n", "\r", "\t": return " "
-    // The joiners that Indic and Persian script and emoji need.
+    // Indic and Persian scripts and emoji need these joiners.
     case "\u{200C}", "\u{200D}": return scalar
     default: break
     }

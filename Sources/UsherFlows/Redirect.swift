@@ -1,12 +1,12 @@
 import FoundationEssentials
 package import UsherCore
 
-/// What a loopback listener waits for.
+/// The redirect that a loopback listener waits for.
 package struct RedirectExpectation: Sendable, Equatable {
-  /// Nil for an ephemeral port (RFC 8252 §7.3).
+  /// The port; nil for an ephemeral one (RFC 8252 §7.3).
   package var port: Int?
   package var path: String
-  /// The host of the redirect URI: an IP literal of the loopback.
+  /// The host of the redirect URI: a loopback IP literal.
   package var host: String
   package var state: Secret
   package var form: RedirectForm
@@ -22,17 +22,17 @@ package struct RedirectExpectation: Sendable, Equatable {
   }
 }
 
-/// How a provider names what it sends back with the browser.
+/// The parameter names that a provider uses in its redirect.
 package enum RedirectForm: Sendable, Equatable {
   /// RFC 6749 §4.1.2.
   case oauth
   /// `authCode`, `errorCode`, `errorDesc`, `result` (contract §3.4).
   case gopay
-  /// `code` or `authorization_code`, `error_code` (contract §4.3). The provider sends no state back:
-  /// the secret is the last segment of the path.
+  /// `code` or `authorization_code`, `error_code` (contract §4.3). The provider returns no state,
+  /// so the secret is the last segment of the path.
   case freedom
 
-  /// Whether an answer is known by where it arrives, and has no `state`.
+  /// Whether the path identifies the redirect, because it carries no `state`.
   package var isKnownByPath: Bool {
     switch self {
     case .oauth, .gopay: false
@@ -40,15 +40,15 @@ package enum RedirectForm: Sendable, Equatable {
     }
   }
 
-  /// What stands before a query, with the secret where it belongs.
+  /// Returns the URL or path of the redirect, with the secret appended if the path identifies it.
   ///
-  /// - Parameter place: A URL or a path.
+  /// - Parameter place: The configured URL or path, without a query.
   func place(_ place: String, _ secret: Secret) -> String {
     guard isKnownByPath else { return place }
     return place + (place.hasSuffix("/") ? "" : "/") + secret.revealed()
   }
 
-  /// The name that a parameter goes by, where it has two.
+  /// Returns the canonical name of a parameter that has two names.
   fileprivate func name(_ parameter: String) -> String {
     switch self {
     case .oauth, .gopay: parameter
@@ -57,13 +57,13 @@ package enum RedirectForm: Sendable, Equatable {
   }
 }
 
-/// What the provider sent back with the browser (RFC 6749 §4.1.2). Its `state`, or its path, was ours.
+/// The parameters of a redirect (RFC 6749 §4.1.2) whose `state` or path matched the flow.
 package struct RedirectAnswer: Sendable, Equatable {
   package var code: Secret?
-  /// As the provider wrote it, cleaned for people; `access_denied`.
+  /// The provider's error code, cleaned for display, such as `access_denied`.
   package var error: String?
   package var errorDescription: String?
-  /// The issuer's own word for who it is (RFC 9207).
+  /// The issuer's identifier as it names itself (RFC 9207).
   package var iss: String?
 
   package init(
@@ -76,30 +76,30 @@ package struct RedirectAnswer: Sendable, Equatable {
   }
 }
 
-/// What a request to the redirect URI turned out to be.
+/// The result of reading a request to the redirect URI.
 package enum RedirectReading: Sendable, Equatable {
   case ours(RedirectAnswer)
-  /// The state is missing or another: whoever sent it, the flow is untouched.
+  /// The state is missing or belongs to another flow. This flow is not affected.
   case notOurs
-  /// It cannot be read; the flow is untouched. The message is a sentence for people.
+  /// The request cannot be read; the flow is not affected. The message is a sentence for users.
   case refused(String)
 }
 
 extension RedirectReading {
-  /// Longer queries and URLs are refused.
+  /// The length limit for queries and URLs, in bytes; longer ones are refused.
   package static let maxLength = 32 * 1024
 
-  /// The state that a query carries: it tells which flow the answer is for.
+  /// Returns the state in a query, which identifies the flow.
   ///
-  /// - Returns: Nil where the query has no state or more than one, is too long or is no form.
+  /// - Returns: Nil if the query has no state or several, is too long or is not form-encoded.
   package static func state(in query: String) -> Secret? {
     guard query.utf8.count <= maxLength, let fields = FormEncoding.decode(query) else { return nil }
     let states = fields.filter { $0.name == "state" }
     return states.count == 1 && !states[0].value.isEmpty ? Secret(states[0].value) : nil
   }
 
-  /// Reads the query of a request to the redirect URI, without its `?`. Where an answer is known by its
-  /// path, that has been compared.
+  /// Reads the query of a request to the redirect URI, without its `?`. If the path identifies the
+  /// redirect, the caller has already compared it.
   package init(query: String, state: Secret, form: RedirectForm = .oauth) {
     guard query.utf8.count <= Self.maxLength else {
       self = .refused("the answer is too long")
@@ -116,7 +116,7 @@ extension RedirectReading {
       return
     }
     fields = fields.map { (form.name($0.name), $0.value) }
-    // RFC 6749 §3.1: no parameter more than once.
+    // RFC 6749 §3.1 forbids repeated parameters.
     guard Set(fields.map(\.name)).count == fields.count else {
       self = .refused("the answer has a parameter twice")
       return
@@ -124,9 +124,9 @@ extension RedirectReading {
     self = .ours(RedirectAnswer(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
   }
 
-  /// Reads the whole URL the browser ended at, as a person pastes it.
+  /// Reads the complete URL of the redirect, as a user pastes it.
   ///
-  /// - Parameter redirectURI: Scheme, host, port and path must be these.
+  /// - Parameter redirectURI: The URI whose scheme, host, port and path the URL must have.
   package init(
     pasted url: Secret, redirectURI: String, state: Secret, form: RedirectForm = .oauth
   ) {
@@ -163,14 +163,14 @@ extension RedirectAnswer {
 }
 
 extension [String: String] {
-  /// Why there is no code, where the result or `success` says that there is none.
+  /// The error if `result` or `success` reports one; nil otherwise.
   fileprivate var gopayResult: String? {
     if let result = self["result"], result != "success" { return result }
     return self["success"].flatMap { $0 == "true" ? nil : "failure" }
   }
 }
 
-/// Where a URL leads, without its query.
+/// A URL without its query.
 private struct Place: Equatable {
   let scheme: String
   let host: String

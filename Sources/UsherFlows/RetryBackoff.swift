@@ -1,18 +1,20 @@
 package import UsherCore
 
-/// How often something was tried in vain, and when it is tried again.
+/// Counts failed attempts and computes the pause before the next one.
 ///
-/// The pauses are 1, 2, 4, 8 and 16 seconds; then it is given up.
+/// The pauses are 1, 2, 4, 8 and 16 seconds; after them there is no further attempt.
 package struct RetryBackoff: Codable, Sendable, Equatable {
   private var failures = 0
-  /// Between two tries; otherwise the outcome of one is awaited.
+  /// Whether a pause is running; otherwise an attempt is in progress.
   package private(set) var isPaused = false
 
   package init() {}
 
   package static let limit = 5
 
-  /// - Returns: The pause before the next try; nil when there shall be none.
+  /// Records a failed attempt.
+  ///
+  /// - Returns: The pause before the next attempt; nil if there is none.
   package mutating func failed() -> Duration? {
     guard failures < Self.limit else { return nil }
     isPaused = true
@@ -20,25 +22,27 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
     return .seconds(1 << (failures - 1))
   }
 
-  /// The longest pause that a provider can ask for: beyond it a person waits in vain though the
-  /// provider is well again.
+  /// The upper bound for a pause that a provider requests: after a longer one, a user would wait
+  /// although the provider has recovered.
   package static let longestAsked = Duration.seconds(120)
 
+  /// Returns the pause before the next attempt.
+  ///
   /// - Parameters:
-  ///   - own: The least.
-  ///   - asked: What the provider's `Retry-After` says (RFC 9110 §10.2.3).
+  ///   - own: The minimum.
+  ///   - asked: The value of the provider's `Retry-After` (RFC 9110 §10.2.3).
   package static func pause(_ own: Duration, asked: Duration?) -> Duration {
     max(own, min(asked ?? own, longestAsked))
   }
 
-  /// The pause is over, or a restart cut it short: it is tried again now.
+  /// Ends the pause, because it is over or a restart cut it short: the next attempt starts now.
   package mutating func goOn() { isPaused = false }
 }
 
-/// A value that lives as long as the process and is never written: an authorization code between two
-/// tries to redeem it.
+/// A value that exists only in the memory of this process and is never stored: an authorization
+/// code between two attempts to redeem it.
 ///
-/// It encodes to `null` and decodes to nothing.
+/// It encodes as `null` and decodes as nil.
 package struct Transient: Codable, Sendable, Equatable {
   package let secret: Secret?
 

@@ -1,28 +1,30 @@
 import FoundationEssentials
 import JSONRPC
 
-/// Replaces secrets by ``HTTPReply/echo`` in what a provider wrote.
+/// Replaces secrets with ``HTTPReply/echo`` in text from a provider.
 ///
-/// A secret of 8 bytes or more is masked where it stands plain, escaped, form-encoded,
-/// percent-encoded or in Base64, upper or lower case. The whole text is dropped where it still holds
-/// a secret of 6 characters or more once it is decoded, without invisible characters and blanks, in
-/// any case, and where a run of 16 or more Base64, Base32 or hexadecimal digits decodes to one.
-/// Shorter values, and short words of letters only, are left: else words would be torn.
+/// A secret of 8 bytes or more is masked in each of these spellings, in any case: plain, escaped,
+/// form-encoded, percent-encoded, Base64. The whole text is replaced in two cases: if it still
+/// contains a secret of 6 bytes or more after decoding and after removal of invisible characters
+/// and blanks, in any case; or if a run of 16 or more Base64, Base32 or hexadecimal digits decodes
+/// to one. Shorter secrets, and secrets of 6 or 7 letters, are not masked, because that would
+/// damage ordinary words.
 struct SecretMask {
-  /// How often escapes in escapes are decoded. A text that needs more is dropped.
+  /// The number of nested levels of escapes that are decoded. A text with more levels is replaced.
   private static let mostDecodings = 4
-  /// How often runs of digits in runs of digits are decoded.
+  /// The number of nested levels of digit runs that are decoded.
   private static let deepestRuns = 2
-  /// Bytes of a secret that is masked within its text.
+  /// The minimum length in bytes of a secret that is masked within a text.
   private static let shortestMasked = 8
-  /// Bytes of a secret whose text is dropped, unless it is a word of letters.
+  /// The minimum length in bytes of a secret for which a whole text is replaced, unless it is a
+  /// word of letters.
   private static let shortestDropped = 6
 
-  /// Bytes with ASCII letters in lower case; the longest first.
+  /// The spellings of the secrets in bytes, with ASCII letters in lower case; the longest first.
   private let spellings: [[UInt8]]
-  /// The secrets as ``read(_:)`` gives texts.
+  /// The secrets in all their decodings, normalized by ``read(_:)``.
   private let readings: [[UInt8]]
-  /// The secrets as they are, with ASCII letters in lower case.
+  /// The secrets as bytes, with ASCII letters in lower case.
   private let plain: [[UInt8]]
 
   init(_ secrets: [String]) {
@@ -51,7 +53,7 @@ struct SecretMask {
     ]
   }
 
-  /// Also in the names of members. A number that repeats a secret becomes a string.
+  /// Masks secrets also in the names of members. A number that contains a secret becomes a string.
   func hide(in value: JSONValue) -> JSONValue {
     switch value {
     case .null, .bool: value
@@ -69,7 +71,7 @@ struct SecretMask {
     guard !readings.isEmpty else { return text }
     let masked = masked(text)
     guard isRevealing(Array(masked.utf8)) else { return masked }
-    // People see it without control characters: they must not hide a secret from this.
+    // Text is shown without control characters, so a secret interrupted by them must be found too.
     let cleaned = self.masked(ProviderText.clean(masked, limit: .max))
     return isRevealing(Array(cleaned.utf8)) ? HTTPReply.echo : cleaned
   }
@@ -91,7 +93,8 @@ struct SecretMask {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether a text holds a secret once it is decoded, or cannot be decoded to its end.
+  /// Whether a text contains a secret after decoding, or has too many levels of escapes to be
+  /// decoded.
   private func isRevealing(_ text: [UInt8]) -> Bool {
     guard !readings.isEmpty else { return false }
     let (texts, isWhole) = Self.decodings(of: text)
@@ -111,7 +114,7 @@ struct SecretMask {
     }
   }
 
-  /// The text and what it is when it is decoded once, twice and so on.
+  /// Returns the text and the results of decoding it once, twice and so on.
   private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isWhole: Bool) {
     var texts = [text]
     var current = text
@@ -125,7 +128,8 @@ struct SecretMask {
     return (texts, false)
   }
 
-  /// In lower case, without blanks, `+` (a blank in forms) and what nobody sees.
+  /// Returns the text in lower case, without blanks, `+` (a blank in forms) and invisible
+  /// characters.
   private static func read(_ text: [UInt8]) -> [UInt8] {
     var visible = String.UnicodeScalarView()
     for scalar in String(decoding: text, as: UTF8.self).unicodeScalars where scalar.isRead {
