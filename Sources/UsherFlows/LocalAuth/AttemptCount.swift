@@ -1,12 +1,12 @@
 package import UsherCore
 
-/// How often in a row somebody was wrong, and until when no more is looked at.
+/// Counts consecutive wrong attempts and locks further ones for a time.
 ///
-/// Five are free of that; the fifth and each one after it locks for longer than the one before.
+/// The fifth wrong attempt and each later one lock; each lock is longer than the one before.
 package struct AttemptCount: Codable, Sendable, Equatable {
-  /// The wrong one that locks first.
+  /// The number of wrong attempts that causes the first lock.
   package static let limit = 5
-  /// What the fifth, sixth, … costs; all later ones as the last.
+  /// The lock durations after the fifth, sixth, … wrong attempt; the last one applies from then on.
   package static let pauses: [Duration] = [
     .seconds(30), .seconds(60), .seconds(300), .seconds(900), .seconds(3600),
   ]
@@ -16,18 +16,19 @@ package struct AttemptCount: Codable, Sendable, Equatable {
 
   private struct Lock: Codable, Sendable, Equatable {
     var until: Timestamp
-    /// Milliseconds.
+    /// In milliseconds.
     var length: Int64
   }
 
   package init() {}
 
-  /// How many more may be wrong before the next lock.
+  /// The number of wrong attempts until the next lock.
   package var left: Int { max(1, Self.limit - wrong) }
 
-  /// When it opens; nil where it is open.
+  /// Returns when the lock ends; nil if nothing is locked.
   ///
-  /// The lock is never longer than it was made: where the clock was set back, it begins again.
+  /// The remaining time never exceeds the lock's duration: if the clock was set back, the lock
+  /// starts again.
   package mutating func lockedUntil(at now: Timestamp) -> Timestamp? {
     guard let lock, lock.until > now else { return nil }
     let latest = now + .milliseconds(lock.length)

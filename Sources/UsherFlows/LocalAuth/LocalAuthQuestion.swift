@@ -1,56 +1,58 @@
 package import UsherCore
 
-/// What a flow asks of the machine's local authenticator, always about the flow's owner (FLOWS.md
-/// § Local authentication; the page LocalAuth of the documentation).
+/// A question of a flow to the machine's local authenticator, always about the flow's owner
+/// (FLOWS.md § Local authentication; the page LocalAuth of the documentation).
 package enum LocalAuthQuestion: Sendable, Equatable {
-  /// What there is for the owner; answered by ``LocalAuthNews/standing(_:)``.
+  /// Which methods are available to the owner; answered by ``LocalAuthNews/standing(_:)``.
   case standing
-  /// The same without a look for fingers, which a fprintd that hangs can make long: they are told as
-  /// unavailable.
+  /// Same as `standing`, but without asking the fingerprint reader, because an unresponsive fprintd
+  /// delays the answer. Fingers are reported as unavailable.
   case passcodeStanding
-  /// One scan of any of the owner's fingers: hints may come, then ``LocalAuthNews/scanned(_:)``. The
-  /// reader is let go, and nothing is told any more, as soon as the flow stands at no step that says
-  /// `scanning`.
+  /// One scan of any of the owner's fingers; hints may come first, then
+  /// ``LocalAuthNews/scanned(_:)``. When the flow's step no longer says `scanning`, the reader is
+  /// released and nothing more is reported.
   case scan
-  /// The same, where a match is told as ``ScanOutcome/changed`` if other fingers are enrolled by then than
-  /// those that the asker saved.
+  /// Same as `scan`, but a match is reported as ``ScanOutcome/changed`` if the enrolled fingers are
+  /// not the ones that the asker saved. An asker is a client at a provider.
   case scanOfSavedFingers
-  /// Answered by ``LocalAuthNews/checked(_:)``.
+  /// Verifies a passcode; answered by ``LocalAuthNews/checked(_:)``.
   ///
-  /// - Parameter insteadOf: What the passcode is taken in place of; nil where a passcode is wanted.
+  /// - Parameter insteadOf: The requested method that the passcode replaces; nil if a passcode was
+  ///   requested.
   case check(passcode: Secret, insteadOf: LocalAuthType? = nil)
-  /// Saves the fingers that are enrolled now: a later look by the same client at the same provider
-  /// compares with them. Not answered.
+  /// Saves the currently enrolled fingers, so that later scans of the same client at the same
+  /// provider are compared with them. Not answered.
   case saveFingers
 }
 
-/// What the local authenticator tells a flow.
+/// The local authenticator's answer to a flow.
 package enum LocalAuthNews: Sendable, Equatable {
   case standing(LocalAuthStanding)
-  /// The reader wants the finger once more; the scan goes on.
+  /// The reader needs another touch; the scan continues.
   case hint(String)
   case scanned(ScanOutcome)
   case checked(PasscodeOutcome)
 }
 
-/// What this machine has to know its user by.
+/// The methods by which this machine can authenticate the owner.
 package struct LocalAuthStanding: Sendable, Equatable {
   package var biometric: Biometric
   package var passcode: Passcode
-  /// The last success of the flow's client in each way, of any flow, as far as the daemon remembers:
-  /// not beyond its own end.
+  /// The client's latest successes, one for each method, from any of its flows. They are kept in
+  /// memory only and are lost when the daemon ends.
   package var latest: [LocalAuthProof]
-  /// Whether other fingers are enrolled than those that the asker saved, also while the reader is
-  /// locked.
+  /// Whether the enrolled fingers are not the ones that the asker saved; set even while the reader
+  /// is locked.
   package var hasChangedFingers = false
 
   package enum Biometric: Sendable, Equatable {
-    /// - Parameter hasChanged: Whether other fingers are enrolled than those that the asker saved.
+    /// - Parameter hasChanged: Whether the enrolled fingers are not the ones that the asker saved.
     case ready(hasChanged: Bool)
     case noReader
     case notEnrolled
     case lockedOut(until: Timestamp)
-    /// The bus is down, the reader in use or unplugged, fprintd not allowed to serve us; a sentence.
+    /// The bus is down, the reader is in use or unplugged, or fprintd denies access; the value is a
+    /// sentence.
     case unavailable(String)
   }
 
@@ -60,7 +62,7 @@ package struct LocalAuthStanding: Sendable, Equatable {
     case lockedOut(until: Timestamp)
   }
 
-  /// Whether a flow that checks it has to end.
+  /// Whether a flow that requires unchanged fingers has to fail.
   var hasChanged: Bool { hasChangedFingers || biometric == .ready(hasChanged: true) }
 
   package init(biometric: Biometric, passcode: Passcode, latest: [LocalAuthProof] = []) {
@@ -70,30 +72,31 @@ package struct LocalAuthStanding: Sendable, Equatable {
   }
 }
 
-/// What became of a scan.
+/// The outcome of a scan.
 package enum ScanOutcome: Sendable, Equatable {
   case matched
-  /// A match, but other fingers are enrolled than those that the asker saved.
+  /// A match, but the enrolled fingers are not the ones that the asker saved.
   case changed
-  /// Another finger. After so many in a row, over all flows of the owner, the reader is locked.
+  /// An unknown finger. Several in a row, over all flows of the owner, lock the reader.
   case missed
-  /// Nobody touched the reader in the time there is for it.
+  /// The reader was not touched in time.
   case timedOut
   case lockedOut(until: Timestamp)
   case noReader
   case notEnrolled
-  /// As ``LocalAuthStanding/Biometric/unavailable(_:)``.
+  /// See ``LocalAuthStanding/Biometric/unavailable(_:)``.
   case unavailable(String)
 }
 
-/// What became of a passcode.
+/// The outcome of a passcode check.
 package enum PasscodeOutcome: Sendable, Equatable {
   case accepted
-  /// - Parameter attemptsLeft: Before the next lock-out.
+  /// - Parameter attemptsLeft: The number of wrong attempts until the next lock.
   case wrong(attemptsLeft: Int)
-  /// This one may have been right: it was not looked at, or it was the wrong one too many.
+  /// Locked: either before the check, so this passcode may be right, or because this one was wrong
+  /// once too often.
   case lockedOut(until: Timestamp)
   case notEnrolled
-  /// The count of wrong ones cannot be kept; a sentence.
+  /// The passcode could not be checked, or the attempt could not be stored; a sentence.
   case unavailable(String)
 }

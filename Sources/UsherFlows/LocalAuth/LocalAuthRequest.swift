@@ -1,16 +1,17 @@
 package import UsherCore
 
-/// What is wanted of the person at this machine (seed, `startSimpleAuth`).
+/// A request to authenticate the user at this machine (seed, `startSimpleAuth`).
 package struct LocalAuthRequest: Codable, Sendable, Equatable {
   package var localAuthType: LocalAuthType
-  /// Shown to the person.
+  /// The text that is shown to the user.
   package var reason: String
-  /// Whether it fails when other fingers are enrolled than at the last success with a finger.
+  /// Whether the request fails if the enrolled fingers are not the ones saved for the flow's client
+  /// and provider.
   package var checkDomainStateChanged: Bool
-  /// Whether the passcode will do where a finger will not.
+  /// Whether a passcode is accepted if the finger fails.
   package var usePasscodeWhenFailed: Bool
-  /// Seconds within which an earlier success of the flow's client in the same way will do; nil: none
-  /// will.
+  /// The maximum age in seconds of an earlier success of the client that is reused; nil: none is
+  /// reused.
   package var goodForSeconds: Int?
 
   package init(
@@ -25,18 +26,18 @@ package struct LocalAuthRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// What the person is to be known by. The seed's `NONE` authenticates nobody and is no choice here.
+/// A method of local authentication. The seed's `NONE` authenticates nobody and is no choice here.
 package enum LocalAuthType: String, Codable, Sendable, CaseIterable {
   case biometric
   case passcode
 }
 
-/// That the person at this machine has proved to be the flow's owner, and when.
+/// A record that the user at this machine authenticated as the flow's owner, with the time.
 package struct LocalAuthProof: Codable, Sendable, Equatable {
   package var method: LocalAuthType
   package var at: Timestamp
-  /// What the method was taken in place of, by a request that allows it (the seed's
-  /// `usePasscodeWhenFailed`); nil where it was the one wanted.
+  /// The requested method that this one replaced, if the request allows that (the seed's
+  /// `usePasscodeWhenFailed`); nil if this was the requested method.
   package var insteadOf: LocalAuthType?
 
   package init(method: LocalAuthType, at: Timestamp, insteadOf: LocalAuthType? = nil) {
@@ -45,10 +46,10 @@ package struct LocalAuthProof: Codable, Sendable, Equatable {
     self.insteadOf = insteadOf
   }
 
-  /// Whether it will do where this method is wanted: after a `startSimpleAuth` that has succeeded, the
-  /// seed lets `requestSignUp` follow, also where the passcode took the finger's place.
+  /// Returns whether the proof satisfies a request for a method. The seed allows `requestSignUp`
+  /// after any successful `startSimpleAuth`, even one where the passcode replaced the finger.
   package func serves(_ wanted: LocalAuthType) -> Bool { method == wanted || insteadOf == wanted }
 
-  /// Whether it is at most that old. One from the future is none.
+  /// Returns whether the proof is at most `age` old. A time in the future does not count.
   package func isGood(for age: Duration, at now: Timestamp) -> Bool { at <= now && now <= at + age }
 }

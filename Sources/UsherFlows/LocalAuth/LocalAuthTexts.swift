@@ -1,10 +1,9 @@
 package import UsherAPI
 import UsherCore
 
-/// Why no finger will do.
+/// The reason why a finger cannot be used.
 struct Obstacle: Equatable {
   var word: LocalAuthWord
-  /// A sentence for people.
   var message: String
 
   init(_ word: LocalAuthWord, _ message: String) {
@@ -12,7 +11,7 @@ struct Obstacle: Equatable {
     self.message = message
   }
 
-  /// Nil where nothing is in the way.
+  /// Creates the obstacle; nil if the reader is ready.
   init?(_ biometric: LocalAuthStanding.Biometric, _ now: Timestamp) {
     switch biometric {
     case .ready: return nil
@@ -36,14 +35,14 @@ struct Obstacle: Equatable {
 }
 
 extension Problem {
-  /// Why the passcode is asked for instead of a finger.
+  /// Explains why the passcode is requested instead of a finger.
   init(_ obstacle: Obstacle) {
     self.init(
       reason: "biometric_failed", title: obstacle.word.title, message: obstacle.message,
       provider: obstacle.word.providerWord)
   }
 
-  /// - Parameter sentence: What the reader says.
+  /// - Parameter sentence: The reader's hint.
   static func scanAgain(_ sentence: String) -> Problem {
     Problem(reason: "scan_again", title: "Once more", message: sentence)
   }
@@ -84,7 +83,7 @@ extension Problem {
 }
 
 extension Failure {
-  /// How a flow ends that needed the authentication.
+  /// The failure of a flow that required the authentication.
   package static func localAuth(_ word: LocalAuthWord, _ message: String) -> Failure {
     Failure(
       reason: word == .userCancel ? .cancelled : .localAuthFailed, title: word.title,
@@ -93,7 +92,7 @@ extension Failure {
 }
 
 extension Duration {
-  /// `30 s`, `5 min`, `4 min 59 s`, `1 h`: whole seconds, rounded up.
+  /// Whole seconds, rounded up: `30 s`, `5 min`, `4 min 59 s`, `1 h`.
   package var inWords: String {
     let seconds = max(0, (milliseconds + 999) / 1000)
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")]

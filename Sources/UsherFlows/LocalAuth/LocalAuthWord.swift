@@ -1,10 +1,11 @@
 import UsherConfig
 package import UsherCore
 
-/// The nine words by which the SDK says why nobody was authenticated (seed, `startSimpleAuth`).
+/// The nine error codes with which the SDK reports a failed local authentication (seed,
+/// `startSimpleAuth`).
 package enum LocalAuthWord: String, Codable, Sendable, CaseIterable {
   case domainStateChanged = "DOMAIN_STATE_CHANGED"
-  /// As the seed spells it.
+  /// The seed spells it this way.
   case biometricNotAvailable = "BIOMETRIC_NOT_AVILABLE"
   case biometricNotSupportHardware = "BIOMETRIC_NOT_SUPPORT_HARDWARE"
   case biometricLockOut = "BIOMETRIC_LOCK_OUT"
@@ -14,13 +15,13 @@ package enum LocalAuthWord: String, Codable, Sendable, CaseIterable {
   case userFallback = "USER_FALLBACK"
   case authFailed = "AUTH_FAILED"
 
-  /// Reads a word that somebody wrote, also where he spelt `AVAILABLE` right; nil for any other.
+  /// Reads an error code, also with the correct spelling of `AVAILABLE`; nil for any other text.
   package init?(written text: String) {
     let text = text == "BIOMETRIC_NOT_AVAILABLE" ? Self.biometricNotAvailable.rawValue : text
     self.init(rawValue: text)
   }
 
-  /// As a provider's word, of the daemon's own provider.
+  /// The code as an error of the daemon's own provider `local`.
   package var providerWord: ProviderErrorCode {
     ProviderErrorCode(name: ProviderName(ProviderConfig.reservedName), code: rawValue)
   }

@@ -3,8 +3,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// The local authentication alone: `local/authenticate` (seed, `startSimpleAuth`; the page LocalAuth
-/// of the documentation).
+/// Local authentication on its own: `local/authenticate` (seed, `startSimpleAuth`; the page
+/// LocalAuth of the documentation).
 package struct LocalAuthenticate: FlowMachine {
   package typealias Call = NoCall
   package static let kind = "authenticate"
@@ -12,7 +12,7 @@ package struct LocalAuthenticate: FlowMachine {
 
   package struct Params: Codable, Sendable, Equatable {
     package var localAuthType: LocalAuthType
-    /// Shown to the person: up to 1024 bytes without control characters.
+    /// The text that is shown to the user: up to 1024 bytes without control characters.
     package var reason: String
     /// Default: false.
     package var checkDomainStateChanged: Bool?
@@ -66,7 +66,7 @@ package struct LocalAuthenticate: FlowMachine {
     }
   }
 
-  /// The SDK has no word for a time that is over.
+  /// The SDK has no code for an expired flow.
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
@@ -75,13 +75,13 @@ package struct LocalAuthenticate: FlowMachine {
 }
 
 extension Answer {
-  /// Goes on with questions to the local authenticator.
+  /// Continues with questions to the local authenticator.
   package static func asking(_ questions: [LocalAuthQuestion]) -> Answer {
     .proceed(questions.map { .ask(.localAuth($0)) })
   }
 }
 
-/// What a flow asks of a provider that there is none of.
+/// The call type of a flow that makes no calls to a provider.
 package enum NoCall: ProviderCall {
   package var name: String { switch self {} }
 

@@ -1,45 +1,45 @@
 package import UsherAPI
 package import UsherCore
 
-/// The local authentication as a step of any flow, held inside its machine's state (seed,
+/// Local authentication as a step of any flow, stored inside the machine's state (seed,
 /// `startSimpleAuth`; the page LocalAuth of the documentation).
 ///
-/// The machine asks what ``begin()`` says, shows ``step`` and ``problem``, and hands it every event
-/// while it stands here; what the answer means for the flow is the machine's to say. Passcodes occur
-/// in events and questions only, never in this value.
+/// The machine asks the questions of ``begin()``, shows ``step`` and ``problem``, and forwards
+/// every event while this step is active. It decides itself what the outcome means for the flow.
+/// Passcodes occur only in events and questions, never in this value.
 package struct LocalAuthentication: Codable, Sendable, Equatable {
-  /// How many wrong fingers end one authentication, or lead on to the passcode.
+  /// The number of unrecognised fingers that ends an authentication, or moves it to the passcode.
   package static let missLimit = 3
-  /// Characters of the longest passcode there can be.
+  /// The maximum length of a passcode in characters.
   package static let longestPasscode = 128
 
   package let request: LocalAuthRequest
-  /// Why the last input did not move the flow on, or what the reader says.
+  /// Why the last input did not advance the flow, or the reader's hint.
   package private(set) var problem: Problem?
   private var stage = Phase.looking(Plan())
   private var misses = 0
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// What this machine has is being looked at. → scanning, asking, or the end
+    /// Waiting for the list of available methods. → scanning, asking, or the end
     case looking(Plan)
     /// The reader waits for a finger. → scanning, asking, checking, or the end
     case scanning(Means)
-    /// The person has to choose or to type. → scanning, checking, or the end
+    /// The user has to choose a method or enter a passcode. → scanning, checking, or the end
     case asking(Means)
-    /// A passcode is being checked. → asking, or the end
+    /// A passcode is being verified. → asking, or the end
     case checking(Means)
     case done
   }
 
-  /// What a look is for.
+  /// The purpose of a question about the available methods.
   private struct Plan: Codable, Sendable, Equatable {
-    /// Whether a finger is still of use.
+    /// Whether a finger is still allowed.
     var wantsFinger = true
-    /// Whether a scan begins by itself.
+    /// Whether a scan starts without user input.
     var scans = true
   }
 
-  /// What the person can still use.
+  /// The methods that the user can still use.
   private struct Means: Codable, Sendable, Equatable {
     var finger: Bool
     var passcode: Bool
@@ -49,24 +49,23 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// What becomes of it.
+  /// The result of an event.
   package enum Progress: Sendable, Equatable {
-    /// It goes on: ask this, in this order.
+    /// The authentication continues with these questions, in order.
     case ask([LocalAuthQuestion])
     case authenticated(LocalAuthProof)
-    /// - Parameter message: A sentence for people.
     case failed(LocalAuthWord, message: String)
-    /// The input was no good; nothing has changed.
+    /// The input is invalid; the state does not change.
     case refuse(field: String, message: String)
     case ignore
   }
 
   package init(_ request: LocalAuthRequest) { self.request = request }
 
-  /// What to ask first.
+  /// Returns the first questions.
   package mutating func begin() -> [LocalAuthQuestion] { look(Plan()) }
 
-  /// `localAuth`, or `wait` while nobody is asked.
+  /// `localAuth`, or `wait` while no input is expected.
   package var step: Step {
     switch stage {
     case .looking, .done: .wait(.init(for: "a look at what this machine can ask for"))
@@ -76,7 +75,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// A word for ``FlowView/state``.
+  /// The name of the phase for ``FlowView/state``.
   package var state: String {
     switch stage {
     case .looking: "looking"
@@ -91,7 +90,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     Step.LocalAuth(methods: means.methods, reason: request.reason, scanning: isScanning)
   }
 
-  /// What concerns it not is `.ignore`.
+  /// Returns the result of an event; `.ignore` if the event does not concern this step.
   package mutating func receive<Call>(
     _ event: FlowEvent<Call>, at now: Timestamp
   ) -> Progress {
@@ -105,7 +104,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// What was under way when the daemon died is done once more.
+  /// Repeats the operation that a restart interrupted.
   private mutating func resume() -> Progress {
     switch stage {
     case .looking(let plan): return .ask(look(plan))
@@ -115,7 +114,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     case .checking(let means):
       problem = .interrupted
       return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
-    // The time that is left of a lock has become less.
+    // The remaining time of the lock has changed since the problem was written.
     case .asking(let means) where problem?.reason == Problem.passcodeLockedReason:
       problem = nil
       return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
@@ -141,13 +140,13 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     return .authenticated(proof)
   }
 
-  /// What was wanted where it is not this.
+  /// Returns the requested method if `method` is another one.
   private func replaced(by method: LocalAuthType) -> LocalAuthType? {
     request.localAuthType == method ? nil : request.localAuthType
   }
 }
 
-// MARK: - What the person says
+// MARK: - The user's input
 
 extension LocalAuthentication {
   private mutating func take(_ input: FlowInput) -> Progress {
@@ -182,7 +181,7 @@ extension LocalAuthentication {
     return .ask([request.checkDomainStateChanged ? .scanOfSavedFingers : .scan])
   }
 
-  /// Away from the finger, for good.
+  /// Gives up on the finger, at the user's request.
   private mutating func fallBack(_ means: Means) -> Progress {
     guard means.finger, request.usePasscodeWhenFailed else {
       return fail(.userFallback, "the person wants to be authenticated in another way")
@@ -190,7 +189,7 @@ extension LocalAuthentication {
     return leaveFinger(means, nil)
   }
 
-  /// - Parameter problem: Why; nil where the person said so.
+  /// - Parameter problem: The reason; nil if the user requested it.
   private mutating func leaveFinger(_ means: Means, _ problem: Problem?) -> Progress {
     guard means.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(Means(finger: false, passcode: true))
@@ -203,7 +202,7 @@ extension LocalAuthentication {
   private static let noPasscode = "no passcode is set on this machine: usherctl local passcode"
 }
 
-// MARK: - What the machine says
+// MARK: - The authenticator's answers
 
 extension LocalAuthentication {
   private mutating func hear(_ news: LocalAuthNews, at now: Timestamp) -> Progress {
@@ -244,7 +243,7 @@ extension LocalAuthentication {
     return .ask([])
   }
 
-  /// What has proved before what is wanted now.
+  /// Returns an earlier proof that is recent enough and satisfies the request.
   private func earlierProof(
     _ standing: LocalAuthStanding, _ now: Timestamp
   ) -> LocalAuthProof? {

@@ -2,14 +2,15 @@ import Crypto
 import CryptoExtras
 package import UsherCore
 
-/// What is kept of a passcode: enough to know it again (RFC 7914, scrypt).
+/// A scrypt hash of a passcode (RFC 7914).
 ///
-/// Its cost is stored with it, so that a later version can ask for more without losing what there
-/// is. One computation takes 32 MiB and about a tenth of a second: never on an event loop.
+/// The cost parameters are stored with the hash, so that a later version can raise them and still
+/// verify old hashes. One computation takes 32 MiB and about a tenth of a second: never run it on
+/// an event loop.
 package struct PasscodeHash: Codable, Sendable, Equatable {
-  /// Bytes.
+  /// The length of the salt in bytes.
   package static let saltLength = 16
-  /// scrypt's N of a new hash.
+  /// The cost parameter N of a new hash.
   package static let usualRounds = 1 << 15
   private static let keyLength = 32
 
@@ -19,10 +20,13 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
   private let salt: [UInt8]
   private let key: Sealed<Secret>
 
+  /// Hashes a passcode.
+  ///
   /// - Parameters:
   ///   - salt: ``saltLength`` fresh random bytes.
-  ///   - rounds: A power of two; less than usual makes it cheap to guess, for tests.
-  /// - Throws: `internalError` where there is no memory for it.
+  ///   - rounds: A power of two. A lower value than the default is cheap to brute-force and is for
+  ///     tests only.
+  /// - Throws: `internalError` if there is not enough memory.
   package init(
     _ passcode: Secret, salt: [UInt8], rounds: Int = usualRounds
   ) throws(UsherError) {
@@ -32,16 +36,16 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
       try Self.derive(passcode, salt, rounds: rounds, blockSize: blockSize, parallelism))
   }
 
-  /// Compares without telling by its duration how much is alike.
+  /// Returns whether the passcode matches; compares in constant time.
   ///
-  /// - Throws: `internalError` where there is no memory for it.
+  /// - Throws: `internalError` if there is not enough memory.
   package func accepts(_ passcode: Secret) throws(UsherError) -> Bool {
     let derived = try Self.derive(
       passcode, salt, rounds: rounds, blockSize: blockSize, parallelism)
     return derived == key.unsealed()
   }
 
-  /// In hexadecimal digits.
+  /// Returns the derived key in hexadecimal.
   private static func derive(
     _ passcode: Secret, _ salt: [UInt8], rounds: Int, blockSize: Int, _ parallelism: Int
   ) throws(UsherError) -> Secret {

@@ -1,12 +1,15 @@
-/// RFC 4648 §6, as people and servers write it: in any case, with blanks and padding or without.
+/// Decodes Base32 (RFC 4648 §6) as people and servers write it: in any case, with or without blanks
+/// and padding.
 enum Base32 {
-  /// - Returns: Nil for what is none: other characters, padding in the middle, letters that make no
-  ///   whole bytes, bits that are left over and not zero.
+  /// Returns the bytes.
+  ///
+  /// - Returns: Nil if the text is not Base32: other characters, padding in the middle, a length
+  ///   that makes no whole bytes, leftover bits that are not zero.
   static func decode(_ text: String) -> [UInt8]? {
     let plain = text.utf8.filter { $0 != UInt8(ascii: " ") }
     let digits = plain.prefix { $0 != UInt8(ascii: "=") }
     guard plain.dropFirst(digits.count).allSatisfy({ $0 == UInt8(ascii: "=") }),
-      // A last group of 1, 3 or 6 letters makes no whole bytes.
+      // A last group of 1, 3 or 6 characters cannot encode whole bytes.
       ![1, 3, 6].contains(digits.count % 8)
     else { return nil }
     var bytes: [UInt8] = []

@@ -2,8 +2,7 @@ import Crypto
 package import UsherConfig
 package import UsherCore
 
-/// One-time codes as an authenticator shows them: HOTP (RFC 4226) over the steps of a clock (RFC
-/// 6238), T0 being 0.
+/// Computes one-time codes: HOTP (RFC 4226) over time steps (RFC 6238) with T0 = 0.
 package struct OneTimeCode: Sendable, Equatable {
   private let key: TOTPKey
   private let settings: TOTPSettings
@@ -13,25 +12,25 @@ package struct OneTimeCode: Sendable, Equatable {
     self.settings = settings
   }
 
-  /// Milliseconds.
+  /// The length of a time step in milliseconds.
   private var period: Int64 { Int64(settings.periodSeconds) * 1000 }
 
-  /// The step a moment lies in (RFC 6238 §4.2); negative before 1970.
+  /// Returns the time step of a moment (RFC 6238 §4.2); negative before 1970.
   package func step(at now: Timestamp) -> Int64 {
     let (whole, rest) = now.milliseconds.quotientAndRemainder(dividingBy: period)
     return rest < 0 ? whole - 1 : whole
   }
 
-  /// When a step begins, which is when the one before it is over.
+  /// Returns when a time step begins, which is when the previous one ends.
   package func start(of step: Int64) -> Timestamp { Timestamp(milliseconds: step * period) }
 
-  /// When the first step begins that begins no earlier than this moment.
+  /// Returns the earliest start of a time step at or after a moment.
   package func firstStart(from moment: Timestamp) -> Timestamp {
     let begun = start(of: step(at: moment))
     return begun == moment ? begun : start(of: step(at: moment) + 1)
   }
 
-  /// The code of a step, with its leading zeros (RFC 4226 §5.3).
+  /// Returns the code of a time step, with leading zeros (RFC 4226 §5.3).
   package func code(of step: Int64) -> Secret {
     let counter = (0..<8).map { UInt8(truncatingIfNeeded: step >> (56 - 8 * $0)) }
     let hash = key.authenticate(counter, by: settings.algorithm)
@@ -43,15 +42,17 @@ package struct OneTimeCode: Sendable, Equatable {
   }
 }
 
-/// The shared secret of an authenticator. It prints as nothing.
+/// The shared secret of an authenticator. It prints as `<secret>`.
 package struct TOTPKey: Sendable, Equatable {
   private let key: SymmetricKey
 
   package init(bytes: [UInt8]) { key = SymmetricKey(data: bytes) }
 
-  /// - Parameter text: Base32 (RFC 4648 §6), in any case, with blanks and padding or without.
-  /// - Returns: Nil for what is not Base32, or has under 80 bits. RFC 4226 §4 (R6) asks issuers for 128
-  ///   bits; many issue 80, and the vendor publishes no length.
+  /// Decodes a Base32 secret.
+  ///
+  /// - Parameter text: Base32 (RFC 4648 §6), in any case, with or without blanks and padding.
+  /// - Returns: Nil if the text is not Base32 or has less than 80 bits. RFC 4226 §4 (R6) requires
+  ///   128 bits, but many issuers use 80, and the vendor documents no length.
   package init?(base32 text: Secret) {
     guard let bytes = Base32.decode(text.revealed()), bytes.count >= 10 else { return nil }
     self.init(bytes: bytes)
