@@ -3,10 +3,10 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// From a site's wish to the token.
+// The part of the sign-in from a site's request to the token.
 
 extension BSAAuthenticate {
-  /// Whose account was forgotten is not signed in any more.
+  /// Checks first that the account still exists: a forgotten account must not be signed in.
   mutating func check(_ visit: BSAVisit) -> Answer<BSACall> {
     state = .checking(visit)
     return .proceed([.ask(.presence(of: order.account.id))])
@@ -77,7 +77,7 @@ extension BSAAuthenticate {
     case .called(completeCall(visit), let outcome) where !attempt.isPaused:
       switch BSAReply(outcome) {
       case .said: return fetch(visit, channel, Attempt())
-      // The answer to the first was lost: it is done.
+      // The reply to an earlier call was lost: that call completed the sign-in.
       case .refused(.nothingInProgress) where attempt.isLost:
         return fetch(visit, channel, Attempt())
       case let reply:
@@ -125,7 +125,7 @@ extension BSAAuthenticate {
     }
   }
 
-  /// What anything but a yes comes to, at each of the three calls.
+  /// Handles any reply other than success, for each of the three calls.
   private mutating func later(
     _ reply: BSAReply, _ attempt: Attempt, _ visit: BSAVisit, _ state: (Attempt) -> State
   ) -> Answer<BSACall> {
@@ -158,16 +158,16 @@ extension BSAAuthenticate {
     var grant = AccountGrant(
       subject: order.account.subject, label: order.account.subject,
       tokens: TokenSet(accessToken: token, tokenType: "raw", expiresAt: nil, scope: ""))
-    // The device may have been registered anew since the flow began.
+    // The device may have been registered again since the flow began.
     grant.isPartial = true
-    // One that was forgotten in the meantime does not come back.
+    // An account that was forgotten meanwhile must not be created again.
     grant.reliance = .init(account: order.account.id, consents: [])
     return Completion(grant: grant)
   }
 }
 
 extension BSAAuthenticate.Attempt {
-  /// A question is under way.
+  /// The attempt without its pauses: a call is in progress.
   fileprivate var goingOn: Self {
     var attempt = self
     attempt.retrying.goOn()
@@ -179,7 +179,7 @@ extension BSAAuthenticate.Attempt {
 extension RTCode {
   fileprivate var isAboutQR: Bool { self == .qrInvalid || self == .qrOtherApp }
 
-  /// Whether it says that the sign-in is over: there is nothing to cancel.
+  /// Whether the code means that the sign-in has ended, so that there is nothing to cancel.
   fileprivate var endsVisit: Bool {
     [.certificateTimeout, .authTimeout, .authCancelled, .requestCancelled].contains(self)
   }

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// A site's wish for a sign-in, and the number by which a person tells the site whose it is.
+// A site's request for a sign-in, and the number that tells the site which user it is for.
 
 extension BSAAuthenticate {
   mutating func generate(_ retrying: RetryBackoff) -> Answer<BSACall> {
@@ -75,7 +75,7 @@ extension BSAAuthenticate {
     }
   }
 
-  /// The next code is there when its step begins.
+  /// Waits until the next code's time step begins.
   private mutating func wait(until time: Timestamp, _ now: Timestamp) -> Answer<BSACall> {
     var retrying = RetryBackoff()
     _ = retrying.failed()
@@ -101,7 +101,7 @@ extension BSAAuthenticate {
     case .called(existCall, let outcome) where !poll.isPaused:
       return asked(BSAReply(outcome), shown, poll, now)
     case .woken where poll.isPaused, .resumed:
-      // Another number, when the time of this one is over.
+      // The shown number has expired: request another one.
       if let shown, shown.until <= now { return generate(RetryBackoff()) }
       var poll = poll
       poll.isPaused = false
@@ -141,7 +141,8 @@ extension BSAAuthenticate {
     }
   }
 
-  /// As long as the flow lives: nothing is lost by asking.
+  /// Polls again after a failure. There is no retry limit other than the flow's end, because a poll
+  /// has no side effect.
   private mutating func askLater(
     _ shown: Shown?, _ poll: Poll, _ fault: BSAReplyError
   ) -> Answer<BSACall> {
@@ -153,7 +154,7 @@ extension BSAAuthenticate {
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
-  /// Between two questions for a sign-in while the provider is away.
+  /// The pause between two polls while the provider is unreachable.
   private static let longestPause = Duration.seconds(16)
 
   private mutating func askLater(_ shown: Shown?) -> Answer<BSACall> {
@@ -161,14 +162,14 @@ extension BSAAuthenticate {
     return .proceed([.wake(after: .seconds(provider.bsa.pollSeconds))])
   }
 
-  /// A number that nobody will type is taken back.
+  /// Fails and revokes the number that is shown.
   private func fail(_ failure: Failure, _ shown: Shown?) -> Answer<BSACall> {
     .fail(failure, clearUp: abandoned)
   }
 }
 
 extension Problem {
-  /// - Parameter message: A sentence for people.
+  /// - Parameter message: A sentence for users.
   fileprivate static func noCode(_ message: String) -> Problem {
     Problem(reason: "no_code_yet", title: "No code yet", message: message)
   }

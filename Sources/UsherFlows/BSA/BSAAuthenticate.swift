@@ -3,32 +3,31 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// A sign-in of a registered device: pushed, scanned, or by a number that is typed at a site (contract
-/// §5.6, AUTH; the page BSA of the documentation).
+/// Signs a user in with a registered device: by push, by QR code, or by a number that the user
+/// types at a site (contract §5.6, AUTH; the page BSA of the documentation).
 package struct BSAAuthenticate: FlowMachine {
   package static let kind = "authenticate"
   package static let summary = "Sign in with this machine's registered device."
   package static let needsAccount = true
 
   package enum Way: String, Codable, Sendable, CaseIterable {
-    /// A site asks for it.
+    /// A site requests the sign-in.
     case push
     /// A site shows a QR code.
     case qr
-    /// The person types a number of the provider's at a site.
+    /// The user types a number from the provider at a site.
     case otp
-    /// Likewise, one of the account's secret.
+    /// The user types a code of the account's authenticator secret at a site.
     case totp
   }
 
   package struct Params: Codable, Sendable, Equatable {
-    /// Default: the caller's only one.
+    /// Default: the caller's only account.
     package var account: AccountID?
-    /// Default: `push`.
     package var by: Way?
-    /// What the person's camera read; asked for where it is absent.
+    /// The content of the QR code that the user scanned; if absent, the flow asks for it.
     package var qrId: String?
-    /// What an app's SDK was set up with: it must be the configured one.
+    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
 
     package init(by: Way? = nil, qrId: String? = nil) {
@@ -41,67 +40,67 @@ package struct BSAAuthenticate: FlowMachine {
   let order: Request
   var state: State
   var problem: Problem?
-  /// How often the provider has said that it is not so far.
+  /// How often the provider has answered that the sign-in is not ready yet.
   var waits = 0
-  /// What the person has proved in this flow.
+  /// The user's last successful authentication in this flow.
   private var proof: LocalAuthProof?
 
-  /// What the flow was begun with.
+  /// The checked parameters of the flow.
   struct Request: Codable, Sendable, Equatable {
     let way: Way
     let account: KnownAccount
     let device: String
     let authType: BSAAuthType
-    /// Whether the QR id stood in the parameters: then nobody can type a better one.
+    /// Whether the params held the QR id; the user cannot enter a better one then.
     let hasQRID: Bool
   }
 
   enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
-    /// The person says what the camera read. → proving, starting
+    /// The user enters the content of a QR code. → proving, checking
     case scan
-    /// → generating, starting, or the end
+    /// The user authenticates. → generating, checking, or the end
     case proving(BSAVisit, LocalAuthentication)
-    /// A number for the person. → pending, or the end
+    /// A number for the user is requested. → pending, or the end
     case generating(RetryBackoff)
-    /// A site's wish is waited for. → proving, checking, generating, or the end
+    /// Waiting for a site to request a sign-in. → proving, checking, generating, or the end
     case pending(Shown?, Poll)
-    /// Whether the account is still there. → starting, or the end
+    /// Checks that the account still exists. → starting, or the end
     case checking(BSAVisit)
-    /// → completing, scan, or the end
+    /// The sign-in is opened at the provider. → completing, scan, or the end
     case starting(BSAVisit, Attempt)
-    /// → the end
+    /// The sign-in is confirmed. → fetching, or the end
     case completing(BSAVisit, channel: Sealed<Secret>, Attempt)
-    /// The token is asked for. → the end
+    /// The token is requested. → the end
     case fetching(BSAVisit, channel: Sealed<Secret>, Attempt)
   }
 
-  /// A number that the person types at a site.
+  /// A number that the user types at a site.
   struct Shown: Codable, Sendable, Equatable {
     let number: Sealed<Secret>
     let until: Timestamp
   }
 
-  /// Asking again and again.
+  /// The state of polling for a site's request.
   struct Poll: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
-    /// Between two questions.
+    /// Whether the flow waits between two polls.
     var isPaused = false
   }
 
-  /// One call of the sign-in.
+  /// The state of one call of the sign-in.
   struct Attempt: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
-    /// The provider is not so far: between two questions.
+    /// Whether the flow waits because the provider was not ready.
     var isWaiting = false
-    /// It may have been done, and nobody knows.
+    /// Whether an earlier call may have succeeded although its reply was lost.
     var isLost = false
 
     var isPaused: Bool { retrying.isPaused || isWaiting }
   }
 
-  /// How often the provider may say that it is not so far.
+  /// The maximum number of "not ready" replies.
   static let waitLimit = 10
 
   package static func begin(
@@ -125,7 +124,7 @@ package struct BSAAuthenticate: FlowMachine {
     var flow = BSAAuthenticate(provider: origin.provider, order: order, state: .scan)
     do throws(EarlyFailure) {
       try origin.checkApp(params.clientKey, nil, "")
-      // Nobody is let in for want of a question.
+      // An account without a stored authentication type must not skip local authentication.
       guard known != nil else { throw EarlyFailure(.unknownPerson(origin.provider.name)) }
       let answer = flow.set(out: try origin.line("qrId", params.qrId), at: moment.now)
       return (flow, answer)
@@ -198,9 +197,9 @@ package struct BSAAuthenticate: FlowMachine {
   package var abandoned: [BSACall] {
     switch state {
     case .refused, .scan, .generating, .pending(nil, _): []
-    // A site waits for it.
+    // Nothing to cancel unless a site waits for this sign-in.
     case .proving(let visit, _), .checking(let visit): visit.site == nil ? [] : [.cancel(visit)]
-    // It may have been typed a moment ago.
+    // The user may have typed the number already, which opens a sign-in at the provider.
     case .pending(let shown?, _):
       (order.way == .otp ? [.dropNumber(shown.number.unsealed())] : [])
         + [.cancel(BSAVisit(device: order.device))]
@@ -249,7 +248,7 @@ extension Failure {
   }
 }
 
-// MARK: - The person
+// MARK: - The user
 
 extension BSAAuthenticate {
   private mutating func scan(
@@ -276,13 +275,13 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Has the person authenticated in the way the account is registered for.
+  /// Authenticates the user with the method that the account is registered for.
   ///
-  /// A recent proof of this flow is enough for another number, and for a QR id in place of a refused one:
-  /// neither has signed anybody in. Each site is asked about anew, because anybody may begin a sign-in
-  /// for this person just then.
+  /// A recent proof of this flow is reused for a new number and for a QR id that replaces a refused
+  /// one, because neither has signed anybody in yet. Each site requires a new authentication,
+  /// because anyone can start a sign-in for this user at that moment.
   ///
-  /// - Parameter site: Where the person is signed in, as the provider says.
+  /// - Parameter site: The site's address as the provider reports it.
   mutating func prove(
     _ visit: BSAVisit, for site: String? = nil, at now: Timestamp
   ) -> Answer<BSACall> {
@@ -321,11 +320,11 @@ extension BSAAuthenticate {
     }
   }
 
-  /// What comes after the person.
+  /// Continues after the authentication.
   private mutating func goOn(_ visit: BSAVisit) -> Answer<BSACall> {
     switch order.way {
     case .push, .qr: check(visit)
-    // A site has asked for it: the number was shown before.
+    // With a site, the number was shown before and the site has answered to it.
     case .otp, .totp: visit.site == nil ? generate(RetryBackoff()) : check(visit)
     }
   }

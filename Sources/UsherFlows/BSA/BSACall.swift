@@ -2,27 +2,27 @@ import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// What is asked of BSA (contract §5.3; the page BSA of the documentation, § The wire).
+/// A call to BSA (contract §5.3; the page BSA of the documentation, § The wire).
 package enum BSACall: ProviderCall {
   case duplicateCheck(BSAContact)
   case idCheck(userKey: String)
-  /// A number to a contact.
+  /// Sends a number to a contact.
   case send(BSAContact)
-  /// Likewise, to one that must belong to a registered person.
+  /// Sends a number to a contact that must belong to a registered user.
   case sendToMember(BSAMember, BSAContact)
   case verify(BSAContact, number: Secret)
   case signUp(BSAEnrolment, disposeToken: Secret)
-  /// In place of the device that the person has registered.
+  /// Replaces the device that the user has registered.
   case replaceDevice(BSAEnrolment, disposeToken: Secret)
   case deviceCheck(device: String)
-  /// Whether a sign-in waits for the device.
+  /// Asks whether a sign-in waits for the device.
   case exists(device: String, userKey: String)
   case start(BSAVisit, userKey: String)
-  /// - Parameter isProved: Whether the person was authenticated here.
+  /// - Parameter isProved: Whether the user was authenticated on this machine.
   case complete(BSAVisit, isProved: Bool)
   case result(BSAVisit, channel: Secret)
   case cancel(BSAVisit)
-  /// A number that the person types at a site.
+  /// Requests a number that the user types at a site.
   case generateNumber(userKey: String, device: String)
   case dropNumber(Secret)
 
@@ -46,34 +46,34 @@ package enum BSACall: ProviderCall {
   }
 }
 
-/// Who a contact must belong to.
+/// The registered user that a contact must belong to.
 package struct BSAMember: Codable, Sendable, Equatable {
   let userKey: String
   let name: String
 }
 
-/// A person and a device, as they are registered.
+/// A user and a device to register.
 package struct BSAEnrolment: Codable, Sendable, Equatable {
   let userKey: String
   let name: String
-  /// By which the person was verified.
+  /// The contact by which the user was verified.
   let contact: BSAContact
-  /// Nil where it is the provider that knows them.
+  /// The e-mail address; nil if the provider knows it already.
   let email: String?
   let phoneNumber: String?
   var authType: BSAAuthType
-  /// Where pushes go to.
+  /// The target of push messages.
   let pushToken: String?
   let appVersion: String
   let device: String
 }
 
-/// A sign-in on its way.
+/// A sign-in in progress.
 package struct BSAVisit: Codable, Sendable, Equatable {
   let device: String
-  /// The client key of the site that waits; nil for our own.
+  /// The client key of the site that requested the sign-in; nil for the daemon's own.
   var site: Sealed<Secret>?
-  /// What the person's camera read.
+  /// The content of the QR code that the user scanned.
   var qrID: String?
 }
 
@@ -152,7 +152,8 @@ extension BSACall {
   }
 }
 
-/// How a request looks: a query for GET and DELETE, else a JSON body; `lang` and `clientKey` in each.
+/// Builds requests: GET and DELETE carry a query, others a JSON body; each has `lang` and
+/// `clientKey`.
 private struct BSAWire {
   let settings: BSASettings
   let clientKey: Secret
@@ -192,14 +193,14 @@ private struct BSAWire {
     return .json(method, url, body, [], hiding: [key] + secrets)
   }
 
-  /// What a sign-up and a new device have in common.
+  /// The members that a sign-up and a device replacement share.
   func device(_ enrolment: BSAEnrolment, _ token: Secret) -> [String: JSONValue] {
     var members: [String: JSONValue] = [
       "name": .string(enrolment.name), "disposeToken": .string(token.revealed()),
       "otpType": .string(enrolment.contact.verifyType),
       "authType": .integer(enrolment.authType.number), "deviceId": .string(enrolment.device),
       "appPackage": .string(settings.appPackage), "appVersion": .string(enrolment.appVersion),
-      // The seed: fixed to iOS.
+      // The seed fixes this to iOS.
       "os": "CMMDOS002", "osVersion": .string(settings.osVersion),
       "deviceManufacturer": .string(settings.deviceManufacturer),
       "deviceName": .string(settings.deviceName),

@@ -1,7 +1,7 @@
 import Crypto
 import UsherCore
 
-/// What a person can be reached at, as it goes to the provider.
+/// An address or phone number of a user, in the form that is sent to the provider.
 package struct BSAContact: Codable, Sendable, Equatable {
   package enum Channel: String, Codable, Sendable, CaseIterable {
     case email
@@ -9,10 +9,10 @@ package struct BSAContact: Codable, Sendable, Equatable {
   }
 
   package let channel: Channel
-  /// An address, or a number of digits with or without `+` before them.
+  /// An e-mail address, or a phone number of digits with an optional leading `+`.
   package let target: String
 
-  /// - Throws: A sentence's end, `must be …`, for what can be none.
+  /// - Throws: The end of a sentence, `must be …`, if the text cannot be a contact.
   package init(_ channel: Channel, _ text: String) throws(ImpossibleMember) {
     self.channel = channel
     switch channel {
@@ -41,7 +41,7 @@ package struct BSAContact: Codable, Sendable, Equatable {
     return plain
   }
 
-  /// `a•••@e•••`, `•••••••67`.
+  /// The contact with most characters hidden: `a•••@e•••`, `•••••••67`.
   var masked: String {
     switch channel {
     case .email: target.split(separator: "@").map { "\($0.prefix(1))•••" }.joined(separator: "@")
@@ -49,12 +49,13 @@ package struct BSAContact: Codable, Sendable, Equatable {
     }
   }
 
-  /// By which a flow is found again: a SHA-256 in hexadecimal of `email:` or `sms:` and the target.
+  /// The key by which a flow is found again: SHA-256, in hexadecimal, of `email:` or `sms:` and the
+  /// target.
   package var key: String {
     Array(SHA256.hash(data: Array("\(channel.rawValue):\(target)".utf8))).hexadecimal
   }
 
-  /// The vendor's word for the kind of contact (contract §5.3).
+  /// The vendor's name for the kind of contact (contract §5.3).
   var verifyType: String {
     switch channel {
     case .email: "CMMDUP001"
@@ -63,18 +64,20 @@ package struct BSAContact: Codable, Sendable, Equatable {
   }
 }
 
-/// What a caller wrote and nobody can have.
+/// A parameter with an impossible value.
 package struct ImpossibleMember: Error, Equatable {
-  /// `must be …`
+  /// The end of a sentence: `must be …`
   package let message: String
 
   init(_ message: String) { self.message = message }
 }
 
-/// What a person is known by at BSA.
+/// The id of a user at BSA.
 package enum BSAUserKey {
-  /// - Throws: For what is not 4 to 64 of letters, digits and `._-@`. One of dots alone would be
-  ///   another path.
+  /// Returns the key if it is valid.
+  ///
+  /// - Throws: If the text is not 4 to 64 letters, digits and `._-@`. A key of dots alone is
+  ///   refused, because it would change the path of a URL.
   package static func checked(_ text: String) throws(ImpossibleMember) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       byte.isLetter || byte.isDigit || "._-@".utf8.contains(byte)
@@ -86,10 +89,9 @@ package enum BSAUserKey {
   }
 }
 
-/// A person's name.
 enum BSAName {
   static func checked(_ text: String) throws(ImpossibleMember) -> String {
-    // Nothing that a person would not see.
+    // A name must have a visible character.
     let isVisible = text.contains { $0.isLetter || $0.isNumber }
     guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
       throw ImpossibleMember(
@@ -99,13 +101,13 @@ enum BSAName {
   }
 }
 
-/// How a person is known to the device (seed, `BSA.Enums.LocalAuthType`).
+/// The authentication method that a device is registered with (seed, `BSA.Enums.LocalAuthType`).
 package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
   case none
   case biometric
   case passcode
 
-  /// The vendor's number (contract §5.4); 0 is our own.
+  /// The vendor's number (contract §5.4); 0 is the daemon's own.
   var number: Int64 {
     switch self {
     case .none: 0
@@ -119,7 +121,7 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
     self = type
   }
 
-  /// What `loadLocalAuthType` gives.
+  /// The value that `loadLocalAuthType` returns.
   var sdkWord: String { rawValue.uppercased() }
 
   init?(sdkWord: String) {
@@ -127,7 +129,7 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
     self = type
   }
 
-  /// Nil where nobody is asked.
+  /// The method to authenticate with; nil for no authentication.
   var localAuthType: LocalAuthType? {
     switch self {
     case .none: nil
@@ -137,10 +139,9 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
   }
 }
 
-/// What a person's device is called.
 enum BSADevice {
-  /// A UUID (version 8, RFC 9562 §5.8) of the owner's installation and the user key: what is asked of a
-  /// device at the provider is about one person then.
+  /// A UUID (version 8, RFC 9562 §5.8) derived from the owner's installation and the user key, so
+  /// that a device at the provider belongs to one user.
   static func id(_ userKey: String, at installation: String) -> String {
     var bytes = Array(SHA256.hash(data: Array("\(installation) \(userKey)".utf8)).prefix(16))
     bytes[6] = bytes[6] & 0x0F | 0x80

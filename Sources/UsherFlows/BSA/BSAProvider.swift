@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// BSA. Its client key is a member of each call.
+/// BSA. Every call carries the client key.
 package enum BSAProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [
     BSAAuthenticate.self, BSARegister.self, BSAReregisterDevice.self, BSAVerifyContact.self,

@@ -2,7 +2,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// A person's registration, with this machine as the device (seed, Sign Up; the page BSA of the
+/// Registers a user with this machine as the device (seed, Sign Up; the page BSA of the
 /// documentation).
 package struct BSARegister: FlowMachine {
   package static let kind = "register"
@@ -11,28 +11,28 @@ package struct BSARegister: FlowMachine {
   package struct Params: Codable, Sendable, Equatable {
     package var email: String
     package var phoneNumber: String
-    /// The user's id: 4 to 64 of letters, digits and `._-@`.
+    /// The user's id: 4 to 64 letters, digits and `._-@`.
     package var userKey: String
     package var name: String
     /// `none`, `biometric` or `passcode`.
     package var authType: BSAAuthType
-    /// To BSA's terms of use. What is left out is not agreed to.
+    /// Consent to BSA's terms of use. An absent value means no consent.
     package var agreeGccs: Bool?
-    /// To the privacy policy.
+    /// Consent to the privacy policy.
     package var agreePerson: Bool?
-    /// To the device information policy.
+    /// Consent to the device information policy.
     package var agreeDevice: Bool?
-    /// By which contact the person is verified; default: `email`.
+    /// The contact by which the user is verified; default: `email`.
     package var verifyBy: BSAContact.Channel?
-    /// The handle of a `verifyContact`.
+    /// The handle that a `verifyContact` flow returned.
     package var disposeToken: WireSecret?
-    /// The SDK's `token`: where pushes go to.
+    /// The SDK's `token`: the target of push messages.
     package var pushToken: String?
-    /// Default: the configured one.
+    /// Default: the configured version.
     package var appVersion: String?
-    /// What an app's SDK was set up with: it must be the configured one.
+    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
-    /// Likewise.
+    /// The app's package; must equal the configured one.
     package var appPackage: String?
 
     package init(
@@ -58,7 +58,7 @@ package struct BSARegister: FlowMachine {
 
   package let provider: ProviderConfig
   private var registration: BSARegistration?
-  /// Why it was over before anything was asked.
+  /// Why the flow failed before any call.
   private var refusal: Failure?
 
   package static func begin(
@@ -131,7 +131,9 @@ package struct BSARegister: FlowMachine {
 }
 
 extension FlowContext {
-  /// Text that goes to the provider as it is.
+  /// Returns text that is sent to the provider unchanged; nil for nil.
+  ///
+  /// - Throws: If the text is not 1 to 4096 printable ASCII characters without spaces.
   func line(_ member: String, _ text: String?) throws(EarlyFailure) -> String? {
     guard let text else { return nil }
     guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {

@@ -3,47 +3,48 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// A person and a device on their way to be registered: what `register` and `reregisterDevice` have in
-/// common (contract §5.6).
+/// The registration of a user and a device: the common part of `register` and `reregisterDevice`
+/// (contract §5.6).
 struct BSARegistration: Codable, Sendable, Equatable {
-  /// What becomes of a device.
   enum Purpose: String, Codable, Sendable {
-    /// A person's first. A sign-up is never repeated where it may have been done.
+    /// The user's first device. A sign-up that may have succeeded is never repeated.
     case signUp
-    /// In place of another; safe to repeat.
+    /// Replaces another device; safe to repeat.
     case replacement
   }
 
   let purpose: Purpose
   private var enrolment: BSAEnrolment
-  /// Whether the kind of local authentication is the registered one.
+  /// Whether the authentication method is the registered one, which the provider reports.
   private let takesRegisteredType: Bool
   private var stage: Phase
   private var problem: Problem?
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// → proving, signingUp, or the end
+    /// The contact is verified. → proving, signingUp, or the end
     case verifying(ContactVerification)
-    /// → signingUp, or the end
+    /// The user authenticates. → signingUp, or the end
     case proving(Sealed<Secret>, LocalAuthentication)
-    /// → proving, or the end
+    /// The registration is sent. → proving, or the end
     case signingUp(SigningUp)
-    /// - Parameter state: The last word for it.
+    /// - Parameter state: The last name that the flow's state had.
     case over(Failure, state: String)
   }
 
   private struct SigningUp: Codable, Sendable, Equatable {
     let disposeToken: Sealed<Secret>
-    /// Nil where nobody is asked.
+    /// The proof of authentication; nil if none is required.
     let proof: LocalAuthProof?
     var retrying = RetryBackoff()
-    /// It may have been done, and nobody knows.
+    /// Whether an earlier call may have succeeded although its reply was lost.
     var isLost = false
   }
 
+  /// Starts a registration.
+  ///
   /// - Parameters:
-  ///   - disposeToken: The proof of the contact; nil where the person is to give it.
-  ///   - authType: Nil for the registered one.
+  ///   - disposeToken: The proof of the contact; nil if the user still has to verify it.
+  ///   - authType: The authentication method; nil for the registered one.
   static func begin(
     _ purpose: Purpose, _ enrolment: BSAEnrolment, authType: BSAAuthType?,
     disposeToken: Sealed<Secret>?, _ provider: ProviderConfig, at now: Timestamp
@@ -94,7 +95,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the provider may be registering, or sending a number, just now.
+  /// Whether a call that registers the user or sends a number is in progress.
   var isOutcomeUnknown: Bool {
     switch stage {
     case .verifying(let verification): verification.isSending
@@ -126,7 +127,7 @@ extension BSARegistration {
     stage = .verifying(verification)
     switch course {
     case .proceed(let effects):
-      // Before the person types anything in vain.
+      // Fail before the user types a number in vain.
       if takesRegisteredType, verification.isAsking {
         guard let type = verification.registered else { return fail(.lacking("data.authType")) }
         enrolment.authType = type
@@ -143,7 +144,7 @@ extension BSARegistration {
   }
 }
 
-// MARK: - The person
+// MARK: - The user
 
 extension BSARegistration {
   private mutating func prove(
@@ -155,7 +156,7 @@ extension BSARegistration {
       }
       return signUp(SigningUp(disposeToken: disposeToken, proof: nil))
     }
-    // The seed: nothing is stored yet that fingers could be compared with.
+    // The seed: no fingers are stored yet that a scan could be compared with.
     var authentication = LocalAuthentication(
       LocalAuthRequest(
         type, reason: "register \(enrolment.userKey) at \(provider.name)",
@@ -178,7 +179,7 @@ extension BSARegistration {
     case .authenticated(let proof):
       let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof))
       guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
-      // The seed: what the sign-up saves is what each later sign-in compares with.
+      // The seed: each later sign-in compares with the fingers that the sign-up saves.
       return .proceed([.ask(.localAuth(.saveFingers))] + effects)
     case .failed(let word, let message): return fail(.notIdentified(word, message, provider.name))
     case .refuse(let field, let message): return .refuse(field: field, message: message)
@@ -226,7 +227,7 @@ extension BSARegistration {
     }
   }
 
-  /// Once more, unless the proof has become too old for it.
+  /// Repeats the registration; the user authenticates again if the proof is too old.
   private mutating func again(
     _ work: SigningUp, _ provider: ProviderConfig, _ now: Timestamp
   ) -> Answer<BSACall> {
@@ -260,18 +261,19 @@ extension BSARegistration {
     }
   }
 
-  /// - Parameter secret: Nil where the provider's is of no use. The person is registered all the same.
+  /// - Parameter secret: The authenticator secret; nil if the provider's is unusable. The user is
+  ///   registered even then.
   private func completion(_ secret: Secret?) -> Completion {
     var attributes: [String: JSONValue] = [
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
       "localAuthType": .string(enrolment.authType.sdkWord),
     ]
-    // One of before means nothing to the provider any more.
+    // The provider no longer uses the token of an earlier registration.
     attributes["pushToken"] = enrolment.pushToken.map { .string($0) } ?? .null
     var grant = AccountGrant(
       subject: enrolment.userKey, label: enrolment.userKey, attributes: attributes, tokens: nil)
     grant.totpSecret = secret.map { Sealed($0) }
-    // One of an earlier registration means nothing to the provider any more.
+    // The provider no longer accepts the secret of an earlier registration.
     grant.dropsTOTPSecret = secret == nil
     var result: [String: JSONValue] = [
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
@@ -291,14 +293,14 @@ extension Failure {
       .authType, "authType must not be none: this provider wants local authentication", provider)
   }
 
-  /// - Parameter cause: A sentence for people.
+  /// - Parameter cause: A sentence for users.
   fileprivate static func mayBeRegistered(_ cause: String) -> Failure {
     var failure = unusableRegistration(.unreachable(cause))
     failure.retryable = false
     return failure
   }
 
-  /// The proof of the contact is used up, it seems by a call whose answer was lost.
+  /// The proof of the contact was used up, probably by a call whose reply was lost.
   fileprivate static func mayBeReplaced(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Answer lost",
@@ -307,7 +309,7 @@ extension Failure {
       retryable: true, provider: RTCode.invalid.word(provider))
   }
 
-  /// The same, with what can be done about it.
+  /// Adds what the user can do although the registration may have succeeded.
   fileprivate static func unusableRegistration(_ failure: Failure) -> Failure {
     var failure = failure
     failure.message +=

@@ -1,7 +1,7 @@
 package import UsherCore
 
-/// Whether a contact or a user key is taken already, as BSA is asked outside of any flow (seed, Check
-/// Duplicated Information and Check UserKey; the page BSA of the documentation).
+/// A check outside of any flow whether a contact or a user key is taken (seed, Check Duplicated
+/// Information and Check UserKey; the page BSA of the documentation).
 package enum BSARegistrationCheck: Sendable, Equatable {
   case contact(BSAContact)
   case userKey(String)
@@ -13,11 +13,12 @@ package enum BSARegistrationCheck: Sendable, Equatable {
     }
   }
 
-  /// Whether it is taken.
+  /// Returns whether the contact or user key is taken.
   ///
-  /// The vendor's pages differ on which of 2009 and 2019 says so: each is read for the other too.
+  /// The vendor's pages disagree on whether code 2009 or 2019 reports this, so both are accepted
+  /// for both checks.
   ///
-  /// - Throws: `provider_rejected` with the provider's word, `provider_unreachable`,
+  /// - Throws: `provider_rejected` with the provider's error code, `provider_unreachable`,
   ///   `provider_protocol_error`.
   package static func isTaken(
     _ outcome: CallOutcome, at provider: ProviderName

@@ -2,15 +2,15 @@ package import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// What became of a call to BSA: its envelope (contract §5.2).
+/// The outcome of a call to BSA, read from its envelope (contract §5.2).
 package enum BSAReply: Sendable, Equatable {
-  /// rtCode 0, with what it has to say.
+  /// rtCode 0, with the reply's `data`.
   case said(JSONValue)
-  /// Any other.
+  /// Any other rtCode.
   case refused(RTCode)
-  /// No envelope came.
+  /// No envelope arrived, and a later call may succeed.
   case failed(BSAReplyError)
-  /// Something that is no answer; a sentence for people.
+  /// The reply is not usable; a sentence for users.
   case unreadable(String)
 
   package init(_ outcome: CallOutcome) {
@@ -24,7 +24,7 @@ package enum BSAReply: Sendable, Equatable {
 
   private init(_ reply: HTTPReply) {
     if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
-      // Whatever the status is (contract §10, trap 12).
+      // The rtCode decides, whatever the HTTP status (contract §10, trap 12).
       self = code == 0 ? .said(members["data"] ?? .null) : .refused(RTCode(code))
     } else if reply.status >= 500 || reply.status == 429 || reply.status == 408 {
       self = .failed(
@@ -37,20 +37,19 @@ package enum BSAReply: Sendable, Equatable {
   }
 }
 
-/// Why the provider has not decided.
+/// A failure without a decision by the provider.
 package struct BSAReplyError: Sendable, Equatable {
-  /// A sentence for people.
   package var message: String
-  /// Whether the provider may have done all the same what it was asked for.
+  /// Whether the provider may have performed the call anyway.
   package var mayBeDone: Bool
   package var retryAfter: Duration?
 }
 
 extension JSONValue {
-  /// A number, or one that is written as text.
+  /// An integer, or a string that holds one.
   var looseInteger: Int64? { integerValue ?? stringValue.flatMap { Int64($0) } }
 
-  /// A text that is a secret: visible ASCII of at most 8 KiB; nil for anything else.
+  /// The text as a secret if it is 1 to 8192 bytes of visible ASCII; nil otherwise.
   var visibleSecret: Sealed<Secret>? {
     guard let text = stringValue, (1...8192).contains(text.utf8.count),
       text.utf8.allSatisfy(\.isVisible)
@@ -59,12 +58,12 @@ extension JSONValue {
   }
 }
 
-// The ends and problems that the flows have in common.
+// Failures and problems that the BSA flows share.
 
 extension Failure {
-  /// What cannot be asked of the provider at all.
+  /// A request that cannot be sent to the provider.
   ///
-  /// - Parameter message: A sentence for people.
+  /// - Parameter message: A sentence for users.
   static func impossible(
     _ code: RTCode, _ message: String, _ provider: ProviderName
   ) -> Failure {
@@ -80,10 +79,10 @@ extension Failure {
       provider: code.word(provider))
   }
 
-  /// The SDK's onError: it has no code.
+  /// Corresponds to the SDK's onError, which has no code.
   static func unreachable(_ problem: BSAReplyError) -> Failure { .unreachable(problem.message) }
 
-  /// A number may have gone out: only a person may ask for another.
+  /// A number may have been sent, so only the user may request another one.
   static func unknownSending(_ cause: String) -> Failure {
     var failure = Failure.unreachable("\(cause); whether a number was sent is not known")
     failure.retryable = false
@@ -98,7 +97,7 @@ extension Failure {
     .impossible(.clientKeyUnknown, "\(what) is not the configured one", provider)
   }
 
-  /// - Parameter message: A sentence for people.
+  /// - Parameter message: A sentence for users.
   static func notIdentified(
     _ word: LocalAuthWord, _ message: String, _ provider: ProviderName
   ) -> Failure {
@@ -110,7 +109,7 @@ extension Failure {
 }
 
 extension RTCode {
-  /// As what it ends a flow.
+  /// The reason with which the code ends a flow.
   fileprivate var endedAs: Failure.Reason {
     switch self {
     case .certificateTimeout, .authTimeout: .expired
@@ -121,7 +120,7 @@ extension RTCode {
 }
 
 extension LocalAuthWord {
-  /// The code of the predecessor's that means it (contract §5.5, inferred).
+  /// The code of the vendor's predecessor product with the same meaning (contract §5.5, inferred).
   var rtCode: RTCode? {
     switch self {
     case .domainStateChanged: RTCode(9006)

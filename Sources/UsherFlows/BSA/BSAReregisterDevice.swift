@@ -2,8 +2,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// This machine's device in place of the one a person has registered (contract §5.6, REREGISTER; the
-/// page BSA of the documentation).
+/// Replaces the device that a user has registered with this machine's (contract §5.6, REREGISTER;
+/// the page BSA of the documentation).
 package struct BSAReregisterDevice: FlowMachine {
   package static let kind = "reregisterDevice"
   package static let summary = "Put this machine's device in place of a registered one."
@@ -13,19 +13,19 @@ package struct BSAReregisterDevice: FlowMachine {
     package var name: String
     /// `email` or `sms`.
     package var verifyBy: BSAContact.Channel
-    /// The address or number that belongs to the person.
+    /// The user's registered e-mail address or phone number.
     package var verifyData: String
-    /// Default: as it was registered.
+    /// Default: the registered method.
     package var authType: BSAAuthType?
-    /// The handle of a `verifyContact`.
+    /// The handle that a `verifyContact` flow returned.
     package var disposeToken: WireSecret?
-    /// Where pushes go to.
+    /// The target of push messages.
     package var pushToken: String?
-    /// Default: the configured one.
+    /// Default: the configured version.
     package var appVersion: String?
-    /// What an app's SDK was set up with: it must be the configured one.
+    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
-    /// Likewise.
+    /// The app's package; must equal the configured one.
     package var appPackage: String?
 
     package init(
@@ -40,7 +40,7 @@ package struct BSAReregisterDevice: FlowMachine {
 
   package let provider: ProviderConfig
   private var registration: BSARegistration?
-  /// Why it was over before anything was asked.
+  /// Why the flow failed before any call.
   private var refusal: Failure?
 
   package static func begin(

@@ -3,22 +3,22 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// A contact that is verified before anybody registers (seed, OTP Number Request and Validation; the
-/// page BSA of the documentation).
+/// Verifies a contact before a registration (seed, OTP Number Request and Validation; the page BSA
+/// of the documentation).
 package struct BSAVerifyContact: FlowMachine {
   package static let kind = "verifyContact"
   package static let summary = "Have a person prove that an address or a phone number is theirs."
 
-  /// How long the handle in the result is good.
+  /// The lifetime of the handle in the result.
   static let handleLifetime = Duration.seconds(30 * 60)
 
   package struct Params: Codable, Sendable, Equatable {
     /// `email` or `sms`.
     package var sendType: BSAContact.Channel
     package var sendTarget: String
-    /// What an app's SDK was set up with: it must be the configured one.
+    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
-    /// Likewise.
+    /// The app's bundle identifier; must equal the configured `appPackage`.
     package var bundleIdentifier: String?
 
     package init(sendType: BSAContact.Channel, sendTarget: String) {
@@ -31,7 +31,7 @@ package struct BSAVerifyContact: FlowMachine {
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
     case verifying(ContactVerification)
   }
@@ -103,7 +103,7 @@ package struct BSAVerifyContact: FlowMachine {
   }
 }
 
-/// What ends a flow before anything was asked: the SDK would report it.
+/// A failure before any call, which the SDK would report as a failed flow.
 struct EarlyFailure: Error {
   let failure: Failure
 
@@ -111,7 +111,7 @@ struct EarlyFailure: Error {
 }
 
 extension FlowContext {
-  /// Whether an app's SDK was set up as the daemon is. What is absent is not compared.
+  /// Checks that an app's SDK is configured like the daemon; absent values are not compared.
   func checkApp(
     _ clientKey: WireSecret?, _ package: String?, _ name: String
   ) throws(EarlyFailure) {
@@ -123,7 +123,7 @@ extension FlowContext {
     }
   }
 
-  /// What a member of the parameters is checked to be.
+  /// Validates a parameter and turns a rejection into a failure of the flow.
   func checked<Value>(
     _ member: String, _ check: () throws(ImpossibleMember) -> Value
   ) throws(EarlyFailure) -> Value {
@@ -135,9 +135,9 @@ extension FlowContext {
     }
   }
 
-  /// The secret behind a handle.
+  /// Returns the token that a handle stands for.
   ///
-  /// - Throws: 3006 for one that is unknown, another client's or contact's, or too old.
+  /// - Throws: 3006 if the handle is unknown, expired, or of another client or contact.
   func disposeToken(
     _ handle: WireSecret, for contact: BSAContact
   ) throws(EarlyFailure) -> Sealed<Secret> {

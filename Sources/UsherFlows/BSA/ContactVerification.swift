@@ -3,21 +3,22 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// That a person reads what is sent to a contact, as a part of any flow of BSA (seed, OTP Number
-/// Request and Validation).
+/// Verifies that a user receives messages at a contact; a part of several BSA flows (seed, OTP
+/// Number Request and Validation).
 ///
-/// A machine sends what ``begin()`` says, shows ``step`` and ``problem``, and hands it every event while it
-/// stands here. Numbers occur in events and calls only.
+/// A machine performs the effects of ``begin()``, shows ``step`` and ``problem``, and forwards
+/// every event while this part is active. Numbers occur only in events and calls, never in this
+/// value.
 struct ContactVerification: Codable, Sendable, Equatable {
-  /// Wrong numbers after which it is over.
+  /// The number of wrong guesses that ends the verification.
   static let guessLimit = 5
-  /// Numbers that are sent.
+  /// The maximum number of sendings.
   static let sendLimit = 5
 
   let contact: BSAContact
-  /// Who it must belong to; nil where that is to be seen.
+  /// The registered user that the contact must belong to; nil if it may be anybody's.
   let member: BSAMember?
-  /// How the member is registered to be known, as the provider says.
+  /// The authentication method that the member is registered with, as the provider reports it.
   private(set) var registered: BSAAuthType?
   private(set) var problem: Problem?
   private var stage = Phase.sending(Sending())
@@ -25,39 +26,39 @@ struct ContactVerification: Codable, Sendable, Equatable {
   private var guesses = 0
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// → otpSent, or the end
+    /// A number is being sent. → otpSent, or the end
     case sending(Sending)
-    /// The person has the number. → verifying, sending
+    /// The user has the number. → verifying, sending
     case otpSent(Challenge)
-    /// → otpSent, or the end
+    /// The user's number is being verified. → otpSent, or the end
     case verifying(Challenge, Check)
-    /// - Parameter state: The last word for it.
+    /// - Parameter state: The last name that the flow's state had.
     case done(state: String)
   }
 
-  /// A number that the provider is asked to send.
+  /// A request to send a number.
   private struct Sending: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
-    /// The number before, which is good as long as its time is.
+    /// The previous number, which stays valid until it expires.
     var previous: Challenge?
   }
 
-  /// A number on its way to a person.
+  /// A number that was sent to the user.
   private struct Challenge: Codable, Sendable, Equatable {
     let expiresAt: Timestamp
     let resendAt: Timestamp
   }
 
-  /// A number on its way back. It is held only between two tries, and only in memory.
+  /// A number that the user entered. It is held only between two attempts, and only in memory.
   private struct Check: Codable, Sendable, Equatable {
     var number = Transient(nil)
     var retrying = RetryBackoff()
   }
 
-  /// What becomes of it.
+  /// The result of an event.
   enum Progress: Equatable {
     case proceed([Effect<BSACall>])
-    /// - Parameter disposeToken: The provider's proof of it.
+    /// - Parameter disposeToken: The provider's proof of the verification.
     case verified(disposeToken: Sealed<Secret>)
     case fail(Failure)
     case refuse(field: String, message: String)
@@ -75,7 +76,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
 
   mutating func begin() -> [Effect<BSACall>] { send(Sending()) }
 
-  /// The seed has no words for them: ours.
+  /// The name of the state. The seed has no names for these, so they are the daemon's own.
   var state: String {
     switch stage {
     case .sending: "sending"
@@ -85,12 +86,12 @@ struct ContactVerification: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the person is asked for a number.
+  /// Whether the user is asked for a number.
   var isAsking: Bool {
     if case .otpSent = stage { true } else { false }
   }
 
-  /// Whether a number may be on its way just now.
+  /// Whether a request to send a number is in progress.
   var isSending: Bool {
     if case .sending(let sending) = stage { !sending.retrying.isPaused } else { false }
   }
@@ -132,7 +133,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
   }
 }
 
-// MARK: - A number is sent
+// MARK: - Sending a number
 
 extension ContactVerification {
   private mutating func send(_ sending: Sending) -> [Effect<BSACall>] {
@@ -188,13 +189,14 @@ extension ContactVerification {
       resendAt: now + .seconds(settings.resendSeconds))
   }
 
-  /// The end, unless there is a number that was sent before.
+  /// Fails, unless an earlier number can still be entered.
   private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Progress {
     guard let previous = sending.previous else { return fail(failure) }
     return show(previous, .notSent(failure))
   }
 
-  /// Only what was certainly not sent is sent again: each time somebody's telephone may ring.
+  /// Sends again only if the last request was certainly not performed, because each number disturbs
+  /// the contact's owner.
   private mutating func sendLater(_ fault: BSAReplyError, _ sending: Sending) -> Progress {
     var sending = sending
     guard let pause = sending.retrying.failed() else {
@@ -205,20 +207,22 @@ extension ContactVerification {
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
-  /// A number may have gone out: the person types it where it comes, and decides on another.
+  /// Handles a lost reply: the user types the number if it arrives, and decides whether to request
+  /// another.
   ///
-  /// - Parameter cause: A sentence for people.
+  /// - Parameter cause: A sentence for users.
   private mutating func mayHaveSent(
     _ cause: String, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
   ) -> Progress {
-    // How a member is registered stands in the answer that is lost.
+    // The lost reply was to tell how the member is registered; without that the flow cannot
+    // continue.
     guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
     sent += 1
     return show(challenge(provider.bsa, now), .mayHaveBeenSent("a number"))
   }
 }
 
-// MARK: - The person and the number
+// MARK: - The user and the number
 
 extension ContactVerification {
   private mutating func take(
@@ -301,7 +305,7 @@ extension ContactVerification {
       guard let isRight = members["result"]?.boolValue else {
         return fail(.lacking("data.result"))
       }
-      // A wrong number comes with rtCode 0 (contract §5.6).
+      // A wrong number is reported with rtCode 0 (contract §5.6).
       guard isRight else { return missed(challenge, provider.name) }
       guard let token = members["disposeToken"]?.visibleSecret else {
         return fail(.lacking("data.disposeToken"))
@@ -316,7 +320,7 @@ extension ContactVerification {
     case .refused(let code): return fail(.refused(code, provider.name))
     case .failed(let fault) where !fault.mayBeDone:
       return verifyLater(fault, number, challenge, check)
-    // The provider may have counted it, or even accepted it.
+    // The provider may have counted the attempt, or even accepted it.
     case .failed(let fault): return show(challenge, .unreachable(fault.message))
     case .unreadable(let message): return fail(.protocolError(message))
     }
@@ -347,7 +351,8 @@ extension ContactVerification {
 }
 
 extension Failure {
-  /// A number that the provider does not send. 3006 is about nothing that was handed in then.
+  /// The provider does not send a number. Code 3006 means then that it sends no more at present,
+  /// not that the input was invalid.
   fileprivate static func notSent(_ code: RTCode, _ provider: ProviderName) -> Failure {
     var failure = Failure.refused(code, provider)
     guard code == .invalid else { return failure }
@@ -358,7 +363,7 @@ extension Failure {
 }
 
 extension Problem {
-  /// - Parameter failure: What it would be without a number that was sent before.
+  /// - Parameter failure: The failure of the flow if there were no earlier number.
   fileprivate static func notSent(_ failure: Failure) -> Problem {
     Problem(
       reason: "not_sent", title: "No other number", message: failure.message,
@@ -372,7 +377,7 @@ extension Problem {
       provider: RTCode.numberWrong.word(provider))
   }
 
-  /// - Parameter code: Nil where the daemon's own clock says it.
+  /// - Parameter code: The provider's code; nil if the daemon's clock shows the expiry.
   fileprivate static func numberExpired(_ code: RTCode?, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "code_expired", title: "Number expired",

@@ -1,7 +1,7 @@
 import UsherCore
 
-/// A result code of BSA (contract §5.5). What is known of each stands in `rtcodes.tsv`, which the page
-/// BSA of the documentation shows.
+/// A result code of BSA (contract §5.5). The known codes are listed in `rtcodes.tsv`, which the
+/// page BSA of the documentation shows.
 package struct RTCode: Codable, Sendable, Hashable {
   package let number: Int64
 
@@ -28,26 +28,26 @@ package struct RTCode: Codable, Sendable, Hashable {
   static let qrInvalid = RTCode(5023)
   static let qrOtherApp = RTCode(5024)
 
-  /// What the vendor publishes of a code, with a meaning in our words.
+  /// The vendor's name for a code, with the daemon's description.
   package struct Entry: Sendable, Equatable {
     package let code: RTCode
     package let name: String
-    /// For people: lower case, no period.
+    /// Text for users: lower case, no period.
     package let meaning: String
     /// Whether the same call may succeed later.
     package let isRetryable: Bool
   }
 
-  /// All that are known, by their numbers.
+  /// All known codes, ordered by number.
   package static let table: [Entry] = entries(
     of: String(decoding: PackageResources.rtcodes_tsv, as: UTF8.self))
 
   private static let known = Dictionary(uniqueKeysWithValues: table.map { ($0.code, $0) })
 
-  /// Nil for one that is not in the table.
+  /// The entry in the table; nil for an unknown code.
   package var entry: Entry? { Self.known[self] }
 
-  /// For people.
+  /// The description for users.
   var meaning: String { entry?.meaning ?? "the provider refuses for a reason that has no name" }
 
   var isRetryable: Bool { entry?.isRetryable ?? false }
