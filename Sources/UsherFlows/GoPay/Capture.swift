@@ -1,28 +1,29 @@
 import UsherAPI
 import UsherCore
 
-/// The capture of a person's card and face on the provider's page.
+/// The capture of the user's card and face on the provider's page.
 ///
-/// What is asked next follows from what is known: a token, then the page, then how it stands.
+/// The next call follows from what is known: first a token, then the page, then the submission's
+/// status.
 struct Capture: Codable, Sendable, Equatable {
   let session: CaptureSession
   let source: Source
-  /// Whether it is this flow that made the link.
+  /// Whether this flow itself created the link to GoPay.
   let isBound: Bool
-  /// Nil while another one is asked for.
+  /// The capture token; nil while one is requested.
   var token: Sealed<Secret>?
   var page: Page?
-  /// Whether the token is a second one that has not proved good yet.
+  /// Whether the token is a replacement that no reply has accepted yet.
   var isReplaced = false
-  /// Up to the page.
+  /// Counts failures until the page is known.
   var retrying = RetryBackoff()
-  /// Questions in a row that were not answered, while the person is at the page.
+  /// The number of consecutive polls without an answer while the user is at the page.
   var misses = 0
 
-  /// What a token for the capture is had by.
+  /// The source from which a capture token is requested.
   enum Source: Codable, Sendable, Equatable {
     case link(KnownLink)
-    /// The session of the log-in that this auth code came from.
+    /// The session of the log-in that issued this auth code.
     case login(code: Sealed<Secret>)
   }
 
@@ -73,10 +74,10 @@ struct Capture: Codable, Sendable, Equatable {
     return .submission(id: page.submissionID, session, token: token)
   }
 
-  /// The pause after a question that was not answered: the person may be at it while the provider is
-  /// away, so it is asked less often, and not given up.
+  /// Returns the pause after a poll without an answer. The user may still be at the page while the
+  /// provider is unreachable, so polling slows down but does not stop.
   ///
-  /// - Parameter pollSeconds: That after one that was.
+  /// - Parameter pollSeconds: The pause after a poll that was answered.
   mutating func miss(_ pollSeconds: Int) -> Duration {
     misses = min(misses + 1, 6)
     return .seconds(min(pollSeconds << misses, max(60, pollSeconds)))
@@ -84,7 +85,7 @@ struct Capture: Codable, Sendable, Equatable {
 }
 
 extension TransitionContext {
-  /// Version 4 (RFC 9562 §5.4).
+  /// Returns a random UUID, version 4 (RFC 9562 §5.4).
   mutating func uuid() -> String {
     var bytes = random(16)
     bytes[6] = bytes[6] & 0x0F | 0x40

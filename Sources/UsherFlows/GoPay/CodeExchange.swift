@@ -2,9 +2,9 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// An auth code that is being redeemed, by whoever does it.
+/// An auth code that the app, the partner's backend or the daemon redeems.
 ///
-/// One deadline holds for all, also over a restart.
+/// One deadline applies to all three, and it survives a restart.
 struct CodeExchange: Codable, Sendable, Equatable {
   let code: Sealed<Secret>
   let deadline: Timestamp
@@ -12,17 +12,18 @@ struct CodeExchange: Codable, Sendable, Equatable {
   var retrying = RetryBackoff()
 
   enum Way: Codable, Sendable, Equatable {
-    /// The app hands the code to its backend and says what came of it.
+    /// The app passes the code to its backend and reports the outcome.
     case app
-    /// The partner's backend is asked.
+    /// The daemon calls the partner's backend.
     case backend
-    /// The daemon binds the account.
+    /// The daemon binds the account with SNAP.
     ///
-    /// - Parameter externalID: The same as often as it is tried.
+    /// - Parameter externalID: The same for each attempt.
     case snap(externalID: String)
   }
 
-  /// A second before the flow's own end the time is over at the latest, so that it is told why.
+  /// Starts an exchange. Its deadline is at least one second before the flow expires, so that the
+  /// flow can report why it failed.
   init(
     _ code: Secret, _ order: IdentityOrder, _ settings: GoPaySettings,
     _ moment: inout TransitionContext
@@ -49,7 +50,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
     }
   }
 
-  /// Nil where it is not the daemon's to make.
+  /// Returns the call to make; nil if the app exchanges the code.
   func call(_ order: IdentityOrder) -> GoPayCall? {
     switch way {
     case .app: nil
@@ -66,9 +67,9 @@ struct CodeExchange: Codable, Sendable, Equatable {
   }
 }
 
-/// What an app answers that has had a code exchanged.
+/// The app's report about an exchanged code.
 extension GoPayExchanged {
-  /// - Throws: Which member cannot be.
+  /// - Throws: The member that is invalid.
   init(_ fields: [String: Secret]) throws(UnfitAnswer) {
     let known: Set = ["userCorrelationId", "token"]
     if let stray = fields.keys.filter({ !known.contains($0) }).min() {
@@ -89,7 +90,7 @@ extension GoPayExchanged {
   }
 }
 
-/// A member of an input that cannot be; the sentence has none of its value.
+/// An invalid member of an input; the message contains nothing of its value.
 struct UnfitAnswer: Error {
   let field: String
   let message: String

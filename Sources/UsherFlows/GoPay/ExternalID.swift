@@ -1,6 +1,6 @@
-/// `X-EXTERNAL-ID` of SNAP: 32 decimal digits, another for each call (contract §3.4).
+/// `X-EXTERNAL-ID` of SNAP: 32 decimal digits, unique for each call (contract §3.4).
 enum ExternalID {
-  /// Of 128 random bits, which are more than 32 digits hold.
+  /// Draws an id from 128 random bits, which is more than 32 digits can hold.
   static func draw(_ moment: inout TransitionContext) -> String {
     let number = moment.random(16).reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
     let digits = String(number % 100_000_000_000_000_000_000_000_000_000_000)

@@ -1,14 +1,13 @@
 import UsherAPI
 import UsherCore
 
-/// The SDK's numbers for what went wrong (contract §3.3; the table Ends of the page GoPay of the
-/// documentation).
+/// The SDK's error numbers (contract §3.3; the table Ends of the page GoPay of the documentation).
 enum GPError: Int, CaseIterable {
   case configuration = 2201
   case unauthorized = 2202
   case connection = 2203
   case notWhitelisted = 2204
-  /// What has no number of its own.
+  /// Any error without a number of its own.
   case unknown = 2205
   case fieldMissing = 2206
   case cancelled = 2207
@@ -21,7 +20,7 @@ enum GPError: Int, CaseIterable {
   case security = 2214
   case api = 2215
 
-  /// The meaning, as a headline for people.
+  /// The meaning, as a headline for users.
   var title: String {
     switch self {
     case .configuration: "Configuration invalid"
@@ -42,7 +41,7 @@ enum GPError: Int, CaseIterable {
     }
   }
 
-  /// Whether the SDK has the app try again.
+  /// Whether the SDK lets the app try again.
   var isRetryable: Bool {
     switch self {
     case .unauthorized, .connection, .cancelled, .exchangeTimedOut, .camera, .permission,
@@ -53,7 +52,7 @@ enum GPError: Int, CaseIterable {
     }
   }
 
-  /// Why a flow that ends so has failed, where nothing more is known.
+  /// The failure reason for the error, unless a more specific one is known.
   var reason: Failure.Reason {
     switch self {
     case .connection: .providerUnreachable
@@ -67,7 +66,7 @@ enum GPError: Int, CaseIterable {
     }
   }
 
-  /// By the word of a capture that failed.
+  /// Creates the error for the code of a failed capture.
   init(capture word: String?) {
     self =
       switch word {
@@ -83,8 +82,10 @@ enum GPError: Int, CaseIterable {
       }
   }
 
+  /// Returns the error as a provider's error code.
+  ///
   /// - Parameters:
-  ///   - code: The server's own, cleaned.
+  ///   - code: The server's code, cleaned.
   ///   - message: The server's sentence, cleaned.
   func word(
     _ provider: ProviderName, code: String? = nil, message: String? = nil
@@ -94,12 +95,12 @@ enum GPError: Int, CaseIterable {
   }
 }
 
-// How a verification ends without success.
+// Failures of a verification.
 
 extension Failure {
   /// - Parameters:
-  ///   - message: A sentence for people, without secrets.
-  ///   - word: What the server said, where it did.
+  ///   - message: A sentence for users, without secrets.
+  ///   - word: The server's error; nil if it sent none.
   static func gopay(
     _ error: GPError, _ message: String, _ provider: ProviderName, word: ProviderErrorCode? = nil,
     reason: Failure.Reason? = nil
@@ -109,14 +110,14 @@ extension Failure {
       retryable: error.isRetryable, provider: word ?? error.word(provider))
   }
 
-  /// A required parameter that is missing, or one that no header can carry.
+  /// A required parameter is missing, or cannot be sent in a header.
   static func missing(field: String, _ provider: ProviderName) -> Failure {
     gopay(.fieldMissing, "\(field) is missing or cannot be sent", provider)
   }
 
-  /// The exchange of the credential was answered with a failure.
+  /// The app or the backend reported that the exchange failed.
   ///
-  /// - Parameter reason: As its author wrote it.
+  /// - Parameter reason: The text as the app or the backend wrote it.
   static func exchangeFailed(_ reason: String, _ provider: ProviderName) -> Failure {
     let said = ProviderText.clean(reason)
     return gopay(
@@ -134,9 +135,9 @@ extension Failure {
       provider)
   }
 
-  /// The log-in came back without a code.
+  /// The log-in returned no code.
   ///
-  /// - Parameter answer: Of the browser; its texts are clean.
+  /// - Parameter answer: The redirect; its texts are cleaned already.
   static func logIn(_ answer: RedirectAnswer, _ provider: ProviderName) -> Failure {
     let error: GPError =
       ["abort", "access_denied"].contains(answer.error) ? .cancelled : .unknown
@@ -146,9 +147,9 @@ extension Failure {
     return gopay(error, answer.errorDescription ?? otherwise, provider, word: word)
   }
 
-  /// An answer that cannot be read or must not be used.
+  /// A reply that cannot be read or must not be used.
   ///
-  /// - Parameter message: A sentence for people.
+  /// - Parameter message: A sentence for users.
   static func unusable(gopay message: String, _ provider: ProviderName) -> Failure {
     gopay(.api, message, provider, reason: .providerProtocolError)
   }
@@ -165,7 +166,7 @@ extension GoPayRefusal {
 }
 
 extension GoPayReplyError {
-  /// What ends the flow when the retries are used up.
+  /// Returns the failure of a flow whose retries are exhausted.
   func failure(_ provider: ProviderName) -> Failure {
     .gopay(error, message, provider, word: word(provider), reason: .providerUnreachable)
   }
@@ -175,7 +176,7 @@ extension GoPayReplyError {
   }
 }
 
-// What leaves a verification where it is.
+// Problems that do not end a verification.
 
 extension Problem {
   static func unreachable(_ fault: GoPayReplyError, _ provider: ProviderName) -> Problem {
@@ -184,7 +185,7 @@ extension Problem {
     return problem
   }
 
-  /// Whether the account was bound is not known: the code may be spent, another is asked for.
+  /// The code may be spent, because the reply to the binding was lost: the flow needs another code.
   static func codeMayBeSpent(_ refusal: GoPayRefusal, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(
       "the answer of the exchange was lost: another auth code is needed")

@@ -1,34 +1,37 @@
 package import UsherConfig
 package import UsherCore
 
-/// What is asked of GoPay and of the partner's backend (contract §3.4; the page GoPay of the
+/// A call to GoPay or to the partner's backend (contract §3.4; the page GoPay of the
 /// documentation).
 ///
-/// Linking tokens stand in the calls themselves where there is no account yet.
+/// A call holds the linking token itself if there is no account yet.
 package enum GoPayCall: ProviderCall {
-  /// An auth code for a linking token.
+  /// Requests an auth code with a linking token.
   case authCode(LinkingToken, correlationID: String, requestID: String)
   /// Redeems an auth code at the partner's backend.
   case exchange(code: Secret, correlationID: String, requestID: String)
-  /// Redeems an auth code by SNAP.
+  /// Redeems an auth code with SNAP.
   ///
   /// - Parameters:
-  ///   - device: The owner's installation: not sent, but needed to undo it.
+  ///   - device: The id of the owner's installation. It is not sent, but needed to undo the
+  ///     binding.
   ///   - externalID: 32 decimal digits; the same when the call is repeated.
   case binding(code: Secret, device: String, externalID: String)
+  /// Removes a binding.
+  ///
   /// - Parameters:
-  ///   - device: The owner's installation.
-  ///   - externalID: 32 decimal digits; nil for new ones each time it is sent.
+  ///   - device: The id of the owner's installation.
+  ///   - externalID: 32 decimal digits; nil draws new ones for each attempt.
   case unbinding(token: Secret, device: String, externalID: String? = nil)
-  /// A token for the capture, of the log-in that the auth code came from.
+  /// Requests a capture token for the log-in that issued the auth code.
   case sessionToken(code: Secret, requestID: String)
-  /// Likewise for a linking token.
+  /// Requests a capture token with a linking token.
   case temporaryToken(LinkingToken, requestID: String)
-  /// The address of the capture page.
+  /// Requests the address of the capture page.
   case capture(CaptureSession, token: Secret)
-  /// How a capture stands.
+  /// Requests the status of a capture.
   case submission(id: String, CaptureSession, token: Secret)
-  /// How the person's submission stands, before a flow or after it.
+  /// Requests the status of the user's submission, before or after a flow.
   case currentSubmission(LinkingToken, requestID: String)
 
   package var name: String {
@@ -58,20 +61,20 @@ package enum GoPayCall: ProviderCall {
   }
 }
 
-/// A user's link to GoPay.
+/// The token that links a user to GoPay.
 package enum LinkingToken: Sendable, Equatable {
   case token(Secret)
-  /// That of an account, which the engine supplies.
+  /// The token of an account; the engine supplies it.
   case account(AccountID)
 }
 
-/// What a capture is known by on both sides.
+/// The ids that identify a capture to the daemon and the provider.
 package struct CaptureSession: Codable, Sendable, Equatable {
-  /// `x-sdk-session-id`: a UUID of the flow.
+  /// `x-sdk-session-id`: a UUID for the flow.
   package var id: String
   /// `x-partner-session-id`: the flow's `requestId`.
   package var requestID: String
-  /// Where the page leads at its end; nil where it says only that it is over.
+  /// The URL that the page redirects to at its end; nil if the page only reports that it is done.
   package var returnURL: String?
   package var locale: GoPayLocale
 
@@ -95,7 +98,7 @@ extension ProviderConfig {
 }
 
 extension GoPaySettings {
-  /// The credentials that are configured, whatever needs them.
+  /// The names of all credentials that are configured.
   package var credentialNames: [String] {
     [exchangeCredential, privateKeyCredential, clientSecretCredential, callbackCredential]
       .compactMap(\.self)

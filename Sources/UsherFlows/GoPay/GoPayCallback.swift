@@ -2,7 +2,7 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The call by which GoPay tells a verdict (contract §3.4; the page GoPay of the documentation).
+/// The call by which GoPay reports a verdict (contract §3.4; the page GoPay of the documentation).
 struct GoPayCallback: CallbackDialect {
   let address: LoopbackAddress
   let path: String
@@ -10,7 +10,7 @@ struct GoPayCallback: CallbackDialect {
 
   var method: HTTPRequest.Method { .put }
 
-  /// Nil where it is not listened to.
+  /// Creates the dialect; nil if no listener is configured.
   init?(_ settings: GoPaySettings) {
     guard let address = settings.callbackListen else { return nil }
     self.address = address
@@ -18,12 +18,12 @@ struct GoPayCallback: CallbackDialect {
     credentialName = settings.callbackCredential
   }
 
-  /// All else that a body has is dropped: it may be about the person.
+  /// The members that are kept. Others may be personal data and are dropped.
   private static let members: Set = [
     "submissionId", "partnerSessionId", "status", "result", "reasonCode",
   ]
 
-  /// Without an `authorization` it reads like one that is nobody's.
+  /// Reads a call. A missing `authorization` is read as an empty one, which matches no token.
   func read(
     authorization: Secret?, body: [UInt8]
   ) throws(CallbackRefusal) -> ProviderCallback {

@@ -2,40 +2,41 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// What a yes brings: the `data` of identity and capture, the members of the others.
+/// The content of a successful reply: `data` for identity and capture calls, all members for the
+/// others.
 ///
-/// Whatever of it will stand in a header or a URL or be shown has been checked.
+/// Values that are used in a header, in a URL or on screen have been validated.
 struct GoPayData: Equatable {
   let members: [String: JSONValue]
 
-  /// Bytes of an auth code or a linking token; longer ones are none.
+  /// The maximum length of an auth code or a linking token in bytes; a longer one is invalid.
   static let longestToken = 4096
-  /// Bytes of a token for the capture, a JWT in Base64 once more.
+  /// The maximum length of a capture token in bytes: a JWT in a second layer of Base64.
   static let longestCaptureToken = 16_384
-  /// Bytes of a submission's id.
+  /// The maximum length of a submission id in bytes.
   static let longestID = 256
 
-  /// Of `auth_code`.
+  /// Reads a reply to `auth_code`.
   func authCode() throws(UnusableReply) -> Secret {
     try token(members["authCode"], "authCode")
   }
 
-  /// Of `session_token` and `temporary_token`: passed on as it is.
+  /// Reads a reply to `session_token` or `temporary_token`. The token is passed on unchanged.
   func captureToken() throws(UnusableReply) -> Secret {
     try token(members["token"], "token", limit: Self.longestCaptureToken)
   }
 
-  /// Of `binding`.
+  /// Reads a reply to `binding`.
   func linkingToken() throws(UnusableReply) -> Secret {
     try token(members["accessTokenInfo"]?["accessToken"], "accessToken")
   }
 
-  /// Of `exchange`.
+  /// Reads a reply to `exchange`.
   func exchanged() throws(UnusableReply) -> GoPayExchanged {
     guard let correlationID = members["userCorrelationId"]?.stringValue else {
       throw UnusableReply("the backend's answer has no userCorrelationId")
     }
-    // Something else than a text in its place is no reason, and no success either.
+    // A `reason` that is not text is neither a failure nor a success, so the reply is unusable.
     guard [nil, .null].contains(members["reason"]) else {
       throw UnusableReply("the backend's reason is not a text")
     }
@@ -47,10 +48,10 @@ struct GoPayData: Equatable {
     return GoPayExchanged(correlationID: correlationID, token: token)
   }
 
-  /// Of `capture`.
+  /// Reads a reply to `capture`.
   func capturePage() throws(UnusableReply) -> CapturePage {
     let url = members["url"]?.stringValue.flatMap { url in
-      // What stands behind a `#` is the browser's own.
+      // The fragment is for the browser only and is not validated.
       ProviderURL(usable: String(url.prefix { $0 != "#" })) == nil
         || !url.utf8.allSatisfy(\.isVisible) || url.utf8.count > Self.longestToken ? nil : url
     }
@@ -62,7 +63,7 @@ struct GoPayData: Equatable {
       expiresAt: members["expiresAt"]?.stringValue.flatMap { Timestamp(rfc3339: $0) })
   }
 
-  /// Of `submission`.
+  /// Reads a reply to `submission`.
   func capture(_ id: String) throws(UnusableReply) -> CaptureStanding {
     guard try submissionID() == id else {
       throw UnusableReply("the provider's answer is about another submission")
@@ -99,30 +100,30 @@ struct GoPayData: Equatable {
   }
 }
 
-/// What the partner's backend, or the app, made of an auth code.
+/// The outcome of an exchange, reported by the partner's backend or the app.
 struct GoPayExchanged: Equatable {
-  /// As it was written; it is compared with the request's.
+  /// The id exactly as it was sent; the flow compares it with the request's.
   let correlationID: String
-  /// The linking token.
+  /// The linking token; nil if there is none.
   let token: Secret?
 }
 
-/// Where the person photographs card and face.
+/// The page where the user photographs card and face.
 struct CapturePage: Equatable {
   let submissionID: String
-  /// `https`, or `http` on the loopback.
+  /// An `https` URL, or `http` on the loopback.
   let url: String
   let expiresAt: Timestamp?
 }
 
-/// How a capture stands.
+/// The status of a capture.
 enum CaptureStanding: Equatable {
   case created
   case submitted
   case failed(GoPayRefusal)
 }
 
-/// How a submission stands, as the provider says it when it is asked and when it calls.
+/// The status of a submission, as in replies and in the provider's calls.
 struct KYCStanding: Equatable {
   let submissionID: String
   let status: Status
@@ -141,7 +142,7 @@ struct KYCStanding: Equatable {
     case invalid = "INVALID"
   }
 
-  /// - Throws: A sentence that names the member that is missing or wrong.
+  /// - Throws: A sentence that names the missing or invalid member.
   init(_ data: GoPayData) throws(UnusableReply) {
     guard let status = data.members["status"]?.stringValue.flatMap(Status.init(rawValue:)) else {
       throw UnusableReply("status is missing or unknown")
@@ -152,7 +153,7 @@ struct KYCStanding: Equatable {
     case .some(let value):
       guard let text = value.stringValue else { throw UnusableReply("result is no text") }
       result = Result(rawValue: text)
-      // Of a submission that is under way the vendor does not say what it may be.
+      // The vendor does not document the result of an unfinished submission.
       if result == nil, status == .completed { throw UnusableReply("result is unknown") }
     }
     reasonCode = data.members["reasonCode"]?.gopayCode

@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// GoPay Verify. It has no OAuth; what it signs with has credentials of its own.
+/// GoPay Verify. It does not use OAuth; its signatures have credentials of their own.
 package enum GoPayProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [VerifyIdentity.self]
   package static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]

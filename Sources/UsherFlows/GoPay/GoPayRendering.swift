@@ -82,7 +82,7 @@ extension GoPayCall {
       ], proof.map { [$0] } ?? [], hiding: [code])
   }
 
-  /// A call of SNAP: what is signed is what is sent.
+  /// Returns a SNAP request with a signature over exactly what is sent.
   private static func signed(
     _ path: ProviderPath, _ body: [String: JSONValue], externalID: String,
     _ headers: [HTTPRequest.Header], hiding secrets: [Secret], _ context: RenderContext
@@ -110,7 +110,7 @@ extension GoPayCall {
 }
 
 extension LinkingToken {
-  /// Without `Bearer` (contract §10, trap 6).
+  /// Returns the `authorization` header, without `Bearer` (contract §10, trap 6).
   fileprivate func header(_ context: RenderContext) throws(UsherError) -> HTTPRequest.Header {
     switch self {
     case .token(let token): return .init("authorization", token)
@@ -124,8 +124,8 @@ extension LinkingToken {
 }
 
 extension GoPaySettings {
-  /// The vendor's page names `request-id` in its table and `correlation-id` in its example: both are
-  /// sent (contract §10, trap 7).
+  /// The vendor's page names `request-id` in its table and `correlation-id` in its example, so both
+  /// are sent (contract §10, trap 7).
   fileprivate func identityHeaders(_ requestID: String) -> [HTTPRequest.Header] {
     [
       .init("x-merchant-id", Secret(merchantID)), .init("request-id", Secret(requestID)),
@@ -151,9 +151,9 @@ extension GoPaySettings {
 }
 
 extension String {
-  /// Of a URL, as it stands in the request line; settings of paths have no query.
+  /// The path of a URL as in the request line. Configured paths have no query.
   fileprivate var path: String {
-    // Scheme and host end at the third slash.
+    // The third slash ends scheme and host.
     let slashes = indices.filter { self[$0] == "/" }
     return slashes.count > 2 ? String(self[slashes[2]...]) : "/"
   }

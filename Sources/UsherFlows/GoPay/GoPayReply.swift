@@ -1,13 +1,13 @@
 import JSONRPC
 
-/// What became of a call (the page GoPay of the documentation).
+/// The outcome of a call (the page GoPay of the documentation).
 enum GoPayReply: Equatable {
   case said(GoPayData)
-  /// A definite no; the same request would be refused again.
+  /// A definite refusal: the same request would be refused again.
   case refused(GoPayRefusal)
-  /// Not just now: it is tried again.
+  /// A temporary failure: the call is retried.
   case failed(GoPayReplyError)
-  /// Something that is no answer; a sentence for people.
+  /// The reply is not usable; a sentence for users.
   case unreadable(String)
 
   init(_ outcome: CallOutcome, to call: GoPayCall) {
@@ -27,8 +27,8 @@ enum GoPayReply: Equatable {
   }
 
   /// - Parameters:
-  ///   - status: What counts: of HTTP, or what the body says in its place.
-  ///   - data: Of a yes; nil where there is none to be read.
+  ///   - status: The status that counts: that of HTTP, or the one in the body instead.
+  ///   - data: The content of a successful reply; nil if it cannot be read.
   private init(
     _ status: Int, _ reply: HTTPReply, _ data: [String: JSONValue]?, _ refusal: GoPayRefusal
   ) {
@@ -45,25 +45,25 @@ enum GoPayReply: Equatable {
   }
 }
 
-// Each kind of server has its way to say no.
+// Each kind of server has its own format for refusals.
 extension GoPayReply {
-  /// SNAP: the first three digits of `responseCode` are a status.
+  /// Reads a reply of SNAP: the first three digits of `responseCode` are a status.
   fileprivate init(snap reply: HTTPReply) {
     let members = reply.jsonObject
     let code = members?["responseCode"]?.gopayCode
     let said = code.flatMap { $0.utf8.count == 7 ? Int($0.prefix(3)) : nil }
-    // A yes in the body does not undo a no of HTTP.
+    // A success code in the body does not override an error status of HTTP.
     let status = (200..<300).contains(said ?? 200) ? reply.status : said ?? reply.status
     let message = members?["responseMessage"]?.gopayText
     self.init(
       status, reply, members,
       GoPayRefusal(
         error: GPError(snap: code, status), status: status, code: code, message: message,
-        // A client token has no X-EXTERNAL-ID.
+        // Codes that begin with 40973 concern the client token, whose request has no X-EXTERNAL-ID.
         isConflict: status == 409 && !(code?.hasPrefix("40973") ?? false)))
   }
 
-  /// Identity and capture: `success`, and the first of the `errors`.
+  /// Reads a reply of identity or capture: `success`, and the first of the `errors`.
   fileprivate init(identity reply: HTTPReply, to call: GoPayCall) {
     let members = reply.jsonObject ?? [:]
     let error = members["errors"]?.arrayValue?.first
@@ -78,7 +78,7 @@ extension GoPayReply {
         message: error?["cause"]?.gopayText ?? error?["message"]?.gopayText))
   }
 
-  /// What an error in HTTP 200 would have been; 422 for what has no status of its own.
+  /// Returns the status for an error in HTTP 200; 422 for a code without a status of its own.
   private static func status(of code: String?) -> Int {
     switch code.flatMap({ Int($0) }) {
     case 1539: 400
@@ -91,7 +91,7 @@ extension GoPayReply {
     }
   }
 
-  /// The partner's backend: a `reason` is a failure whatever the status.
+  /// Reads a reply of the partner's backend: a `reason` is a failure, whatever the status.
   fileprivate init(partner reply: HTTPReply) {
     let members = reply.jsonObject
     var refusal = GoPayRefusal(error: .api, status: reply.status, code: nil, message: nil)
@@ -106,25 +106,26 @@ extension GoPayReply {
   }
 }
 
-/// A no, in the server's own words.
+/// A refusal with the server's own code and sentence.
 struct GoPayRefusal: Equatable {
   var error: GPError
-  /// Of HTTP, or what the body says in its place; nil where nothing was asked, or of a capture.
+  /// The status of HTTP, or the one in the body instead; nil if no call was made, and for a failed
+  /// capture.
   var status: Int?
-  /// The server's own: `1519`, `4010700`, `CAMERA`.
+  /// The server's own code: `1519`, `4010700`, `CAMERA`.
   var code: String?
-  /// Its sentence, cleaned.
+  /// The server's sentence, cleaned.
   var message: String?
-  /// Whether this `X-EXTERNAL-ID` was used before: what was asked may have been done.
+  /// Whether the `X-EXTERNAL-ID` was used before, so that an earlier attempt may have succeeded.
   var isConflict = false
 
-  /// There is no submission yet.
+  /// Whether there is no submission yet.
   var isNothingYet: Bool { status == 404 && code == "1519" }
 
-  /// The linking token, the auth code or the capture token is not good.
+  /// Whether the linking token, the auth code or the capture token is invalid.
   var isUnauthorized: Bool { error == .unauthorized }
 
-  /// For people.
+  /// A sentence for users.
   var sentence: String {
     if let message { return message }
     if let code { return "the provider answers \(code)" }
@@ -133,23 +134,23 @@ struct GoPayRefusal: Equatable {
 }
 
 extension GoPayRefusal {
-  /// An account whose token is gone.
+  /// An account without a valid token.
   fileprivate init(noToken message: String) {
     self.init(error: .unauthorized, message: message)
   }
 }
 
-/// Why a server has not decided.
+/// A failure without a decision by the server.
 struct GoPayReplyError: Equatable {
-  /// What it comes to when it goes on.
+  /// The error with which the flow fails if the failure persists.
   let error: GPError
-  /// A sentence for people.
+  /// A sentence for users.
   let message: String
-  /// Its `Retry-After`, where it has one.
+  /// The value of `Retry-After`, if there is one.
   var retryAfter: Duration?
-  /// False where it is certain that the server saw nothing.
+  /// False if it is certain that the server received nothing.
   let sent: Bool
-  /// What it answered, where it did.
+  /// The server's reply, if there was one.
   var refusal: GoPayRefusal?
 }
 
@@ -162,7 +163,8 @@ extension GoPayReplyError {
 }
 
 extension GPError {
-  /// SNAP's table; all else it does not like about who asks is a matter of configuration.
+  /// Maps a code of SNAP's table; any other rejection of the client counts as a configuration
+  /// error.
   fileprivate init(snap code: String?, _ status: Int) {
     self =
       switch (code, status) {
@@ -187,7 +189,7 @@ extension GPError {
 }
 
 extension JSONValue {
-  /// A code, as a number or as text; nil where there is nothing to show.
+  /// A code given as a number or as text; nil if there is nothing to show.
   var gopayCode: String? {
     switch self {
     case .integer(let number): return String(number)
@@ -198,21 +200,21 @@ extension JSONValue {
     }
   }
 
-  /// A sentence, cleaned; nil where there is none.
+  /// A sentence, cleaned; nil if there is none.
   var gopayText: String? {
     let text = stringValue.map { ProviderText.clean($0) } ?? ""
     return text.isEmpty ? nil : text
   }
 }
 
-// Tokens that are not good any more.
+// Replies that reject a token.
 extension GoPayCall {
-  /// Never, for there is nothing to renew a linking token with: the refusal is the call's outcome, in
+  /// Returns false: a linking token cannot be refreshed. The refusal becomes the call's outcome, in
   /// the server's own words.
   package func refusesToken(_ reply: HTTPReply) -> Bool { false }
 
-  /// SNAP's case 01 of a 401, or a 401 that has no code. The others are about the signature or the
-  /// linking token.
+  /// Returns whether the reply is a 401 of SNAP with case 01, or without a code. The other cases
+  /// concern the signature or the linking token.
   package func refusesClientToken(_ reply: HTTPReply) -> Bool {
     guard clientToken != nil,
       case .refused(let refusal) = GoPayReply(.reply(reply), to: self), refusal.status == 401

@@ -2,16 +2,16 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Linking tokens: there is no renewal, and an account is unbound where the daemon has bound it.
+/// Linking tokens: they cannot be refreshed. Revocation removes a binding that the daemon created.
 struct GoPayTokens: TokenDialect {
-  /// The account's attribute with the owner's installation, which an unbinding names.
+  /// The account attribute that holds the id of the owner's installation, which an unbinding names.
   static let deviceAttribute = "deviceId"
 
   private let exchange: GoPayExchange
-  /// Nil for an account that the daemon has not bound.
+  /// The id of the owner's installation; nil if the daemon did not bind the account.
   private let device: String?
 
-  /// - Parameter attributes: The account's.
+  /// - Parameter attributes: The account's attributes.
   init(_ settings: GoPaySettings, _ attributes: [String: JSONValue]) {
     exchange = settings.exchange
     device = attributes[Self.deviceAttribute]?.stringValue
@@ -25,12 +25,13 @@ struct GoPayTokens: TokenDialect {
     guard let device else { return nil }
     return switch exchange {
     case .snap: GoPayCall.unbinding(token: token, device: device)
-    // The binding is the backend's.
+    // The partner's backend manages the binding.
     case .app, .backend: nil
     }
   }
 
-  /// An account that is not bound (any more), or was unbound by this very call, is what was wanted.
+  /// Returns whether the account is not bound any more: this call removed the binding, or there was
+  /// none.
   func hasTakenBack(_ reply: HTTPReply) -> Bool {
     switch GoPayReply(.reply(reply), to: .unbinding(token: Secret(""), device: "")) {
     case .said: true

@@ -2,16 +2,16 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// What a verification was asked for, checked.
+/// The validated parameters of a verification.
 struct IdentityOrder: Codable, Sendable, Equatable {
-  /// Empty where the caller named none; then it is a flaw.
+  /// The request id; empty if the caller gave none, which is a flaw.
   let requestID: String
-  /// Likewise.
+  /// The id that links the user to GoPay; empty if the caller gave none, which is a flaw.
   let correlationID: String
   let receiver: VerifyIdentity.CredentialReceiver
-  /// What the caller has handed over or meant.
+  /// The linking token that the caller passed, or the account that it named.
   let link: KnownLink?
-  /// Where the app itself gets the redirect; nil where the daemon listens.
+  /// The URL at which the app itself receives the redirect; nil if the daemon listens.
   let redirectURI: String?
   let returnURL: String?
   let locale: GoPayLocale
@@ -19,8 +19,8 @@ struct IdentityOrder: Codable, Sendable, Equatable {
   /// When the flow expires.
   let endsAt: Timestamp
 
-  /// - Throws: `invalidParams` with the parameter that is wrong. What the SDK would report is a
-  ///   ``flaw(_:)``.
+  /// - Throws: `invalidParams` with the invalid parameter. An error that the SDK would report is a
+  ///   ``flaw(_:)`` instead.
   init(_ params: VerifyIdentity.Params, _ origin: FlowContext) throws(UsherError) {
     if params.featureId != nil {
       throw FlowParams.wrong("featureId", "is reserved and must not be set")
@@ -51,7 +51,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
     }
   }
 
-  /// The state a flow would begin in.
+  /// The state in which the flow starts.
   var firstState: String {
     switch (receiver, link) {
     case (.none, .account): "current"
@@ -66,7 +66,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
   }
 }
 
-// What the SDK would report is a flow that failed.
+// The SDK reports these errors as a failed flow.
 extension IdentityOrder {
   func flaw(_ origin: FlowContext) -> Failure? {
     let provider = origin.provider.name
@@ -86,7 +86,8 @@ extension IdentityOrder {
     }
   }
 
-  /// What cannot be exchanged with the credentials there are is not begun with a person.
+  /// Returns why the credentials do not allow an exchange; such a flow fails before the user does
+  /// anything.
   private func credentialFlaw(_ origin: FlowContext) -> String? {
     guard receiver == .exchange else { return nil }
     let (settings, name) = (origin.provider.gopay, origin.provider.name)
@@ -108,12 +109,12 @@ extension IdentityOrder {
   }
 }
 
-/// A linking token as far as a flow knows it.
+/// A linking token as a flow knows it: the token, or the account that has it.
 enum KnownLink: Codable, Sendable, Equatable {
   case token(Sealed<Secret>)
   case account(AccountID)
 
-  /// For a call.
+  /// The token for a call.
   var token: LinkingToken {
     switch self {
     case .token(let token): .token(token.unsealed())
@@ -121,7 +122,7 @@ enum KnownLink: Codable, Sendable, Equatable {
     }
   }
 
-  /// Nil where it is an account's: its tokens are not known to flows.
+  /// The token; nil if it is an account's, because flows do not know the tokens of accounts.
   var secret: Sealed<Secret>? {
     switch self {
     case .token(let token): token
@@ -131,8 +132,8 @@ enum KnownLink: Codable, Sendable, Equatable {
 }
 
 extension String {
-  /// Whether it can stand in a header as it is: 1 to `limit` printable ASCII characters without
-  /// spaces.
+  /// Returns whether the text can be sent in a header unchanged: 1 to `limit` printable ASCII
+  /// characters without spaces.
   fileprivate func isHeader(upTo limit: Int) -> Bool {
     (1...limit).contains(utf8.count) && utf8.allSatisfy(\.isVisible)
   }

@@ -2,11 +2,11 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The verdict on a submission, which comes after its flow: asked for, and brought by the provider's
-/// callback (contract §3.5; the page GoPay of the documentation).
+/// The verdict on a submission, which arrives after the flow has ended: by polling, and by the
+/// provider's callback (contract §3.5; the page GoPay of the documentation).
 struct IdentityVerdict: AccountInquiry {
-  /// The first question after a submission; from then on each comes when the time since it has
-  /// doubled.
+  /// The time from a submission to the first poll. Each later poll doubles the time since the
+  /// submission, up to `longestPause` between two polls.
   static let firstPause = Duration.seconds(5)
   static let longestPause = Duration.seconds(3600)
 
@@ -14,7 +14,7 @@ struct IdentityVerdict: AccountInquiry {
   private let record: KYCRecord
   private let days: Int
 
-  /// Nil where the account has no submission.
+  /// Creates the follow-up; nil if the account has no submission.
   init?(_ settings: GoPaySettings, _ attributes: [String: JSONValue]) {
     guard let record = KYCRecord(attributes[KYCRecord.attribute]) else { return nil }
     self.attributes = attributes
@@ -36,7 +36,7 @@ struct IdentityVerdict: AccountInquiry {
         next = next + since
         continue
       }
-      // From here on an hour apart.
+      // From here on the polls are one hour apart.
       let hours = (now - next) / Self.longestPause
       next = next + Self.longestPause * (Int(hours.rounded(.down)) + 1)
     }
@@ -48,7 +48,7 @@ struct IdentityVerdict: AccountInquiry {
   }
 
   func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome {
-    // The answer is read alike whoever is asked about.
+    // Reading a reply does not depend on the token, so any value serves.
     let call = GoPayCall.currentSubmission(.token(Secret("")), requestID: record.requestID)
     switch GoPayReply(outcome, to: call) {
     case .said(let data): return learn(try? KYCStanding(data), at: now)

@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherCore
 
-/// What is known of a submission: an account's attribute `kyc`.
+/// The known status of a submission: the account attribute `kyc`.
 struct KYCRecord: Equatable {
   static let attribute = "kyc"
 
@@ -13,10 +13,10 @@ struct KYCRecord: Equatable {
   let submittedAt: Timestamp
   private(set) var updatedAt: Timestamp
 
-  /// In the order in which they can follow each other: an ERROR may yet become COMPLETED, which is
-  /// final.
+  /// The statuses in the order in which they can follow each other: an ERROR may become COMPLETED,
+  /// which is final.
   enum Status: String, CaseIterable, Comparable {
-    /// Ours: nobody has said more.
+    /// The daemon's own status: the provider has reported none yet.
     case submitted = "SUBMITTED"
     case initiated = "INITIATED"
     case inProgress = "IN_PROGRESS"
@@ -53,13 +53,13 @@ struct KYCRecord: Equatable {
     reasonCode = standing.reasonCode
   }
 
-  /// The record with what was heard; nil where that is about another submission, or nothing new.
+  /// Returns the updated record; nil if the status is about another submission or is not newer.
   func hearing(_ standing: KYCStanding, at now: Timestamp) -> KYCRecord? {
     let status = Status(standing.status)
     guard Secret(standing.submissionID) == Secret(submissionID), status > self.status else {
       return nil
     }
-    // Without its result the verdict is not known, and would be final.
+    // COMPLETED is final, so it is not recorded without its result.
     if status == .completed, standing.result == nil { return nil }
     var record = self
     record.status = status
@@ -71,7 +71,7 @@ struct KYCRecord: Equatable {
 }
 
 extension KYCRecord {
-  /// Nil where it is not whole.
+  /// Creates the record; nil if a member is missing or invalid.
   init?(_ json: JSONValue?) {
     guard let requestID = json?["requestId"]?.stringValue,
       let submissionID = json?["submissionId"]?.stringValue,
@@ -98,7 +98,7 @@ extension KYCRecord {
     ]
   }
 
-  /// What a flow's result says beside the submission's id.
+  /// The members of a flow's result in addition to the submission's id.
   var metadata: [String: JSONValue] {
     var members: [String: JSONValue] = ["status": .string(status.rawValue)]
     members["result"] = result.map { .string($0.rawValue) }
@@ -108,9 +108,10 @@ extension KYCRecord {
 }
 
 extension ProviderCallback {
-  /// Whether it is about this submission; who shows nothing good learns nothing of it.
+  /// Returns whether the call is about this submission. A sender without a valid credential cannot
+  /// find out whether its ids match.
   ///
-  /// - Parameter token: The person's linking token, where one is known.
+  /// - Parameter token: The user's linking token, if it is known.
   func judged(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {
     guard let meant = self.requestID, Secret(meant) == Secret(requestID) else { return .notMine }
     let isTheirs = token.map { !$0.isEmpty && $0 == authorization } ?? false

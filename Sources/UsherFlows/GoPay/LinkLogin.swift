@@ -1,16 +1,17 @@
 import UsherConfig
 import UsherCore
 
-/// One round of the log-in page with what binds its answer to this flow (contract §3.4).
+/// One visit to the log-in page, with the state that ties the redirect to this flow (contract
+/// §3.4).
 struct LinkLogin: Codable, Sendable, Equatable {
-  /// 128 random bits in 32 hexadecimal digits: the endpoint allows no more.
+  /// 128 random bits in 32 hexadecimal digits: the endpoint accepts no longer state.
   let state: Sealed<Secret>
 
   init(_ moment: inout TransitionContext) {
     state = Sealed(Secret(moment.random(16).hexadecimal))
   }
 
-  /// The page for the browser.
+  /// Returns the URL of the page for the browser.
   func url(_ order: IdentityOrder, redirectURI: String, _ settings: GoPaySettings) -> String {
     let fields = [
       ("redirectURL", redirectURI), ("scopes", "DEFAULT"), ("state", state.unsealed().revealed()),
@@ -22,7 +23,7 @@ struct LinkLogin: Codable, Sendable, Equatable {
 }
 
 extension [UInt8] {
-  /// Two lower-case digits for each.
+  /// The bytes as two lower-case hexadecimal digits each.
   var hexadecimal: String {
     map { byte in
       let digits = String(byte, radix: 16)

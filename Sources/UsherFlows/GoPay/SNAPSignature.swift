@@ -3,17 +3,18 @@ import CryptoExtras
 import FoundationEssentials
 import UsherCore
 
-/// How requests of BI-SNAP are signed (contract §3.4).
+/// Computes the signatures of BI-SNAP requests (contract §3.4).
 enum SNAPSignature {
-  /// `X-TIMESTAMP`: ISO 8601 in the time of Jakarta, with its offset.
+  /// Returns `X-TIMESTAMP`: ISO 8601 in Jakarta time, with its offset.
   static func timestamp(_ now: Timestamp) -> String {
     let jakarta = now + .seconds(7 * 3600)
     return "\(jakarta.description.prefix(19))+07:00"
   }
 
-  /// What the client token is asked for with: SHA256withRSA over `clientKey|timestamp`, in Base64.
+  /// Returns the signature of the request for a client token: SHA256withRSA over
+  /// `clientKey|timestamp`, in Base64.
   ///
-  /// - Throws: A sentence that says what is wrong with the key; it has nothing of it.
+  /// - Throws: A sentence that says what is wrong with the key, without any part of it.
   static func asymmetric(
     clientKey: String, timestamp: String, privateKey: Secret
   ) throws(UnusableKey) -> String {
@@ -21,11 +22,11 @@ enum SNAPSignature {
     return try key.sign(Array("\(clientKey)|\(timestamp)".utf8))
   }
 
-  /// What every other call is signed with: HMAC-SHA512, in Base64.
+  /// Returns the signature of any other call: HMAC-SHA512, in Base64.
   ///
   /// - Parameters:
-  ///   - path: As it stands in the request line, without a query.
-  ///   - body: As it is sent, minified.
+  ///   - path: The path as in the request line, without a query.
+  ///   - body: The body exactly as it is sent, minified.
   static func symmetric(
     method: String, path: String, accessToken: Secret, body: Secret, timestamp: String,
     clientSecret: Secret
@@ -35,7 +36,7 @@ enum SNAPSignature {
     return code(of: text, clientSecret: clientSecret)
   }
 
-  /// HMAC-SHA512 of what is put together so, in Base64.
+  /// Returns the HMAC-SHA512 of the joined text, in Base64.
   static func code(of text: String, clientSecret: Secret) -> String {
     let key = SymmetricKey(data: Array(clientSecret.revealed().utf8))
     let code = HMAC<SHA512>.authenticationCode(for: Array(text.utf8), using: key)
@@ -48,9 +49,9 @@ enum SNAPSignature {
   }
 }
 
-/// The RSA key of a partner.
+/// A partner's RSA key.
 struct SNAPPrivateKey {
-  /// Bits; shorter keys are none.
+  /// The minimum key size in bits; a shorter key is invalid.
   static let shortest = 2048
 
   private let key: _RSA.Signing.PrivateKey
@@ -71,8 +72,8 @@ struct SNAPPrivateKey {
   }
 }
 
-/// A credential that is no RSA key.
+/// A credential that is not a usable RSA key.
 struct UnusableKey: Error, Equatable {
-  /// Goes on after the credential's name.
+  /// Continues a sentence that begins with the credential's name.
   static let sentence = "is not a PEM text with an RSA key of 2048 bits or more"
 }

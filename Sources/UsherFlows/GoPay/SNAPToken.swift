@@ -2,7 +2,7 @@ import JSONRPC
 import UsherConfig
 package import UsherCore
 
-/// The client token of SNAP, `access-token/b2b` (contract §3.4).
+/// The call that obtains the client token of SNAP, `access-token/b2b` (contract §3.4).
 package struct SNAPToken: ClientTokenCall {
   package var name: String { "b2b_token" }
 
@@ -29,7 +29,8 @@ package struct SNAPToken: ClientTokenCall {
       ], hiding: [Secret(signature)])
   }
 
-  /// `expiresIn` is a string of seconds (contract §10, trap 6); a number is understood.
+  /// Reads the reply. `expiresIn` is a string of seconds (contract §10, trap 6); a number is
+  /// accepted too.
   package func read(_ reply: HTTPReply) -> ClientTokenReply {
     let members = reply.jsonObject
     guard (200..<300).contains(reply.status),
@@ -53,9 +54,10 @@ package struct SNAPToken: ClientTokenCall {
 }
 
 extension ProviderProbe {
-  /// The client token of SNAP, which binds nobody.
+  /// Creates the probe of a GoPay provider: it requests a SNAP client token, which belongs to no
+  /// user.
   ///
-  /// - Returns: Nil where the daemon does not speak to SNAP.
+  /// - Returns: Nil if the daemon does not use SNAP.
   static func gopay(_ settings: GoPaySettings) -> ProviderProbe? {
     guard settings.exchange == .snap else { return nil }
     return ProviderProbe("client token", SNAPToken()) { outcome in

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// What partners do before they begin: perhaps there is a verdict already.
+// Asks for an existing verdict first, as partners do.
 extension VerifyIdentity {
   mutating func ask(about link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall> {
     state = .current(link, retrying)
@@ -35,7 +35,7 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     switch reply {
     case .said(let data):
-      // Whatever else it may be called, it is no verdict that would spare the person the capture.
+      // Only a COMPLETED and VALID submission makes the capture unnecessary.
       guard let standing = try? KYCStanding(data), standing.status == .completed,
         standing.result == .valid
       else { return capture(.link(link), &moment) }
@@ -49,9 +49,9 @@ extension VerifyIdentity {
   }
 }
 
-// The person photographs card and face.
+// The user photographs card and face.
 extension VerifyIdentity {
-  /// - Parameter isBound: Whether it is this flow that made the link.
+  /// - Parameter isBound: Whether this flow itself created the link.
   mutating func capture(
     _ source: Capture.Source, isBound: Bool = false, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
@@ -82,7 +82,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// What the browser says proves nothing; that it came back is a reason to ask at once.
+  /// The redirect proves nothing; it only triggers an immediate poll.
   private mutating func answered(_ input: FlowInput, _ capture: Capture) -> Answer<GoPayCall> {
     switch input {
     case .redirect(let url):
@@ -124,7 +124,7 @@ extension VerifyIdentity {
         return .fail(.unusable(gopay: error.message, provider.name))
       }
     case .refused(let refusal):
-      // Only a token for the capture can be replaced, and not by one that is no better.
+      // Only a capture token can be replaced, and only once in a row.
       guard refusal.isUnauthorized, capture.token != nil, !capture.isReplaced else {
         return .fail(refusal.failure(provider.name))
       }
@@ -167,7 +167,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// The same after each answer that says nothing new, so that nothing is written for it.
+  /// Leaves the same state after each reply without news, so that nothing is written to disk.
   private mutating func wait(_ capture: Capture) -> Answer<GoPayCall> {
     var capture = capture
     capture.isReplaced = false
@@ -188,11 +188,10 @@ extension VerifyIdentity {
   }
 }
 
-// The end.
 extension VerifyIdentity {
   /// - Parameters:
-  ///   - link: The best one there is.
-  ///   - isBound: Whether it is this flow that made it: then it is the daemon's to undo.
+  ///   - link: The best link that is known.
+  ///   - isBound: Whether this flow created the link, so that the daemon must remove it later.
   private mutating func finish(
     _ record: KYCRecord, _ link: KnownLink?, isBound: Bool = false
   ) -> Answer<GoPayCall> {

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The way to an auth code: by a linking token, or by the log-in page.
+// The way to an auth code: with a linking token, or through the log-in page.
 extension VerifyIdentity {
   mutating func askForCode(
     _ moment: inout TransitionContext, problem: Problem? = nil
@@ -44,7 +44,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// - Parameter waiting: The state in which the pause is spent.
+  /// - Parameter waiting: Returns the state during the pause.
   mutating func tryLater(
     _ fault: GoPayReplyError, _ retrying: RetryBackoff, _ waiting: (RetryBackoff) -> State
   ) -> Answer<GoPayCall> {
@@ -56,7 +56,7 @@ extension VerifyIdentity {
   }
 }
 
-// The browser.
+// The log-in page in the browser.
 extension VerifyIdentity {
   private mutating func logIn(
     _ moment: inout TransitionContext, problem: Problem?
@@ -132,7 +132,7 @@ extension VerifyIdentity {
 }
 
 extension Secret {
-  /// It will stand in a header or in JSON.
+  /// Whether the code can be sent in a header or in JSON.
   fileprivate var isAuthCode: Bool {
     let text = revealed().utf8
     return (1...GoPayData.longestToken).contains(text.count) && text.allSatisfy(\.isVisible)

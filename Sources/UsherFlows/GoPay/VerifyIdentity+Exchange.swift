@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The auth code is redeemed.
+// Redeems the auth code.
 extension VerifyIdentity {
   mutating func exchange(
     _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout TransitionContext
@@ -43,7 +43,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// By the app.
+  /// Handles the app's report.
   private mutating func answered(
     _ input: FlowInput, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
@@ -62,7 +62,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// By the partner's backend, or by SNAP.
+  /// Handles a reply of the partner's backend or of SNAP.
   private mutating func answered(
     _ reply: GoPayReply, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
@@ -88,7 +88,7 @@ extension VerifyIdentity {
   private mutating func acknowledge(
     _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    // Byte by byte: strings that only look alike are equal to Swift.
+    // Compares bytes: Swift's `==` treats canonically equivalent strings as equal.
     guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
       return .fail(.otherCorrelation(provider.name))
     }
@@ -96,7 +96,7 @@ extension VerifyIdentity {
     return capture(link.map { .link($0) } ?? .login(code: exchange.code), &moment)
   }
 
-  /// The code may be spent: everything is begun anew with another one.
+  /// Starts over with a new code, because this one may be spent.
   private mutating func lost(
     _ refusal: GoPayRefusal, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
@@ -110,7 +110,7 @@ extension VerifyIdentity {
     return askForCode(&moment, problem: problem)
   }
 
-  /// Repeated as it was, so that it is not done twice.
+  /// Repeats the same call with the same id, so that the exchange is not done twice.
   private mutating func tryLater(
     _ fault: GoPayReplyError, _ exchange: CodeExchange, at now: Timestamp
   ) -> Answer<GoPayCall> {

@@ -2,10 +2,10 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Verification of a person's identity, with or without the exchange of a credential (seed; contract
-/// §3; the page GoPay of the documentation).
+/// Verifies a user's identity, with or without the exchange of a credential (seed; contract §3; the
+/// page GoPay of the documentation).
 ///
-/// It ends as soon as a submission exists; the verdict is ``IdentityVerdict``'s.
+/// The flow ends when a submission exists; ``IdentityVerdict`` handles the verdict.
 package struct VerifyIdentity: FlowMachine {
   package static let kind = "verify"
   package static let accountUse = AccountUse.named
@@ -13,20 +13,20 @@ package struct VerifyIdentity: FlowMachine {
   package static let judgesRequestID = true
 
   package struct Params: Codable, Sendable, Equatable {
-    /// What links the person to GoPay: 1 to 256 printable ASCII characters without spaces.
+    /// The id that links the user to GoPay: 1 to 256 printable ASCII characters without spaces.
     package var userCorrelationId: String?
     package var credentialReceiver: CredentialReceiver
     /// A linking token: short-term with `exchange`, long-term with `none`.
     package var token: WireSecret?
-    /// Its linking token stands in for `token`.
+    /// An account whose linking token is used instead of `token`.
     package var account: AccountID?
-    /// Where the app itself gets the redirect of the log-in: https, or http on the loopback. Absent:
-    /// the daemon listens.
+    /// The URL at which the app itself receives the log-in's redirect: https, or http on the
+    /// loopback. If absent, the daemon listens.
     package var redirectURI: String?
-    /// Where the capture page leads at its end: https, or http on the loopback.
+    /// The URL that the capture page redirects to at its end: https, or http on the loopback.
     package var returnUrl: String?
     package var locale: GoPayLocale?
-    /// Reserved by the vendor: it is refused.
+    /// Reserved by the vendor: a value is refused.
     package var featureId: String?
 
     package init(credentialReceiver: CredentialReceiver) {
@@ -43,29 +43,29 @@ package struct VerifyIdentity: FlowMachine {
   let order: IdentityOrder
   var state: State
   var problem: Problem?
-  /// Rounds that were lost with the answer of an exchange.
+  /// The number of exchanges whose reply was lost.
   var lostRounds = 0
 
   enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
-    /// A listener is asked for. → login, or the end
+    /// A listener is being opened. → login, or the end
     case preparing(LinkLogin)
-    /// The person is in the browser. → waitAck, preparing or itself with another log-in, or the end
+    /// The user is in the browser. → waitAck, preparing or itself with another log-in, or the end
     case login(LinkLogin, redirectURI: String, ListenerState)
-    /// → waitAck, or the end
+    /// An auth code is requested with the linking token. → waitAck, or the end
     case authCode(KnownLink, RetryBackoff)
     /// The auth code is being redeemed. → kyc, authCode, preparing, login, or the end
     case waitAck(CodeExchange)
-    /// The submission there may be is asked about. → kyc, or the end
+    /// The status of an existing submission is requested. → kyc, or the end
     case current(KnownLink, RetryBackoff)
-    /// The person's card and face are captured. → the end
+    /// The user's card and face are captured. → the end
     case kyc(Capture)
-    /// The end.
+    /// A submission exists.
     case submitted
   }
 
-  /// How often the answer of an exchange may be lost.
+  /// The maximum number of exchanges whose reply is lost.
   package static let maxLostRounds = 3
 
   package static func begin(
@@ -89,7 +89,7 @@ package struct VerifyIdentity: FlowMachine {
     case (.exchange, _): askForCode(&moment)
     case (.none, let link?) where isKnown: ask(about: link, RetryBackoff())
     case (.none, let link?): capture(.link(link), &moment)
-    // It was refused before.
+    // Unreachable: such a flow is refused before it starts.
     case (.none, nil): .ignore
     }
   }
@@ -129,7 +129,8 @@ package struct VerifyIdentity: FlowMachine {
     return .fail(failure.hiding(secrets + self.secrets), clearUp: held + calls)
   }
 
-  /// What it holds, and what the provider might repeat in an answer to a call without it.
+  /// The secrets that the flow holds, which the provider might repeat in a reply to a call that
+  /// does not carry them.
   private var secrets: [Secret] {
     let own: [Sealed<Secret>] =
       switch state {
@@ -158,7 +159,7 @@ package struct VerifyIdentity: FlowMachine {
   }
 }
 
-// MARK: - What others have to do with it
+// MARK: - Callbacks and clean-up
 
 extension VerifyIdentity {
   package func judge(
@@ -175,7 +176,7 @@ extension VerifyIdentity {
       requestID: order.requestID, submissionID: page.submissionID, token: linkingToken)
   }
 
-  /// A link that was made by this flow, and that nobody will hold.
+  /// Removes the link that this flow created and that no account will hold.
   package var abandoned: [GoPayCall] {
     guard case .kyc(let capture) = state, capture.isBound, let token = capture.link?.secret else {
       return []
