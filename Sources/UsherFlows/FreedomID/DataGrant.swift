@@ -1,7 +1,7 @@
 import UsherAPI
 
-/// A field of a person's profile that may be given to a client (seed, DataGrants; contract §4.3). The
-/// raw value is the SDK's.
+/// A profile field that a client may be granted (seed, DataGrants; contract §4.3). The raw value is
+/// the SDK's spelling.
 package enum DataGrant: String, Codable, CaseIterable, Sendable {
   case dateOfBirth = "read.data_of_birth"
   case firstname = "read.firstname"
@@ -16,7 +16,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   case phones = "read.phones"
   case emails = "read.emails"
 
-  /// As the partner API spells it (contract §10, trap 10).
+  /// The spelling of the partner API (contract §10, trap 10).
   package var wire: String {
     switch self {
     case .dateOfBirth: "read.date_of_birth"
@@ -26,7 +26,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// - Parameter text: In either spelling.
+  /// Creates the grant from its name in either spelling.
   package init?(either text: String) {
     guard let grant = Self.allCases.first(where: { $0.rawValue == text || $0.wire == text }) else {
       return nil
@@ -37,7 +37,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   /// The member of the provider's profile.
   var field: String { String(wire.dropFirst("read.".count)) }
 
-  /// The member of ours.
+  /// The member of the daemon's profile.
   package var member: String {
     switch self {
     case .dateOfBirth: "dateOfBirth"
@@ -47,7 +47,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// Whether there may be several.
+  /// Whether the field holds a list.
   var isList: Bool {
     switch self {
     case .phones, .emails: true
@@ -57,7 +57,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// For people (seed, the table of DataGrants).
+  /// The text for users (seed, the table of DataGrants).
   package var label: String {
     switch self {
     case .dateOfBirth: "Date of birth"
@@ -76,7 +76,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   }
 }
 
-/// What may be asked for in mode `oauth2`: the fields, and three that open none (contract §4.3).
+/// A grant of mode `oauth2`: a field, or one of three grants that cover no field (contract §4.3).
 package enum PartnerGrant: Codable, Hashable, Sendable {
   case data(DataGrant)
   case profile
@@ -86,7 +86,7 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
   private static let others: [PartnerGrant] = [.profile, .cards, .openid]
   package static let all = DataGrant.allCases.map { PartnerGrant.data($0) } + others
 
-  /// As steps, results, consents and scopes say it.
+  /// The name in steps, results, consents and scopes.
   package var text: String {
     switch self {
     case .data(let grant): grant.rawValue
@@ -121,21 +121,21 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
   }
 }
 
-/// What is wrong with the grants that were asked for.
+/// An error in the requested grants.
 enum GrantFlaw: Error, Equatable {
   case none
-  /// Cleaned for people.
+  /// The unknown name, cleaned for display.
   case unknown(String)
 }
 
 extension [String] {
-  /// The grants these words mean, each once, in the order of the table.
+  /// Returns the grants with these names, each once, in the order of the table.
   func dataGrants() throws(GrantFlaw) -> [DataGrant] {
     let grants = try grants { DataGrant(either: $0) }
     return DataGrant.allCases.filter(grants.contains)
   }
 
-  /// Likewise of the partner API.
+  /// Returns the grants of the partner API with these names, each once, in the order of the table.
   func partnerGrants() throws(GrantFlaw) -> [PartnerGrant] {
     let grants = try grants { PartnerGrant(either: $0) }
     return PartnerGrant.all.filter(grants.contains)

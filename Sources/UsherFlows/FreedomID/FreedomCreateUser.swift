@@ -5,25 +5,25 @@ package import UsherCore
 /// Creates a user at Freedom (contract §4.2, §4.3, create user; the page FreedomID of the
 /// documentation).
 ///
-/// It is not repeated where it may have been done.
+/// A call that may have succeeded is not repeated.
 package struct FreedomCreateUser: FlowMachine {
   package static let kind = "createUser"
   package static let summary = "Creates a user at Freedom."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable, FreedomUserParams {
-    /// The partner's own.
+    /// The partner's own account.
     package var account: AccountID?
-    /// `+` and 10 to 15 digits; it must be there.
+    /// Required: `+` and 10 to 15 digits.
     package var phone: String?
     package var email: String?
     package var firstname: String?
     package var lastname: String?
     /// `YYYY-MM-DD`.
     package var dateOfBirth: String?
-    /// Such as the citizen's ID.
+    /// For example the citizen's ID.
     package var identifier: String?
-    /// Three letters of ISO 3166-1: `KAZ`.
+    /// An ISO 3166-1 code of three letters: `KAZ`.
     package var country: String?
     /// `M` or `F`.
     package var gender: String?
@@ -36,7 +36,7 @@ package struct FreedomCreateUser: FlowMachine {
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
     /// → the end
     case sending(FreedomUserErrand)

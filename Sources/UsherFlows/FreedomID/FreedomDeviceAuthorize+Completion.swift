@@ -3,12 +3,12 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// A consent that is handed in; the profile is its answer.
+/// A consent that is submitted to the provider, which replies with the profile.
 struct FreedomCompletion: Codable, Sendable, Equatable {
   let account: NamedAccount
   let remembered: [DataGrant]
   let new: [DataGrant]
-  /// A UUID: the same for each try.
+  /// The request id, a UUID: the same for each attempt.
   let request: String
   var retrying = RetryBackoff()
 }
@@ -76,7 +76,8 @@ extension FreedomDeviceAuthorize {
     }
   }
 
-  /// The account is not tied to the device any more. A second time the log-in itself does not hold.
+  /// Asks for a new log-in, because the account is not tied to the device any more. If that happens
+  /// again, the log-in itself does not work and the flow fails.
   private mutating func signInAgain(
     _ completion: FreedomCompletion, _ refusal: FreedomIDRefusal?
   ) -> Answer<FreedomDeviceCall> {
@@ -123,7 +124,7 @@ extension FreedomDeviceAuthorize {
 }
 
 extension JSONValue {
-  /// Nil for what is no array of strings.
+  /// The elements; nil if the value is not an array of strings.
   fileprivate var strings: [String]? {
     guard let values = arrayValue else { return nil }
     let texts = values.compactMap(\.stringValue)

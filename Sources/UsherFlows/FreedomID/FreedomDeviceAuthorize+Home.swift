@@ -3,13 +3,13 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The choice of an account, the proof that its person is there, and what it agrees to.
+// The choice of an account, the user's authentication, and the consent.
 
 extension FreedomDeviceAuthorize {
-  /// The option that is no account.
+  /// The option for an account that is not listed.
   private static let other = Option(id: "other", label: "Another account")
 
-  /// Of an account that was named there is no other.
+  /// The choice of accounts. A flow with a named account offers no other.
   var choice: Step.Choose {
     let others = order.account == nil ? [Self.other] : []
     return Step.Choose(
@@ -128,7 +128,7 @@ extension Problem {
 }
 
 extension Failure {
-  /// - Parameter message: A sentence for people.
+  /// - Parameter message: A sentence for users.
   fileprivate static func notProved(
     _ word: LocalAuthWord, _ message: String, _ provider: ProviderName
   ) -> Failure {

@@ -6,8 +6,8 @@ package import UsherCore
 /// The SDK's own flow: account check, log-in, choice of an account, local authentication, consent,
 /// profile (seed, Authorization Flow; the page FreedomID of the documentation).
 ///
-/// Passwords and codes occur in events and calls only. What is kept between two tries of a call is held
-/// in memory, and after a restart asked again.
+/// Passwords and codes occur only in events and calls. Between two attempts of a call they are held
+/// in memory; after a restart the flow asks for them again.
 package struct FreedomDeviceAuthorize: FlowMachine {
   package static let kind = "authorize"
   package static let summary = "Give a client what a person agrees to of a Freedom ID profile."
@@ -16,11 +16,11 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   package static let accountUse = AccountUse.proved
 
   package struct Params: Codable, Sendable, Equatable {
-    /// Which fields: `read.firstname`, …
+    /// The requested fields: `read.firstname`, ….
     package var grants: [String]
-    /// What an app's SDK was set up with: it must be the configured one.
+    /// The API key that an app's SDK was configured with; must equal the configured one.
     package var apiKey: WireSecret?
-    /// One of this provider: it is chosen already.
+    /// An account of this provider; it replaces the user's choice.
     package var account: AccountID?
 
     package init(grants: [String]) { self.grants = grants }
@@ -30,44 +30,45 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   let order: Request
   var state: State
   var problem: Problem?
-  /// The owner's accounts that the provider ties to the device, oldest first; of one that was named, it
-  /// alone.
+  /// The owner's accounts that the provider ties to the device, oldest first. If an account was
+  /// named, only that one.
   var tied: [NamedAccount] = []
   var denials = 0
-  /// An account turned out not to be tied any more, once.
+  /// Whether a log-in was repeated because an account was not tied any more; that happens once at
+  /// most.
   var hasSignedInAgain = false
 
-  /// What the flow was begun with.
+  /// The validated parameters of the flow.
   struct Request: Codable, Sendable, Equatable {
-    /// In the order of the table.
+    /// The requested grants, in the order of the table.
     let grants: [DataGrant]
-    /// The owner's installation.
+    /// The id of the owner's installation.
     let device: String
     let account: KnownAccount?
-    /// Those the daemon keeps.
+    /// The owner's accounts that the daemon stores.
     let accounts: [NamedAccount]
-    /// Who asks, for people.
+    /// The name of the client for users.
     let client: String
   }
 
   enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
-    /// → home, authentication, or the end
+    /// The tied accounts are requested. → home, proving, authentication, or the end
     case checking(RetryBackoff)
-    /// → keeping, home, or the end
+    /// The user signs in. → keeping, home, or the end
     case authentication(FreedomLogin)
-    /// A log-in becomes an account. → home, proving
+    /// The account of the log-in is being stored. → home, proving
     case keeping(SignedIn)
-    /// The person has to choose. → proving, authentication
+    /// The user chooses an account. → proving, authentication
     case home
-    /// → recalling, home, or the end
+    /// The user authenticates locally. → recalling, home, or the end
     case proving(NamedAccount, LocalAuthentication)
-    /// What is remembered is looked up. → permissions, completing
+    /// The stored consents are looked up. → permissions, completing
     case recalling(NamedAccount)
-    /// → completing, home, or the end
+    /// The user decides on the grants. → completing, home, or the end
     case permissions(NamedAccount, remembered: [DataGrant])
-    /// → authentication, or the end
+    /// The consent is submitted. → authentication, or the end
     case completing(FreedomCompletion)
   }
 
@@ -137,7 +138,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     }
   }
 
-  /// Tokens that nobody waits for any more untie the device they came to.
+  /// Unties the device, if a log-in succeeds after the flow has ended.
   package static func clearUp(
     _ call: FreedomDeviceCall, _ outcome: CallOutcome
   ) -> [FreedomDeviceCall] {
@@ -251,7 +252,7 @@ extension FreedomDeviceAuthorize {
       tied.removeAll { $0.subject.hasSameBytes(as: person.subject) }
       tied.append(NamedAccount(id: id, subject: person.subject, label: person.label))
       return goHome(nil)
-    // It may be kept already: to keep it once more changes nothing.
+    // The account may be stored already; storing it again changes nothing.
     case .resumed: return .proceed([.keep(person.grant)])
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
@@ -259,7 +260,7 @@ extension FreedomDeviceAuthorize {
     }
   }
 
-  /// To the account that was named, else to the choice, else to a log-in.
+  /// Continues with the named account, else with the choice, else with a log-in.
   private mutating func goHome(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
     if let named = order.account,
       let account = tied.first(where: { $0.subject.hasSameBytes(as: named.subject) })

@@ -2,19 +2,19 @@ import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// What is asked of Freedom ID in mode `device`: a contract of our own (the page FreedomID of the
-/// documentation).
+/// A call to Freedom ID in mode `device`, whose API is the project's own contract (the page
+/// FreedomID of the documentation).
 package enum FreedomDeviceCall: ProviderCall {
-  /// The accounts tied to a device.
+  /// Requests the accounts tied to a device.
   ///
-  /// - Parameter device: The owner's installation.
+  /// - Parameter device: The id of the owner's installation.
   case accounts(device: String)
   case otp(phone: Secret, device: String)
   case otpCheck(challenge: String, code: Secret, device: String)
   case password(LoginName, password: Secret, device: String)
   case twoFactor(challenge: String, code: Secret, device: String)
   case resend(challenge: String, device: String)
-  /// Hands in what an account's person agreed to, and reads the profile.
+  /// Submits the grants that the user agreed to; the reply is the profile.
   ///
   /// - Parameter request: A UUID; the same when the call is repeated.
   case consent(AccountID, [DataGrant], request: String, device: String)
@@ -53,7 +53,7 @@ package enum FreedomDeviceCall: ProviderCall {
     }
   }
 
-  /// From which it comes; nil where that is not known.
+  /// The device that makes the call; nil if it is not known.
   var device: String? {
     switch self {
     case .accounts(let device), .otp(phone: _, let device),
@@ -65,7 +65,8 @@ package enum FreedomDeviceCall: ProviderCall {
     }
   }
 
-  /// Only what says so: another 401 is about the API key or the device.
+  /// Returns whether the reply's code names the token. Any other 401 concerns the API key or the
+  /// device.
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
       return false
@@ -73,7 +74,7 @@ package enum FreedomDeviceCall: ProviderCall {
     return refusal.refusesToken
   }
 
-  /// What a person typed into it.
+  /// The user input in the call.
   var typed: [Secret] {
     switch self {
     case .otp(let phone, device: _): [phone]
@@ -86,7 +87,7 @@ package enum FreedomDeviceCall: ProviderCall {
   }
 }
 
-/// Who somebody says to be.
+/// The name with which a user signs in.
 package enum LoginName: Sendable, Equatable {
   case phone(Secret)
   case email(Secret)

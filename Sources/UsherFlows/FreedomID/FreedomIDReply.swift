@@ -1,23 +1,23 @@
 import JSONRPC
 import UsherCore
 
-/// What became of a call to Freedom ID, before anybody asks which it was.
+/// The outcome of a call to Freedom ID, read without regard to the kind of call.
 enum FreedomIDReply: Equatable {
-  /// HTTP 2xx with an object that has no `error`; empty for an answer without a body where none is
-  /// needed.
+  /// HTTP 2xx with an object without `error`; empty for a reply without a body, if none is
+  /// required.
   case said([String: JSONValue])
-  /// A definite no; the same request would be refused again.
+  /// A definite refusal: the same request would be refused again.
   case refused(FreedomIDRefusal)
-  /// Not just now.
+  /// A temporary failure.
   case failed(FreedomReplyError)
-  /// Something that is no answer; a sentence for people.
+  /// The reply is not usable; a sentence for users.
   case unreadable(FreedomIDWord, String)
-  /// The account has no token any more and cannot get one. Nothing was sent.
+  /// The account has no valid token and cannot get one. Nothing was sent.
   case noToken(String)
 
   /// - Parameters:
-  ///   - typed: What people have typed into the call: a text that repeats it is not shown.
-  ///   - needsBody: Whether a yes must have a body.
+  ///   - typed: The user input in the call: a text that repeats it is not shown.
+  ///   - needsBody: Whether a successful reply must have a body.
   init(_ outcome: CallOutcome, hiding typed: [Secret] = [], needsBody: Bool = true) {
     switch outcome {
     case .reply(let reply): self.init(reply, typed, needsBody)
@@ -31,7 +31,7 @@ enum FreedomIDReply: Equatable {
     let members = reply.jsonObject
     let refusal = FreedomIDRefusal(reply, members ?? [:], hiding: typed)
     switch reply.status {
-    // Errors may sit in HTTP 200 (contract §10, trap 10).
+    // HTTP 200 may carry an error (contract §10, trap 10).
     case 200..<300 where refusal.isInBody: self = .refused(refusal)
     case 200..<300:
       if let members {
@@ -49,20 +49,20 @@ enum FreedomIDReply: Equatable {
   }
 }
 
-/// A no of the server's, in its own words: `{"error": {"message", "code"}}`, or `errors` by member
+/// A refusal in the server's own words: `{"error": {"message", "code"}}`, or `errors` by member
 /// (contract §4.3).
 struct FreedomIDRefusal: Equatable {
   let status: Int
-  /// As a string; nil where there is none.
+  /// The code as a string; nil if there is none.
   let code: String?
-  /// Nil where there is none, or it repeats what was typed.
+  /// The message; nil if there is none, or if it repeats user input.
   let message: String?
-  /// Whether the body says so, whatever the status.
+  /// Whether the body reports the error, whatever the HTTP status.
   let isInBody: Bool
-  /// The members that are wrong: `grants.3`.
+  /// The names of the invalid members: `grants.3`.
   let wrongMembers: [String]
   let attemptsLeft: Int?
-  /// As its `Retry-After` says, at most an hour.
+  /// The delay of `Retry-After`, at most an hour.
   let retryAfter: Duration?
   /// Whether the provider wants the request again later (``HTTPReply/isPostponed``).
   let isPostponed: Bool
@@ -87,7 +87,7 @@ struct FreedomIDRefusal: Equatable {
       .flatMap { (0...1000).contains($0) ? Int($0) : nil }
   }
 
-  /// For people.
+  /// A sentence for users.
   var sentence: String {
     let reason =
       message ?? (isInBody ? "the provider refuses" : "the provider answers HTTP \(status)")
@@ -97,7 +97,7 @@ struct FreedomIDRefusal: Equatable {
     return "\(reason): try again in \(retryAfter.seconds) seconds"
   }
 
-  /// What it means wherever it is said.
+  /// The SDK's error code for the refusal, if its meaning does not depend on the call.
   var word: FreedomIDWord {
     switch code {
     case "100001": .incorrectApiKey
@@ -115,13 +115,13 @@ struct FreedomIDRefusal: Equatable {
   var saysWrongCode: Bool { code == "100202" }
   var saysCodeExpired: Bool { code == "100203" }
   var saysTooEarly: Bool { code == "100205" }
-  /// The token of the call is not good.
+  /// Whether the token of the call is invalid.
   var refusesToken: Bool { code == "100004" }
 }
 
-/// Why the server has not decided.
+/// A failure without a decision by the server.
 enum FreedomReplyError: Equatable {
-  /// Nothing came back.
+  /// No reply arrived.
   case network(String, sent: Bool)
   case server(FreedomIDRefusal)
 
@@ -132,7 +132,7 @@ enum FreedomReplyError: Equatable {
     }
   }
 
-  /// Whether the server may have done all the same what it was asked for.
+  /// Whether the server may have performed the call anyway.
   var mayBeDone: Bool {
     switch self {
     case .network(_, let sent): sent
@@ -158,8 +158,8 @@ enum FreedomReplyError: Equatable {
 }
 
 extension String {
-  /// Whether it has what was typed in it, in whatever case; of a number the digits count, whatever
-  /// stands between them.
+  /// Returns whether the text contains the user input, in any case. For a number only the digits
+  /// count, whatever separates them.
   fileprivate func repeats(_ typed: Secret) -> Bool {
     guard !typed.isEmpty else { return false }
     let text = typed.revealed().lowercased()

@@ -2,11 +2,11 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Tokens of Freedom ID: absolute times, renewed by PATCH with the refresh token as Bearer (contract
-/// §4.3, §10, traps 10 and 11).
+/// Tokens of Freedom ID: absolute expiry times; refreshed by PATCH with the refresh token as Bearer
+/// (contract §4.3, §10, traps 10 and 11).
 struct FreedomIDTokens: TokenDialect {
   let mode: FreedomIDMode
-  /// The owner's installation, for mode `device`.
+  /// The id of the owner's installation, for mode `device`.
   var device: String?
 
   var isPublicClient: Bool { false }
@@ -31,10 +31,10 @@ struct FreedomIDTokens: TokenDialect {
     case .refused(let refusal):
       let word = refusal.word.word(request.provider, refusal)
       switch refusal.word {
-      // Who calls is refused, whoever's grant it is.
+      // The client itself is refused, whatever the grant.
       case .incorrectApiKey, .appIntegrityError: return .misconfigured(word)
-      // What speaks of the grant ends it. Anything else may be somebody on the way who answers in the
-      // provider's place.
+      // Only a code about the grant ends the grant. Any other error may come from an intermediary
+      // instead of the provider.
       case .autheticationError, .authError, .accessDenied: return .dead(word)
       default:
         if refusal.status == 401, refusal.code == nil { return .dead(word) }
@@ -46,7 +46,8 @@ struct FreedomIDTokens: TokenDialect {
     }
   }
 
-  /// The device's tie is undone; the partner API documents no revocation.
+  /// Returns the call that unties the device; nil for the partner API, which documents no
+  /// revocation.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     switch mode {
     case .device: FreedomDeviceCall.untying(token, device: device)
@@ -54,7 +55,7 @@ struct FreedomIDTokens: TokenDialect {
     }
   }
 
-  /// What is not good any more, or was untied before, is what was wanted.
+  /// Returns whether the token is invalid now: this call untied it, or it was invalid before.
   func hasTakenBack(_ reply: HTTPReply) -> Bool {
     switch FreedomIDReply(.reply(reply), needsBody: false) {
     case .said: true
@@ -64,9 +65,9 @@ struct FreedomIDTokens: TokenDialect {
   }
 }
 
-/// What a token endpoint of Freedom ID answers.
+/// A reply of Freedom ID's token endpoint.
 struct FreedomIDTokenSet: Equatable {
-  /// Of the tokens: what a `revoke_uri` is called with.
+  /// The id of the tokens, with which the provider calls the `revoke_uri`.
   let id: String?
   private let access: Secret
   private let refresh: Secret?
@@ -86,7 +87,7 @@ struct FreedomIDTokenSet: Equatable {
     self.scope = scope
   }
 
-  /// - Parameter keepsID: Whether the account is to know the tokens' id.
+  /// - Parameter keepsID: Whether the account stores the hash of the tokens' id.
   func set(previous: TokenSet? = nil, keepsID: Bool = false) -> TokenSet {
     TokenSet(
       accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
@@ -96,7 +97,7 @@ struct FreedomIDTokenSet: Equatable {
         ? id.map { [FreedomTokenID.attribute: FreedomTokenID.hash(of: $0)] } : nil)
   }
 
-  /// It will stand in a header: visible ASCII (RFC 6749 appendix A.12).
+  /// Reads a token, which is used in a header: visible ASCII (RFC 6749 appendix A.12).
   private static func token(
     _ name: String, _ members: [String: JSONValue]
   ) throws(UnusableReply) -> Secret? {

@@ -1,9 +1,8 @@
 import UsherAPI
 import UsherCore
 
-/// The SDK's words for what went wrong: 13 of its result, two of which have 6 and 5 of their own (seed,
-/// tables 2 to 4). The page FreedomID of the documentation says what produces each, and why some cannot
-/// be met.
+/// The SDK's error codes: 13 results, two of which have 6 and 5 variants (seed, tables 2 to 4). The
+/// page FreedomID of the documentation says what causes each, and why some cannot occur.
 package enum FreedomIDWord: String, CaseIterable, Sendable {
   case parsingError
   case incorrectApiKey
@@ -19,7 +18,7 @@ package enum FreedomIDWord: String, CaseIterable, Sendable {
   case incorrectRequestStructure = "transmissionError.incorrectRequestStructure"
   case identificationError = "transmissionError.identificationError"
   case appIntegrityError = "transmissionError.appIntegrityError"
-  /// The SDK's spelling.
+  /// The SDK spells it this way.
   case autheticationError = "transmissionError.autheticationError"
   case requestSendingError = "transmissionError.requestSendingError"
   case requestReceivingError = "transmissionError.requestReceivingError"
@@ -29,14 +28,14 @@ package enum FreedomIDWord: String, CaseIterable, Sendable {
   case bodyError = "networkError.bodyError"
   case unknownNetworkError = "networkError.unknownError"
 
-  /// - Parameter refusal: What the server itself said.
+  /// - Parameter refusal: The server's own refusal.
   func word(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil) -> ProviderErrorCode {
     ProviderErrorCode(
       name: provider, code: rawValue, error: refusal?.code, message: refusal?.message)
   }
 }
 
-// How a flow of Freedom ID ends without success.
+// Failures of Freedom ID flows.
 
 extension Failure {
   static func emptyGrants(_ provider: ProviderName) -> Failure {
@@ -52,7 +51,7 @@ extension Failure {
     }
   }
 
-  /// A parameter that cannot be; the sentence names it.
+  /// An invalid parameter; the sentence names it.
   static func invalid(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Not a valid request", message: message, retryable: false,
@@ -74,7 +73,7 @@ extension Failure {
       retryable: true, provider: FreedomIDWord.accessDenied.word(provider, refusal))
   }
 
-  /// An answer that contradicts what was asked.
+  /// A reply that contradicts the request.
   static func contradiction(_ message: String, _ provider: ProviderName) -> Failure {
     .unusable(message, .dataProcessingError, provider)
   }
@@ -87,14 +86,14 @@ extension Failure {
       retryable: false, provider: word.word(provider))
   }
 
-  /// The retries are used up.
+  /// The retries are exhausted.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Failure {
     .unreachable(fault.message, fault.word.word(provider, fault.refusal))
   }
 
-  /// A definite no that has no meaning of its own where it was said.
+  /// A definite refusal without a special meaning for the call.
   ///
-  /// - Parameter word: What it means there; nil where it means what it does everywhere.
+  /// - Parameter word: The SDK's error code for this call; nil for the general one of the refusal.
   static func refused(
     _ refusal: FreedomIDRefusal, as word: FreedomIDWord? = nil, _ provider: ProviderName
   ) -> Failure {
@@ -117,7 +116,7 @@ extension Failure {
 }
 
 extension Problem {
-  /// Tried again without anybody doing anything, or by doing the step once more.
+  /// The call is retried automatically, or when the user repeats the step.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(fault.message)
     problem.provider = fault.word.word(provider, fault.refusal)

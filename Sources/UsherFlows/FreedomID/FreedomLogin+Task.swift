@@ -16,7 +16,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// The step that the person saw before this task began.
+  /// The step that was shown before this task began.
   var origin: FreedomLogin.Phase {
     switch self {
     case .send(let name): .form(name.method)
@@ -25,7 +25,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// Whether something was typed that is not kept.
+  /// Whether the task carries user input that is not stored.
   var isTyped: Bool {
     switch self {
     case .send, .resend: false
@@ -33,7 +33,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// Whether it makes the provider send a code.
+  /// Whether the task makes the provider send a code.
   var sends: Bool {
     switch self {
     case .send, .resend: true
@@ -50,7 +50,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// The name of the person who signs in.
+  /// The name of the user who signs in.
   var name: FreedomName {
     switch self {
     case .send(let name), .password(let name): name
@@ -68,7 +68,7 @@ extension FreedomLogin.Task {
 }
 
 extension FreedomDeviceCall {
-  /// The password or code in the task, which is never stored.
+  /// The password or code in the call, which is never stored.
   var secret: Secret? {
     switch self {
     case .password(_, let password, device: _): password

@@ -2,10 +2,10 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// The authentication screen: by phone and code, e-mail and password, or phone and password, with a
-/// second factor where the person has switched it on (seed, Authentication Screen Interaction).
+/// The authentication screen: phone and code, e-mail and password, or phone and password, with a
+/// second factor if the user has enabled it (seed, Authentication Screen Interaction).
 ///
-/// Whether name or password is wrong is never told (PSD2 RTS Art. 4(3)(a)).
+/// The flow never tells whether the name or the password is wrong (PSD2 RTS Art. 4(3)(a)).
 struct FreedomLogin: Codable, Sendable, Equatable {
   enum Method: String, Codable, CaseIterable, Sendable {
     case phoneOTP, emailPassword, phonePassword
@@ -24,21 +24,21 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case form(Method)
     case password(FreedomName)
     case code(FreedomChallenge)
-    /// A call is under way; where it leads back to is the stage it came from.
+    /// A call is in progress; on failure the flow returns to the phase before it.
     case calling(Errand)
   }
 
-  /// What is asked of the provider for the person.
+  /// A request to the provider on behalf of the user.
   enum Task: Codable, Sendable, Equatable {
-    /// A code to be sent.
+    /// Sends a code.
     case send(FreedomName)
-    /// Another one.
+    /// Sends another code.
     case resend(FreedomChallenge)
     case password(FreedomName)
     case code(FreedomChallenge)
   }
 
-  /// A task under way. What was typed is held only between two tries, and only in memory.
+  /// A task in progress. User input is held only between two attempts, and only in memory.
   struct Errand: Codable, Sendable, Equatable {
     let task: Task
     var typed = Transient(nil)
@@ -46,15 +46,15 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   }
 
   var stage = Phase.choosing
-  /// Until when no code is asked for by a form: one may be on its way, and nobody holds its challenge.
-  /// Nil also in states that 0.1.0 stored.
+  /// The earliest time at which the form may request a code. It is set if a code may have been sent
+  /// whose challenge was lost. Nil also in states stored by 0.1.0.
   private var noCodeBefore: Timestamp?
 
-  /// What an event comes to.
+  /// The result of an event.
   enum Progress: Equatable {
     case proceed([Effect<FreedomDeviceCall>], Problem?)
     case signedIn(SignedIn)
-    /// Back to the accounts there are.
+    /// Back to the choice of accounts.
     case home
     case failed(Failure)
     case refuse(field: String, message: String)
@@ -89,7 +89,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether a code may be sent to the person just now.
+  /// Whether a call that sends a code to the user is in progress.
   var isSending: Bool {
     if case .calling(let errand) = stage {
       errand.task.sends && !errand.retrying.isPaused
@@ -104,7 +104,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   }
 }
 
-// MARK: - What the person says
+// MARK: - The user's input
 
 extension FreedomLogin {
   private mutating func choosing(_ event: FlowEvent<FreedomDeviceCall>) -> Progress {
@@ -203,7 +203,7 @@ extension FreedomLogin {
   }
 }
 
-// MARK: - What the provider says
+// MARK: - The provider's replies
 
 extension FreedomLogin {
   private mutating func calling(
@@ -223,7 +223,7 @@ extension FreedomLogin {
       return call(errand, typed, device)
     case .resumed where errand.task.sends && !errand.retrying.isPaused:
       return perhapsSent(errand.task, nil, now)
-    // The daemon no longer has the password or code that the person typed.
+    // The daemon no longer has the password or code that the user typed.
     case .resumed: return show(errand.task.origin, .interrupted)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
@@ -279,14 +279,14 @@ extension FreedomLogin {
       .resend(let challenge) where refusal.saysCodeExpired:
       return show(.code(challenge.over(at: now)), .codeExpired)
     case _ where refusal.saysTooEarly: return show(task.origin, .tooEarly(refusal.retryAfter))
-    // The code that was sent before is still good.
+    // The previous code is still valid.
     case .resend(let challenge) where !refusal.isLocked:
       return show(.code(challenge), .notSentAgain(refusal, provider))
     default: return .failed(.refused(refusal, provider))
     }
   }
 
-  /// The provider has answered with what cannot be used, so it has done what it was asked for.
+  /// Handles an unusable reply: the provider has performed the call anyway.
   private mutating func unreadable(
     _ word: FreedomIDWord, _ message: String, _ task: Task, _ provider: ProviderName,
     _ now: Timestamp
@@ -299,7 +299,7 @@ extension FreedomLogin {
     }
   }
 
-  /// A code may be on its way. It is not asked for again unless the person does so, a while later.
+  /// Handles a code that may have been sent. Only the user can request another one, after a delay.
   private mutating func perhapsSent(
     _ task: Task, _ word: ProviderErrorCode?, _ now: Timestamp
   ) -> Progress {
@@ -311,8 +311,8 @@ extension FreedomLogin {
     return show(.code(challenge.reopened(at: now)), problem)
   }
 
-  /// What the provider has certainly not seen is sent again; a code or password that it may have
-  /// counted is the person's to repeat.
+  /// Handles a failed call. It is repeated only if the provider has certainly not received it;
+  /// otherwise the user repeats the input, because the provider may have counted the attempt.
   private mutating func later(
     _ failure: FreedomReplyError, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
     _ now: Timestamp

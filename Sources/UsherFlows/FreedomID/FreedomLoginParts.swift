@@ -2,12 +2,12 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// Who somebody says to be, and by which way; sealed where it is stored.
+/// The name with which a user signs in, and the method; sealed in storage.
 struct FreedomName: Codable, Sendable, Equatable {
   let method: FreedomLogin.Method
   private let text: Sealed<Secret>
 
-  /// - Throws: What is wrong with the form; nothing of it is repeated.
+  /// - Throws: What is wrong with the form, without any of its values.
   init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(UnfitForm) {
     let field = Self.field(of: method)
     if let stray = fields.keys.filter({ $0 != field.name }).min() {
@@ -50,15 +50,15 @@ struct FreedomName: Codable, Sendable, Equatable {
   }
 }
 
-/// What cannot be handed in; the sentence has none of its value.
+/// An invalid input; the sentence contains none of its value.
 struct UnfitForm: Error {
   let field: String
   let message: String
 }
 
-/// A phone number as Freedom ID takes it: `^\+\d{10,15}$` (contract §4.3).
+/// A phone number in the format of Freedom ID: `^\+\d{10,15}$` (contract §4.3).
 enum FreedomPhone {
-  /// - Returns: Nil for what is none; blanks, dashes, dots and brackets are dropped.
+  /// - Returns: The number without blanks, dashes, dots and brackets; nil if it is invalid.
   static func read(_ text: String) -> String? {
     let plain = text.filter { !" -.()\u{A0}".contains($0) }
     let digits = plain.dropFirst().utf8
@@ -70,7 +70,8 @@ enum FreedomPhone {
 }
 
 enum FreedomEmail {
-  /// - Returns: Nil for what is no address: nothing on one side of the `@`, blanks, control characters.
+  /// - Returns: The text; nil if it is no address: an empty side of the `@`, blanks or control
+  ///   characters.
   static func read(_ text: String) -> String? {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     guard text.utf8.count <= 254, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
@@ -81,7 +82,7 @@ enum FreedomEmail {
   }
 }
 
-/// A code that the provider has sent, or that an authenticator shows.
+/// A code that the provider sent, or that an authenticator shows.
 struct FreedomChallenge: Codable, Sendable, Equatable {
   let id: String
   let purpose: Step.EnterCode.Purpose
@@ -91,10 +92,10 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   var expiresAt: Timestamp
   var resendAt: Timestamp
   var attemptsLeft: Int?
-  /// The name of the person whom the code signs in.
+  /// The name of the user whom the code signs in.
   let name: FreedomName
 
-  /// - Throws: A sentence that names the member which is missing or cannot be.
+  /// - Throws: A sentence that names the missing or invalid member.
   init(
     _ members: [String: JSONValue], purpose: Step.EnterCode.Purpose, _ name: FreedomName
   ) throws(UnusableReply) {
@@ -121,7 +122,7 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
       .flatMap { (0...1000).contains($0) ? Int($0) : nil }
   }
 
-  /// The same with its time over, and another code to be had.
+  /// Returns the challenge as expired, so that another code can be requested.
   func over(at now: Timestamp) -> FreedomChallenge {
     var challenge = self
     challenge.expiresAt = min(expiresAt, now)
@@ -129,13 +130,13 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
     return challenge
   }
 
-  /// How long a person waits for another code if the provider does not say how long.
+  /// The delay until another code can be requested, if the provider gives none.
   static let coolDown = Duration.seconds(60)
-  /// How long the daemon accepts a code if the provider does not say how long.
+  /// The time for which the daemon accepts a code, if the provider gives none.
   private static let usualLife = Duration.seconds(300)
 
-  /// The same where another code may have been sent: whether its time still counts is for the provider
-  /// to say, and a third one can be asked for a while later.
+  /// Returns the challenge after a code that may have been sent again. The provider decides whether
+  /// the code is still valid, and another one can be requested after `coolDown`.
   func reopened(at now: Timestamp) -> FreedomChallenge {
     var challenge = self
     if expiresAt <= now { challenge.expiresAt = now + Self.usualLife }
@@ -150,10 +151,10 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   }
 }
 
-// What leaves a log-in where it is.
+// Problems that do not end a log-in.
 
 extension Problem {
-  /// One sentence for a name that is not known and for a password that is wrong.
+  /// The same sentence for an unknown name and for a wrong password.
   static func wrongCredentials(
     _ refusal: FreedomIDRefusal, _ provider: ProviderName
   ) -> Problem {
@@ -174,7 +175,7 @@ extension Problem {
       provider: FreedomIDWord.authError.word(provider, refusal))
   }
 
-  /// The code that was sent before stays.
+  /// The previous code stays valid.
   static func notSentAgain(_ refusal: FreedomIDRefusal, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "not_sent", title: "No other code", message: refusal.sentence,

@@ -3,11 +3,11 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The call by which Freedom tells that a person has logged out: the partner's `revoke_uri` (contract
-/// §4.2; the page FreedomID of the documentation).
+/// The call by which Freedom reports that a user has logged out: the partner's `revoke_uri`
+/// (contract §4.2; the page FreedomID of the documentation).
 ///
-/// All that it shows is the id of the tokens. So whoever calls learns nothing, not even whether there
-/// are any of that id.
+/// The id of the tokens is the call's only credential. The reply is therefore the same whether or
+/// not the daemon has tokens with that id.
 struct FreedomLogoutCallback: CallbackDialect {
   let address: LoopbackAddress
   let path: String
@@ -15,7 +15,7 @@ struct FreedomLogoutCallback: CallbackDialect {
   var method: HTTPRequest.Method { .post }
   var credentialName: String? { nil }
 
-  /// Nil where it is not listened to.
+  /// Creates the dialect; nil in other modes than `oauth2`, or if no listener is configured.
   init?(_ settings: FreedomIDSettings) {
     guard settings.mode == .oauth2, let address = settings.callbackListen else { return nil }
     self.address = address
@@ -62,13 +62,13 @@ struct FreedomLogoutCallback: CallbackDialect {
   }
 }
 
-/// What an account's person may do after the flow: log out, by which the grant is over.
+/// The follow-up on an account whose user may log out, which ends the grant.
 struct FreedomLogout: AccountFollowUp {
 
   private let provider: ProviderName
   private let id: Secret
 
-  /// Nil where the provider has told no id of the tokens.
+  /// Creates the follow-up; nil if the provider gave no id for the tokens.
   init?(_ provider: ProviderName, _ attributes: [String: JSONValue]) {
     guard let id = attributes[FreedomTokenID.attribute]?.stringValue, !id.isEmpty else {
       return nil
@@ -84,7 +84,7 @@ struct FreedomLogout: AccountFollowUp {
   }
 
   func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
-    // Somebody may have signed in meanwhile.
+    // A new sign-in may have replaced the tokens meanwhile.
     guard Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id else {
       return .nothing
     }
@@ -93,13 +93,14 @@ struct FreedomLogout: AccountFollowUp {
   }
 }
 
-/// How an account knows the id of its tokens again.
+/// The hash by which an account recognises the id of its tokens.
 ///
-/// The id itself ends the grant, whoever sends it: no client that sees the account shall have it.
+/// The id itself ends the grant for anyone who sends it, so clients that see the account must not
+/// get it.
 package enum FreedomTokenID {
   package static let attribute = "tokenIdHash"
 
-  /// Base64url of SHA-256.
+  /// Returns the SHA-256 of the id in Base64url.
   package static func hash(of id: String) -> String {
     Base64URL.encode(SHA256.hash(data: Array(id.utf8)))
   }

@@ -2,14 +2,14 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Asks the provider whose tokens the flow has.
+// Asks the provider for the user that the tokens belong to.
 
 extension FreedomPartnerAuthorize {
-  /// How long a later flow can use the tokens that this one has stored.
+  /// How long a later flow can use the tokens that this flow stored.
   package static let keptFor = Duration.seconds(86_400)
 
-  /// Only the same sign-in goes on with the tokens: the grants are what the person agreed to, and the
-  /// tokens are shown to nobody but the provider that they are from.
+  /// The purpose of the stored tokens. Only the same sign-in may use them: the user agreed to these
+  /// grants, and the tokens are sent only to the provider that issued them.
   private var purpose: String {
     let parts =
       ["authorize", account?.id.rawValue ?? "", provider.freedomid.clientID ?? ""]
@@ -17,7 +17,7 @@ extension FreedomPartnerAuthorize {
     return parts.joined(separator: " ")
   }
 
-  /// Goes on with the tokens of an earlier flow that could not ask whose they are.
+  /// Continues with the tokens of an earlier flow that could not find out their user.
   mutating func goOn(with handoffSecrets: [HandoffSecret]) -> Answer<FreedomPartnerCall>? {
     let kept = handoffSecrets.filter { $0.purpose == purpose && $0.tokens != nil }
       .max { $0.expiresAt < $1.expiresAt }
@@ -112,8 +112,8 @@ extension FreedomPartnerAuthorize {
     return .finish(end)
   }
 
-  /// The provider has answered, but not with a profile. Tokens of an earlier flow are given up then: the
-  /// browser may help, and the same answer would stand in the way of each sign-in.
+  /// Handles a reply without a usable profile. Tokens of an earlier flow are dropped and the user
+  /// signs in again in the browser; otherwise the same reply would block each sign-in.
   private mutating func noProfile(
     _ failure: Failure, tokensAreGood: Bool = true, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
@@ -139,7 +139,7 @@ extension FreedomPartnerAuthorize {
 }
 
 extension FreedomIDRefusal {
-  /// Whether it says that the token of the call is good for nothing.
+  /// Whether the refusal means that the token of the call is invalid.
   fileprivate var endsTokens: Bool {
     switch tokenWord {
     case .autheticationError, .authError, .accessDenied: true

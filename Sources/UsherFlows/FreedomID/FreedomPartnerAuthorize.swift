@@ -3,54 +3,53 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Log-in with a browser for what a person agrees to there (contract §4.2, §4.3; the page FreedomID of
-/// the documentation).
+/// Signs a user in with a browser, for the grants that the user approves there (contract §4.2,
+/// §4.3; the page FreedomID of the documentation).
 ///
-/// The code is redeemed once: where the answer is lost, the person goes to the browser again. Where it
-/// cannot be asked whose tokens came for it, or the flow is cancelled or expires before that, the tokens
-/// are left to the next such flow, which asks without the browser.
+/// The code is redeemed once: if the reply is lost, the user returns to the browser. If the user's
+/// identity cannot be requested, or the flow is cancelled or expires before that, the tokens are
+/// left to the next such flow, which requests the identity without the browser.
 package struct FreedomPartnerAuthorize: FlowMachine {
   package static let kind = "authorize"
   package static let summary = "Sign a person in with a browser, for what is agreed to there."
 
   package struct Params: Codable, Sendable, Equatable {
-    /// Which fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
+    /// The requested fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
     package var grants: [String]
-    /// An account to sign in anew: another person than this one is refused.
+    /// An account to sign in again; a sign-in of another user is refused.
     package var account: AccountID?
 
     package init(grants: [String]) { self.grants = grants }
   }
 
   package let provider: ProviderConfig
-  /// In the order of the table.
+  /// The requested grants, in the order of the table.
   let grants: [PartnerGrant]
   let account: KnownAccount?
   var state: State
   var problem: Problem?
-  /// Rounds that were lost with the answer of an exchange.
+  /// The number of exchanges whose reply was lost.
   var lostRounds = 0
-  /// The tokens, for a later flow, until it is known whose they are; nil in states that 0.1.0 stored.
+  /// The tokens, for a later flow, until their user is known; nil in states stored by 0.1.0.
   var handoffSecret: HandoffSecret?
-  /// Whether the tokens are those that an earlier flow left; nil: no.
+  /// Whether the tokens come from an earlier flow; nil means no.
   var usesKeptTokens: Bool?
 
   enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
-    /// A listener is asked for. → visiting, or the end
+    /// A listener is being opened. → visiting, or the end
     case preparing(Sealed<Secret>)
-    /// The person is in the browser, or will be when there is a link. → exchanging, preparing, or the
-    /// end
+    /// The user is in the browser, or waits for the link. → exchanging, preparing, or the end
     case visiting(FreedomVisit)
-    /// The code is being redeemed. It is held only between two tries, and only in memory. → completing,
-    /// preparing, or the end
+    /// The code is being redeemed. It is held only between two attempts, and only in memory. →
+    /// completing, preparing, or the end
     case exchanging(Transient, RetryBackoff)
-    /// It is asked whose tokens these are. → the end
+    /// The user of the tokens is requested. → preparing, or the end
     case completing(TokenSet, RetryBackoff)
   }
 
-  /// How often the answer of an exchange may be lost.
+  /// The maximum number of exchanges whose reply is lost.
   package static let maxLostRounds = 3
 
   package static func begin(
@@ -108,7 +107,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 // MARK: - The browser
 
 extension FreedomPartnerAuthorize {
-  /// A new round, with a path of its own.
+  /// Starts a new round, with a redirect path of its own.
   mutating func listen(
     _ problem: Problem?, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
@@ -142,7 +141,7 @@ extension FreedomPartnerAuthorize {
     }
   }
 
-  /// Asks for a link; where there is one, it stays until there is another.
+  /// Requests a link. A previous link stays until the new one arrives.
   private mutating func ask(
     _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
   ) -> Answer<FreedomPartnerCall> {
@@ -160,7 +159,7 @@ extension FreedomPartnerAuthorize {
     case .called(visit.call(grants), let outcome) where visit.isAwaitingLink:
       return linked(outcome, visit, moment.now)
     case .woken: return visit.isAwaitingLink ? .ignore : askIfDue(visit, moment.now)
-    // Nobody can have been there: all is made anew.
+    // Without a link the user cannot have been in the browser, so the round starts again.
     case .resumed where visit.link == nil: return listen(nil, &moment)
     case .input, .redirected, .listening, .listenFailed, .resumed:
       guard let link = visit.link else { return .ignore }
@@ -208,7 +207,8 @@ extension FreedomPartnerAuthorize {
   private mutating func open(
     _ link: FreedomLink, _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
-    // Otherwise it tells why the person is sent there again.
+    // Clears only the problem of a failed attempt. Any other problem tells why the user is sent to the
+    // browser again.
     if visit.asking != RetryBackoff() { problem = nil }
     var visit = visit
     visit.link = link
@@ -273,7 +273,7 @@ extension FreedomPartnerAuthorize {
       retrying.goOn()
       state = .exchanging(Transient(nil), retrying)
       return .proceed([.call(.exchange(code: code))])
-    // It may be spent.
+    // The code may be spent.
     case .resumed: return listen(.interrupted, &moment)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
@@ -307,7 +307,7 @@ extension FreedomPartnerAuthorize {
     }
   }
 
-  /// The provider has certainly not redeemed the code.
+  /// Retries the exchange: the provider has certainly not redeemed the code.
   private mutating func redeemLater(
     _ code: Secret, _ fault: FreedomReplyError, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {

@@ -3,21 +3,22 @@ import JSONRPC
 import UsherConfig
 package import UsherCore
 
-/// What is asked of Freedom ID in mode `oauth2`: the partner API (contract §4.2, §4.3).
+/// A call to Freedom ID in mode `oauth2`: the partner API (contract §4.2, §4.3).
 package enum FreedomPartnerCall: ProviderCall {
-  /// A link to the page where a person agrees.
+  /// Requests a link to the page where the user approves the grants.
   ///
-  /// - Parameter redirectURI: What is secret in it stands for a `state`.
+  /// - Parameter redirectURI: Its secret path segment replaces a `state`.
   case link(redirectURI: Secret, [PartnerGrant])
   case exchange(code: Secret)
   case renewal(Secret)
-  /// Whose token it is, with the fields it opens; before there is an account.
+  /// Requests the user of a token, with the fields that the token covers, before there is an
+  /// account.
   case user(token: Secret)
-  /// Asks somebody else for a profile.
+  /// Requests the profile of another user.
   case profile(AccountID, ProfileRequest)
   case profileStatus(AccountID, request: String)
   case create(AccountID, PartnerUser)
-  /// - Parameter id: The user's at Freedom.
+  /// - Parameter id: The user's id at Freedom.
   case update(AccountID, id: String, PartnerUser)
 
   package var name: String {
@@ -47,7 +48,7 @@ package enum FreedomPartnerCall: ProviderCall {
     }
   }
 
-  /// What somebody said of a person: no text that repeats it is shown.
+  /// The personal data in the call: a text that repeats it is not shown.
   var told: [Secret] {
     switch self {
     case .profile(_, let request):
@@ -60,7 +61,7 @@ package enum FreedomPartnerCall: ProviderCall {
     }
   }
 
-  /// A code of ours says so, or a 401 that says nothing else.
+  /// Returns whether the reply's code names the token, or it is a 401 without a code.
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
       return false
@@ -69,7 +70,7 @@ package enum FreedomPartnerCall: ProviderCall {
   }
 }
 
-/// A profile that somebody is asked for.
+/// A request for the profile of another user.
 package struct ProfileRequest: Codable, Sendable, Equatable {
   /// A UUID; the same when the call is repeated.
   package var id: String
@@ -83,7 +84,7 @@ package struct ProfileRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// What a partner says of a user. Members that are nil are not sent.
+/// A user's data as a partner sends it. Members that are nil are not sent.
 package struct PartnerUser: Codable, Sendable, Equatable {
   package var phone: String?
   package var email: String?
@@ -95,7 +96,8 @@ package struct PartnerUser: Codable, Sendable, Equatable {
   package var gender: String?
   package var nationality: String?
 
-  /// Words of a letter or two, and the codes of countries, are in any text.
+  /// The values to hide in replies. Texts of one or two letters and country codes are left out,
+  /// because they occur in any text.
   fileprivate var told: [Secret] {
     [phone, email, firstname, lastname, dateOfBirth, identifier].compactMap(\.self)
       .filter { $0.count > 2 }.map { Secret($0) }
@@ -136,7 +138,7 @@ extension FreedomPartnerCall {
         .post, paths.profile.url(under: settings.baseURL), request.members,
         [try .account(context)])
     case .profileStatus(_, let request):
-      // A body on GET (contract §10, trap 10).
+      // The API expects a body on GET (contract §10, trap 10).
       return .json(
         .get, paths.profileStatus.url(under: settings.baseURL), ["request_id": .string(request)],
         [try .account(context)])
@@ -166,7 +168,8 @@ extension ProfileRequest {
 }
 
 extension HTTPRequest.Header {
-  /// Basic, as the partner API shows it: id and secret joined as they are.
+  /// Returns Basic authentication as the partner API documents it: id and secret joined without
+  /// encoding.
   fileprivate static func partner(_ context: RenderContext) throws(UsherError) -> Self {
     guard let id = context.provider.freedomid.clientID, let secret = context.credential else {
       throw UsherError(.internalError, "provider \(context.provider.name) has no client secret")

@@ -1,21 +1,22 @@
 import UsherAPI
 import UsherCore
 
-// How calls and flows of the partner API end without success.
+// Failures of calls and flows of the partner API.
 
 extension FreedomIDRefusal {
-  /// Where the client itself is what the call shows: its id and secret are no good.
+  /// The SDK's error code for a call that authenticates the client: a plain 401 means wrong id or
+  /// secret.
   var clientWord: FreedomIDWord { isPlain401 ? .incorrectApiKey : word }
 
-  /// Where the call shows a token: it is no good.
+  /// The SDK's error code for a call that carries a token: a plain 401 means an invalid token.
   var tokenWord: FreedomIDWord { isPlain401 ? .autheticationError : word }
 
   private var isPlain401: Bool { status == 401 && code == nil }
 }
 
 extension FreedomIDWord {
-  /// The SDK's word for a flow its user gave up, that ran out of time, whose credential is not set, or
-  /// from which an account or a consent was taken away.
+  /// Returns the SDK's error code for a flow that was cancelled or expired, whose credential is not
+  /// set, or whose account or consent was removed meanwhile.
   static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderErrorCode? {
     switch reason {
     case .cancelled, .expired: userCanceled.word(provider)
@@ -29,7 +30,7 @@ extension FreedomIDWord {
 }
 
 extension Failure {
-  /// An account's own call has no token: nothing was sent.
+  /// The account has no token for its call. Nothing was sent.
   static func noToken(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "New log-in needed",
@@ -37,7 +38,7 @@ extension Failure {
       provider: FreedomIDWord.autheticationError.word(provider))
   }
 
-  /// What the provider says in a sentence of its own, and of which it gives no code.
+  /// A rejection that the provider explains in a sentence, without a code.
   static func rejected(_ message: String, says text: String?, _ provider: ProviderName) -> Failure {
     let sentence = text.map { ProviderText.clean($0) } ?? ""
     var word = FreedomIDWord.unknownError.word(provider)
@@ -49,7 +50,8 @@ extension Failure {
 }
 
 extension Failure {
-  /// - Parameter code: The `error_code` of the redirect. Of one it is known that it is the person's no.
+  /// - Parameter code: The `error_code` of the redirect. Only `100102` is known to mean that the
+  ///   user declined.
   static func redirected(_ code: String, _ provider: ProviderName) -> Failure {
     guard code == "100102" else {
       let sentence = "the provider answers \(code.isEmpty ? "with an error" : code)"

@@ -2,14 +2,14 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Whose tokens they are, with the fields they open (contract §4.3, user info).
+/// The user that tokens belong to, with the fields that they cover (contract §4.3, user info).
 struct FreedomPerson: Equatable {
   let id: String
-  /// What the answer has of what was asked for: the page may have let the person leave something out.
+  /// The requested fields that the reply contains; the page may let the user leave some out.
   let granted: [DataGrant]
   let profile: GrantedProfile
 
-  /// - Throws: A sentence that names the member which is missing or cannot be.
+  /// - Throws: A sentence that names the missing or invalid member.
   init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
     guard let id = members["id"]?.stringValue, (1...128).contains(id.utf8.count),
       id.utf8.allSatisfy(\.isVisible)
@@ -19,11 +19,12 @@ struct FreedomPerson: Equatable {
     profile = try GrantedProfile(members, granted: granted)
   }
 
-  /// An account of which the flow's client sees what was granted. Of grants that open no field nothing
-  /// shows it: they count as granted where they were asked for.
+  /// Returns the completion with an account whose granted data the flow's client sees. The reply
+  /// says nothing about grants that cover no field, so these count as granted if they were
+  /// requested.
   ///
-  /// - Parameter days: How long it is remembered.
-  /// - Returns: Nil where nothing was granted.
+  /// - Parameter days: The lifetime of the consents.
+  /// - Returns: Nil if nothing was granted.
   func end(
     _ asked: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp
   ) -> Completion? {

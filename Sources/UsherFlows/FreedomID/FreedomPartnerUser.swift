@@ -3,13 +3,13 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// A parameter that cannot be; the sentence names it and has nothing of its value.
+/// An invalid parameter; the sentence names it and contains none of its value.
 struct UnfitMember: Error, Equatable {
   let message: String
 
   init(_ message: String) { self.message = message }
 
-  /// RFC 9562 §4, in lower case.
+  /// Returns the UUID (RFC 9562 §4) in lower case.
   static func uuid(_ text: String, _ name: String) throws(UnfitMember) -> String {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
@@ -26,7 +26,7 @@ struct UnfitMember: Error, Equatable {
   }
 }
 
-/// What a flow that creates or updates a user may be told of him (contract §4.3, create user).
+/// The parameters of a flow that creates or updates a user (contract §4.3, create user).
 protocol FreedomUserParams {
   var phone: String? { get }
   var email: String? { get }
@@ -91,13 +91,13 @@ extension UInt8 {
   }
 }
 
-/// A call that creates or updates a user: made once, for nobody tells whether it was done where its
-/// answer is lost.
+/// A call that creates or updates a user. It is made once: if the reply is lost, nothing tells
+/// whether the call succeeded.
 struct FreedomUserErrand: Codable, Sendable, Equatable {
   let provider: ProviderName
   let account: AccountID
   let user: PartnerUser
-  /// The user's at Freedom; nil for one who is to be created.
+  /// The user's id at Freedom; nil to create a user.
   let id: String?
   private var retrying = RetryBackoff()
   private var problem: Problem?
@@ -113,7 +113,7 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
     id.map { .update(account, id: $0, user) } ?? .create(account, user)
   }
 
-  /// Between two tries nothing is under way.
+  /// False during a pause, because no call is in progress.
   var isOutcomeUnknown: Bool { !retrying.isPaused }
 
   var view: FlowView {
@@ -169,7 +169,7 @@ extension Failure {
     "\(message); whether it was done is not known"
   }
 
-  /// Nobody may take it for a call that can simply be made again.
+  /// The failure is not retryable, because a repeated call could have its effect twice.
   fileprivate static func inTheDark(
     _ message: String, _ provider: ProviderName, _ fault: FreedomReplyError? = nil
   ) -> Failure {

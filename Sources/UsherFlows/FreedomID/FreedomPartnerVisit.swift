@@ -2,19 +2,19 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// A person's way to the provider's page and back, in mode `oauth2` (contract §4.3).
+/// A user's visit to the provider's page, in mode `oauth2` (contract §4.3).
 ///
-/// Nothing that the provider sends back with the browser is ours but the path it sends it to, so each
-/// round has one of its own: 128 random bits in hexadecimal (RFC 9700 §4.5, RFC 8252 §8.9).
+/// The provider returns no state, so only the path identifies the redirect. Each round therefore
+/// has a path of its own: 128 random bits in hexadecimal (RFC 9700 §4.5, RFC 8252 §8.9).
 struct FreedomVisit: Codable, Sendable, Equatable {
-  /// The last segment of the path.
+  /// The secret last segment of the path.
   let secret: Sealed<Secret>
-  /// With that at its end.
+  /// The redirect URI, with the secret at its end.
   let redirectURI: Sealed<Secret>
   var listener: ListenerState
-  /// Nil until there is the first.
+  /// The link to the page; nil until the first one arrives.
   var link: FreedomLink?
-  /// A link is asked for; nil where there is one that is good.
+  /// The attempts to get a link; nil if there is a valid one.
   var asking: RetryBackoff?
 
   static func secret(_ moment: inout TransitionContext) -> Sealed<Secret> {
@@ -32,15 +32,15 @@ struct FreedomVisit: Codable, Sendable, Equatable {
   }
 }
 
-/// The page where a person agrees: `…/login?track_id=…&expire_at=…` (contract §4.3).
+/// The page where the user approves the grants: `…/login?track_id=…&expire_at=…` (contract §4.3).
 struct FreedomLink: Codable, Sendable, Equatable {
-  /// Of one that does not say how long it is good.
+  /// The lifetime of a link that does not give one.
   static let life = Duration.seconds(600)
 
   private let url: Sealed<Secret>
   let endsAt: Timestamp
 
-  /// - Throws: What is wrong with it; nothing of it is repeated.
+  /// - Throws: What is wrong with the link, without any part of it.
   init(_ text: String, at now: Timestamp) throws(UnusableReply) {
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     guard (try? ProviderURL(setting: text)) != nil else {
@@ -50,7 +50,7 @@ struct FreedomLink: Codable, Sendable, Equatable {
     let fields = parts.count == 2 ? FormEncoding.decode(parts[1]) ?? [] : []
     let end = fields.first { $0.name == "expire_at" }.flatMap { Int64($0.value) }
       .map { Timestamp(seconds: Double($0)) }
-    // One that is over when it comes tells of another clock than ours.
+    // A link that is expired on arrival shows that the provider's clock differs from the daemon's.
     let isAhead = end.map { $0 > now } ?? false
     endsAt = isAhead ? max(end ?? now, now + .seconds(1)) : now + Self.life
   }

@@ -2,10 +2,11 @@ import UsherConfig
 import UsherCore
 
 extension ProviderProbe {
-  /// The accounts of a device that nobody has: whether the API key is taken.
+  /// The probe of a Freedom ID provider: it requests the accounts of a device that does not exist,
+  /// to see whether the API key is accepted.
   ///
-  /// - Returns: Nil in mode `oauth2`, where whatever is asked begins something, and in mode `oidc`, which
-  ///   discovery checks.
+  /// - Returns: Nil in mode `oauth2`, because each of its calls has an effect, and in mode `oidc`,
+  ///   which discovery checks.
   static func freedomid(_ settings: FreedomIDSettings) -> ProviderProbe? {
     switch settings.mode {
     case .oauth2, .oidc: return nil
@@ -18,7 +19,7 @@ extension ProviderProbe {
       case .said: return (true, "it takes the API key")
       case .refused(let refusal):
         return switch refusal.word {
-        // It asks for the key first.
+        // The provider checks the API key before the device.
         case .identificationError: (true, "it takes the API key")
         default: (false, "it answers \(refusal.sentence)")
         }

@@ -3,23 +3,24 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Asks somebody else for a profile, and waits for the answer (contract §4.2, §4.3, get-profile; the page
-/// FreedomID of the documentation).
+/// Requests the profile of another user, and waits for that user's decision (contract §4.2, §4.3,
+/// get-profile; the page FreedomID of the documentation).
 ///
-/// The provider asks that person. All of it is safe to repeat: the request has an id of its own.
+/// The provider asks the other user. Every call is safe to repeat, because the request has an id of
+/// its own.
 package struct FreedomRequestProfile: FlowMachine {
   package static let kind = "requestProfile"
   package static let summary = "Ask another person for a profile, and wait for what is granted."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The partner's own, with grant `read.profile`.
+    /// The partner's own account, with grant `read.profile`.
     package var account: AccountID?
-    /// Who is asked, by his id at Freedom, a UUID; or by `phone`.
+    /// The other user's id at Freedom, a UUID. Either this or `phone` is required.
     package var freedomId: String?
     /// `+` and 10 to 15 digits.
     package var phone: String?
-    /// Which fields: `read.firstname`, …
+    /// The requested fields: `read.firstname`, ….
     package var grants: [String]
 
     package init(grants: [String]) { self.grants = grants }
@@ -30,11 +31,11 @@ package struct FreedomRequestProfile: FlowMachine {
   private var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
-    /// → pending, or the end
+    /// The request is sent. → pending, or the end
     case requested(Inquiry, RetryBackoff)
-    /// The person has yet to answer. → the end
+    /// The other user has not decided yet. → the end
     case pending(Inquiry, isAsking: Bool)
   }
 
@@ -44,7 +45,7 @@ package struct FreedomRequestProfile: FlowMachine {
 
     var status: FreedomPartnerCall { .profileStatus(account, request: request.id) }
 
-    /// Whether an answer is about this request; one need not say.
+    /// Returns whether a reply is about this request; a reply without a request id is accepted.
     func isMeant(by members: [String: JSONValue]) -> Bool {
       guard let id = members["request_id"], !id.isNull else { return true }
       return id.stringValue?.lowercased().hasSameBytes(as: request.id) ?? false
@@ -184,7 +185,7 @@ extension FreedomRequestProfile {
     return .proceed([.call(inquiry.status)])
   }
 
-  /// - Parameter asked: The pause that the provider asks for.
+  /// - Parameter asked: The pause that the provider requests.
   private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer<FreedomPartnerCall> {
     state = .pending(inquiry, isAsking: false)
     let pause = Duration.seconds(provider.freedomid.pollSeconds)
@@ -225,7 +226,7 @@ extension FreedomRequestProfile {
       }
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
-    // The person may take longer than the provider is away.
+    // The user's decision may take longer than an outage of the provider, so polling continues.
     case .failed(let fault):
       problem = .unreachable(fault, provider.name)
       return wait(inquiry, fault.retryAfter)

@@ -2,19 +2,19 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Changes what Freedom knows of a user (contract §4.2, §4.3, update user; the page FreedomID of
-/// the documentation).
+/// Updates a user's data at Freedom (contract §4.2, §4.3, update user; the page FreedomID of the
+/// documentation).
 ///
-/// It is not repeated where it may have been done.
+/// A call that may have succeeded is not repeated.
 package struct FreedomUpdateUser: FlowMachine {
   package static let kind = "updateUser"
   package static let summary = "Changes what Freedom knows of a user."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable, FreedomUserParams {
-    /// The partner's own.
+    /// The partner's own account.
     package var account: AccountID?
-    /// The user's id at Freedom, a UUID; it must be there.
+    /// Required: the user's id at Freedom, a UUID.
     package var freedomId: String?
     /// `+` and 10 to 15 digits.
     package var phone: String?
@@ -23,9 +23,9 @@ package struct FreedomUpdateUser: FlowMachine {
     package var lastname: String?
     /// `YYYY-MM-DD`.
     package var dateOfBirth: String?
-    /// Such as the citizen's ID.
+    /// For example the citizen's ID.
     package var identifier: String?
-    /// Three letters of ISO 3166-1: `KAZ`.
+    /// An ISO 3166-1 code of three letters: `KAZ`.
     package var country: String?
     /// `M` or `F`.
     package var gender: String?
@@ -38,7 +38,7 @@ package struct FreedomUpdateUser: FlowMachine {
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// Failed before any call.
     case refused(Failure)
     /// → the end
     case sending(FreedomUserErrand)

@@ -1,12 +1,12 @@
 import JSONRPC
 import UsherCore
 
-/// A person's data as the provider gives it, cut down to what was granted: one member per grant, null
-/// where the provider knows nothing. What it sends beyond them goes no further (FLOWS.md, Freedom ID).
+/// A user's data reduced to the granted fields: one member per grant, null if the provider has no
+/// value. Other members of the reply are dropped (FLOWS.md, Freedom ID).
 struct GrantedProfile: Equatable {
   let members: [String: JSONValue]
 
-  /// - Throws: A sentence that names the member which is not what it must be.
+  /// - Throws: A sentence that names the invalid member.
   init(_ wire: [String: JSONValue], granted: [DataGrant]) throws(UnusableReply) {
     var members: [String: JSONValue] = [:]
     for grant in granted {
@@ -15,7 +15,7 @@ struct GrantedProfile: Equatable {
     self.members = members
   }
 
-  /// Bytes of one value, and how many a list may have.
+  /// The maximum length of a value in bytes, and of a list in elements.
   private static let longest = 1024
   private static let most = 64
 

@@ -1,17 +1,17 @@
 import JSONRPC
 import UsherCore
 
-/// A log-in of mode `device` that succeeded: whose it is, and what ties them to the device.
+/// A successful log-in of mode `device`: the account, and the tokens that tie it to the device.
 struct SignedIn: Codable, Sendable, Equatable {
   let subject: String
-  /// Masked: it is shown to clients that were granted nothing.
+  /// The masked label, which is shown even to clients without any grant.
   let label: String
   private let tokens: TokenSet
 
-  /// The scope of what ties a device: no grant is called so.
+  /// The scope of the tokens that tie a device; no grant has this name.
   private static let scope = "device"
 
-  /// - Throws: A sentence that names the member which is missing or cannot be.
+  /// - Throws: A sentence that names the missing or invalid member.
   init(_ members: [String: JSONValue]) throws(UnusableReply) {
     guard let account = members["account"]?.objectValue else {
       throw UnusableReply("the provider's answer has neither an account nor a two_factor")
@@ -33,15 +33,15 @@ struct SignedIn: Codable, Sendable, Equatable {
     return grant
   }
 
-  /// - Parameter device: The one that they tie.
+  /// - Parameter device: The device that the tokens tie.
   func untying(from device: String?) -> FreedomDeviceCall {
     .untying((tokens.refreshToken ?? tokens.accessToken).unsealed(), device: device)
   }
 }
 
 extension String {
-  /// A label as the provider should have masked it: of a number with five digits or more the last two
-  /// stay, of an address in front of its `@` the first character.
+  /// The label masked in case the provider did not: a number of five or more digits keeps its last
+  /// two, an e-mail address its first character.
   var masked: String {
     if let at = firstIndex(of: "@") { return "\(prefix(1))•••\(self[at...].prefix(1))•••" }
     let digits = count(where: \.isNumber)
