@@ -65,8 +65,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict
 
-  /// The calls that the engine makes if the flow is cancelled or expires in its present state: they
-  /// revoke the tokens that the flow holds.
+  /// The calls that the engine makes if the flow is cancelled or expires in its present state, for
+  /// example to revoke tokens that the flow holds.
   var abandoned: [Call] { get }
 
   /// Whether the provider may be performing the flow's operation at present. If the flow is
@@ -84,8 +84,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// exclusive one. The secret is removed from the flow that left it.
   var takenHandoffSecret: String? { get }
 
-  /// Returns the calls to make if an outcome arrives after the flow ended: they revoke tokens that
-  /// will never be used.
+  /// Returns the calls to make if an outcome arrives after the flow ended, for example to revoke
+  /// tokens that will never be used.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
   /// Returns the SDK's error code for a flow that ended without an error from the provider:

@@ -40,7 +40,7 @@ package struct BSAAuthenticate: FlowMachine {
   let order: Request
   var state: State
   var problem: Problem?
-  /// How often the provider has answered that the sign-in is not ready yet.
+  /// The number of times that the provider answered that the sign-in is not ready yet.
   var waits = 0
   /// The user's last successful authentication in this flow.
   private var proof: LocalAuthProof?

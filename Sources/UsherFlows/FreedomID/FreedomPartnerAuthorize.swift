@@ -207,8 +207,8 @@ extension FreedomPartnerAuthorize {
   private mutating func open(
     _ link: FreedomLink, _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
-    // Clears only the problem of a failed attempt. Any other problem tells why the user is sent to the
-    // browser again.
+    // Clears only the problem of a failed attempt. Any other problem tells why the user is sent to
+    // the browser again.
     if visit.asking != RetryBackoff() { problem = nil }
     var visit = visit
     visit.link = link
