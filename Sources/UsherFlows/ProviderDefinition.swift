@@ -9,6 +9,7 @@ package import UsherCore
 package protocol ProviderDefinition<Settings> {
   associatedtype Settings: ProviderTypeSettings
 
+  /// The provider's flows; the flow that signs users in comes first.
   static var flows: [any FlowMachine.Type] { get }
 
   /// Returns how the tokens of an account are handled.

@@ -24,6 +24,7 @@ package struct BSAAuthenticate: FlowMachine {
   package struct Params: Codable, Sendable, Equatable {
     /// Default: the caller's only account.
     package var account: AccountID?
+    /// Default: `push`.
     package var by: Way?
     /// The content of the QR code that the user scanned; if absent, the flow asks for it.
     package var qrId: String?
