@@ -2,14 +2,19 @@ import FoundationEssentials
 import UsherConfig
 import UsherCore
 
-/// How the client says, and proves, who it is in one request: by one method (RFC 6749 §2.3).
+/// How the client identifies and authenticates itself in one request, by exactly one method
+/// (RFC 6749 §2.3).
 struct ClientAuthentication {
   var fields: [(name: String, value: String)]
   var headers: [HTTPRequest.Header]
 
-  /// - Parameter accepted: What the endpoint's metadata lists; nil where it lists nothing, which
-  ///   means `client_secret_basic` (RFC 8414 §2).
-  /// - Throws: `internalError` where the configured credential is missing.
+  /// Selects the method and builds the form fields and headers for it.
+  ///
+  /// A public client sends only its `client_id`.
+  ///
+  /// - Parameter accepted: The methods that the endpoint's metadata lists. Nil if it lists none,
+  ///   which means `client_secret_basic` (RFC 8414 §2).
+  /// - Throws: `internalError` if the configured credential is not set.
   init(_ context: RenderContext, accepted: [String]?) throws(UsherError) {
     let client = context.provider.oauthClient
     guard let name = client.credential else {
@@ -43,7 +48,8 @@ struct ClientAuthentication {
     }
   }
 
-  /// Id and secret, each form-encoded before they are joined (RFC 6749 §2.3.1).
+  /// Returns a Basic header. Id and secret are each form-encoded before they are joined
+  /// (RFC 6749 §2.3.1).
   private static func basic(_ id: String, _ secret: Secret) -> HTTPRequest.Header {
     let pair = FormEncoding.encode(id) + ":" + FormEncoding.encode(secret.revealed())
     let encoded = Data(pair.utf8).base64EncodedString()

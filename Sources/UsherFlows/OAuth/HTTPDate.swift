@@ -1,7 +1,9 @@
 package import UsherCore
 
 extension Timestamp {
-  /// Reads an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7); nil for anything else.
+  /// Parses an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+  ///
+  /// Returns nil for any other text.
   package init?(httpDate text: String) {
     let parts = text.split(separator: " ")
     let months = [

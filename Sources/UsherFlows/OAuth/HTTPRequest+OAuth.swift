@@ -16,7 +16,7 @@ extension HTTPRequest {
 extension HTTPRequest.Header {
   static var acceptJSON: Self { Self("Accept", Secret("application/json")) }
 
-  /// RFC 6750 §2.1.
+  /// Returns the `Authorization` header for a bearer token (RFC 6750 §2.1).
   static func bearer(_ token: Secret) -> Self {
     Self("Authorization", Secret("Bearer \(token.revealed())"))
   }

@@ -1,7 +1,7 @@
 package import UsherConfig
 package import UsherCore
 
-/// Who the daemon is to a provider that speaks OAuth.
+/// The daemon's identity as a client of an OAuth provider.
 package struct OAuthClient: Sendable, Equatable {
   package var id: String
   /// The name of the client secret in the credential store; nil for a public client.

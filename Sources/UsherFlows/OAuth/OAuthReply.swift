@@ -1,26 +1,30 @@
 package import JSONRPC
 package import UsherCore
 
-/// What a provider's reply to a form means (RFC 6749 §5).
+/// The meaning of a provider's reply to an OAuth form request (RFC 6749 §5).
 package enum OAuthReply<Granted: Sendable & Equatable>: Sendable, Equatable {
   case granted(Granted)
-  /// The code, refresh token or device code is of no use any more; only a new log-in helps.
+  /// The code, refresh token or device code is no longer valid. Only a new sign-in helps.
   case dead(ProviderErrorCode)
-  /// The client itself is refused: configuration, whoever's grant it is.
+  /// The provider rejects the client itself. The cause is the configuration and affects every
+  /// grant.
   case misconfigured(ProviderErrorCode)
-  /// Any other definite refusal; the same request would be refused again.
+  /// Any other definite refusal. The same request would be refused again.
   case rejected(ProviderErrorCode)
-  /// The provider cannot just now.
+  /// The provider is temporarily unable to answer.
   ///
   /// - Parameters:
   ///   - message: A sentence for people.
-  ///   - after: As its `Retry-After` says, at most an hour.
+  ///   - after: The delay that the reply's `Retry-After` asks for, at most one hour.
   case retry(message: String, after: Duration?)
-  /// Something that is no OAuth answer; a sentence for people.
+  /// The reply is not a valid OAuth response. The message is a sentence for people.
   case unreadable(message: String)
 }
 
-/// A reply that said yes, but not in a way that may be used; a sentence without any of its values.
+/// A reply that reports success but cannot be used.
+///
+/// The message is a sentence for people. It may quote a short identifier such as `token_type`,
+/// never a token.
 package struct UnusableReply: Error, Sendable, Equatable {
   package let message: String
 
@@ -28,9 +32,9 @@ package struct UnusableReply: Error, Sendable, Equatable {
 }
 
 extension OAuthReply {
-  /// Reads a reply, whatever bytes it holds.
+  /// Classifies a reply. Never fails, whatever bytes the reply holds.
   ///
-  /// - Parameter success: Reads the members of a reply that is no refusal.
+  /// - Parameter success: Reads the members of a reply that is not a refusal.
   package init(
     _ reply: HTTPReply, from provider: ProviderName,
     success: ([String: JSONValue]) throws(UnusableReply) -> Granted
@@ -38,7 +42,7 @@ extension OAuthReply {
     let members = reply.jsonObject
     let error = members?["error"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
     switch reply.status {
-    // Some say no with 200.
+    // Some providers send an error with status 200.
     case 200..<300 where error == nil:
       guard let members else {
         self = .unreadable(message: "the provider's answer is not a JSON object")
@@ -79,7 +83,9 @@ extension OAuthReply {
   }
 }
 
-/// What an error code says of the grant (RFC 6749 §5.2, and what real servers say in its place).
+/// What an error code says about the grant.
+///
+/// Covers RFC 6749 §5.2 and the codes that real servers send in place of those.
 private enum OAuthErrorKind {
   case dead, client, passing, other
 
@@ -96,12 +102,12 @@ private enum OAuthErrorKind {
 }
 
 extension HTTPReply {
-  /// The body as a JSON object; nil for anything else.
+  /// The body as a JSON object, or nil if it is anything else.
   package var jsonObject: [String: JSONValue]? {
     do { return try JSONValue(parsing: body).objectValue } catch { return nil }
   }
 
-  /// The same without the byte order mark that some servers put before a body (RFC 8259 §8.1).
+  /// A copy without the byte order mark that some servers put in front of the body (RFC 8259 §8.1).
   package var withoutByteOrderMark: HTTPReply {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     guard body.starts(with: mark) else { return self }
@@ -110,18 +116,20 @@ extension HTTPReply {
     return reply
   }
 
-  /// Whether the provider has not handled the request and wants it again later: it answers 429 or 503
-  /// with a `Retry-After`, readable or not (RFC 6585 §4, RFC 9110 §15.6.4).
+  /// Whether the provider has not processed the request and asks for it again later.
+  ///
+  /// True for status 429 or 503 with a `Retry-After` header, even an unreadable one (RFC 6585 §4,
+  /// RFC 9110 §15.6.4).
   package var isPostponed: Bool {
     [429, 503].contains(status) && headers["retry-after"] != nil
   }
 
-  /// The pause that `Retry-After` asks for (RFC 9110 §10.2.3), at most an hour.
+  /// The delay that `Retry-After` asks for (RFC 9110 §10.2.3), at most one hour.
   ///
-  /// A fraction of a second counts as a whole one. A date is compared with the reply's own `Date`;
-  /// without one, with our clock.
+  /// A fraction of a second is rounded up. A date is compared with the reply's own `Date` header,
+  /// or with the local receive time if there is none.
   ///
-  /// - Returns: Nil where the header is missing or unreadable.
+  /// Nil if the header is missing or unreadable.
   package var retryAfter: Duration? {
     guard let text = headers["retry-after"]?.trimmingBlanks else { return nil }
     if let seconds = text.decimalSeconds {
@@ -135,14 +143,16 @@ extension HTTPReply {
 }
 
 extension String {
-  /// Without the blanks around a field's value (RFC 9110 §5.6.3).
+  /// The text without leading and trailing spaces and tabs (RFC 9110 §5.6.3).
   fileprivate var trimmingBlanks: String {
     let isBlank = { (character: Character) in character == " " || character == "\t" }
     let start = drop { isBlank($0) }
     return String(start.reversed().drop { isBlank($0) }.reversed())
   }
 
-  /// Digits, perhaps with a fraction; infinite where they are too many.
+  /// The value of digits with an optional fraction, or infinity if the number is too large.
+  ///
+  /// Nil for any other text.
   fileprivate var decimalSeconds: Double? {
     let parts = utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     let isNumber =

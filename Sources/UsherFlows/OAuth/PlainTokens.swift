@@ -1,7 +1,9 @@
 import UsherCore
 
-/// Access tokens that can be neither renewed nor taken back: of Truecaller's verifications, whose
-/// vendor publishes no way. The daemon's own provider has none at all.
+/// Access tokens that can be neither refreshed nor revoked.
+///
+/// Used for Truecaller, which documents no endpoint for either, and for the local provider, which
+/// issues no tokens at all.
 struct PlainTokens: TokenDialect {
   var isPublicClient: Bool { false }
 

@@ -1,32 +1,37 @@
 package import UsherCore
 
-/// How the tokens of one type of provider are renewed and taken back.
+/// How tokens of one provider type are refreshed and revoked.
 ///
-/// It names calls and reads replies; sending, waiting and keeping is the daemon's.
+/// A dialect only names calls and interprets replies. The daemon sends the calls, schedules them
+/// and stores the tokens.
 package protocol TokenDialect: Sendable {
-  /// Whether the client has no secret: then some servers want the access token as proof when a token
-  /// is taken back.
+  /// Whether the client has no secret. Some servers then require the access token as authentication
+  /// for a revocation.
   var isPublicClient: Bool { get }
 
-  /// - Parameter scope: What the grant covers or a part of it; nil asks for all of it.
-  /// - Returns: Nil where the provider renews no tokens: an account may have a refresh token from a
-  ///   time when its provider's name meant another one.
+  /// Returns the call that refreshes an access token.
+  ///
+  /// - Parameter scope: The scope of the grant or a part of it. Nil asks for all of it.
+  /// - Returns: Nil if the provider does not refresh tokens. An account can still hold a refresh
+  ///   token if its provider's name was configured with another type before.
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)?
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
-  /// Why renewed tokens cannot be those of the account they were asked for; a sentence.
+  /// Returns why refreshed tokens do not belong to the account, as a sentence, or nil if they may.
   func flaw(in tokens: TokenSet, of subject: String) -> String?
 
-  /// - Parameter bearer: An access token in place of the client's own proof.
-  /// - Returns: Nil where the provider takes no tokens back.
+  /// Returns the call that revokes a token.
+  ///
+  /// - Parameter bearer: An access token to send in place of the client's own authentication.
+  /// - Returns: Nil if the provider does not revoke tokens.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)?
 
-  /// Whether a reply to that says that the token is worth nothing any more.
+  /// Whether a reply to the revocation call says that the token is no longer valid.
   func hasTakenBack(_ reply: HTTPReply) -> Bool
 }
 
-/// RFC 7009 §2.1.
+/// The value of `token_type_hint` (RFC 7009 §2.1).
 package enum TokenKind: String, Sendable {
   case accessToken = "access_token"
   case refreshToken = "refresh_token"
@@ -39,11 +44,14 @@ extension TokenDialect {
 
   package func flaw(in tokens: TokenSet, of subject: String) -> String? { nil }
 
-  /// RFC 7009 §2.2: 200, also for a token that is unknown.
+  /// Accepts 200, which a server also sends for an unknown token (RFC 7009 §2.2), and 204.
   package func hasTakenBack(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }
 
-  /// What takes back a grant nobody will use: its refresh token where it has one (RFC 7009 §2.1 lets
-  /// that end the whole grant).
+  /// Returns the call that revokes a grant that will not be used, or nothing if the provider
+  /// cannot.
+  ///
+  /// The call revokes the refresh token if the grant has one, because that can end the whole grant
+  /// (RFC 7009 §2.1), else the access token.
   package func revoking(_ tokens: TokenSet) -> [any ProviderCall] {
     let call =
       if let refresh = tokens.refreshToken {
@@ -55,9 +63,9 @@ extension TokenDialect {
   }
 }
 
-/// What has to be known before a provider's tokens can be handled.
+/// What is needed to handle a provider's tokens.
 package enum TokenHandling: Sendable {
   case known(any TokenDialect)
-  /// The provider's metadata first.
+  /// The dialect depends on the provider's metadata, which must be discovered first.
   case discovered(@Sendable (OIDCMetadata) -> any TokenDialect)
 }

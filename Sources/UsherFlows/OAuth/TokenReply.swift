@@ -2,15 +2,16 @@ import FoundationEssentials
 import JSONRPC
 package import UsherCore
 
-/// What a token endpoint answered.
+/// The reply of a token endpoint.
 package typealias TokenReply = OAuthReply<TokenSet>
 
-/// What was asked of a token endpoint, as far as the answer depends on it.
+/// The parts of a token request that the interpretation of its reply depends on.
 package struct TokenRequest: Sendable, Equatable {
   package var provider: ProviderName
-  /// The scope the answer means where it names none (RFC 6749 §5.1).
+  /// The scope that a reply without `scope` grants (RFC 6749 §5.1).
   package var scope: String
-  /// The tokens there were: a refresh keeps what it is not given anew (§6).
+  /// The tokens before a refresh. A refresh or ID token that the reply does not replace is kept
+  /// (§6).
   package var previous: TokenSet?
 
   package init(provider: ProviderName, scope: String, previous: TokenSet? = nil) {
@@ -23,10 +24,13 @@ package struct TokenRequest: Sendable, Equatable {
 extension OAuthReply where Granted == TokenSet {
   /// Reads the reply to a code, a refresh token or a device code.
   ///
-  /// Only Bearer tokens are taken (RFC 6749 §7.1). An `expires_in` may be an integer, a float or
-  /// either as a string; a negative one means now, one beyond ten years ten years, anything else
-  /// that nothing is known. So may `refresh_expires_in`, which Paysafe and Keycloak send; there 0 says
-  /// that it never expires, and less than a second or a negative one is taken for 0.
+  /// Only Bearer tokens are accepted (RFC 6749 §7.1).
+  ///
+  /// `expires_in` may be an integer, a float or either as a string. A negative value counts as 0
+  /// and a value over ten years as ten years. Anything else leaves the expiry unknown.
+  ///
+  /// `refresh_expires_in`, which Paysafe and Keycloak send, is read in the same way, but there 0
+  /// means that the refresh token never expires. A value below one second counts as 0.
   package init(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) {
     self.init(reply, from: request.provider) { members throws(UnusableReply) in
       try TokenSet(members, request, now)
@@ -35,10 +39,10 @@ extension OAuthReply where Granted == TokenSet {
 }
 
 extension HTTPReply {
-  /// The refresh token of an answer whose access token cannot be used; nil where there is none.
+  /// The refresh token of a reply whose access token cannot be used, or nil if there is none.
   ///
-  /// The refresh token that was sent may be spent: this one is all that is left of the grant. So it is
-  /// read from a body that names a member twice too.
+  /// The request may have spent the previous refresh token, so this one may be all that is left of
+  /// the grant. It is therefore read even from a body that repeats a member name.
   package var salvagedRefreshToken: Secret? {
     guard (200..<300).contains(status),
       let members = try? JSONDecoder().decode(SalvagedMembers.self, from: Data(body)),
@@ -72,7 +76,7 @@ extension TokenSet {
     guard let access = members["access_token"]?.stringValue, !access.isEmpty else {
       throw UnusableReply("the provider's answer has no access_token")
     }
-    // It will stand in a header: visible ASCII only (RFC 6749 appendix A.12).
+    // The token is sent in a header, so only visible ASCII is allowed (RFC 6749 appendix A.12).
     guard access.utf8.count <= 65_536, access.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw UnusableReply("the provider's access_token has characters that no token has")
     }
@@ -93,8 +97,10 @@ extension TokenSet {
 }
 
 extension [String: JSONValue] {
-  /// What `token_type` is, for a message. Text is shown only where it is a short name (RFC 6749
-  /// appendix A.13) and no part of another member: it may be a token in the wrong place.
+  /// A description of `token_type` for an error message.
+  ///
+  /// Text is shown only if it is a short name (RFC 6749 appendix A.13) and not part of another
+  /// member's value, because it may be a token in the wrong place.
   fileprivate var shownTokenType: String {
     switch self["token_type"] {
     case nil, .string("")?: return "nothing"
@@ -115,7 +121,7 @@ extension [String: JSONValue] {
   }
 
   fileprivate func token(_ name: String) -> Sealed<Secret>? {
-    // What the request held is masked in some replies: it is the token there was.
+    // Secrets of the request are masked in the reply. A masked value is the token that was sent.
     guard let text = self[name]?.stringValue, !text.isEmpty, text != HTTPReply.echo else {
       return nil
     }
@@ -124,8 +130,9 @@ extension [String: JSONValue] {
 }
 
 extension JSONValue {
-  /// `expires_in`, however it is written: whole seconds from 0 to ten years; nil for what is no
-  /// finite number.
+  /// `expires_in` in any notation, as whole seconds from 0 to ten years.
+  ///
+  /// Nil if the value is not a finite number.
   var lifetime: Duration? {
     guard let seconds = numberValue ?? stringValue.flatMap(Double.init), seconds.isFinite else {
       return nil
@@ -133,7 +140,7 @@ extension JSONValue {
     return .seconds(Int(min(max(seconds, 0), 315_360_000)))
   }
 
-  /// `scope`: a string, or the array of strings that some servers send.
+  /// `scope` as a string. Some servers send an array of strings.
   fileprivate var scope: String? {
     let text = stringValue ?? arrayValue?.compactMap(\.stringValue).joined(separator: " ")
     guard let text, !text.isEmpty else { return nil }
