@@ -2,8 +2,8 @@ import JSONRPC
 import UsherCore
 
 extension ProviderText {
-  /// A value that a provider sent in place of another, for a message: cleaned, and cut to 200
-  /// characters.
+  /// Returns a value that a provider sent in place of the expected one, cleaned and cut to 200
+  /// characters for a message.
   static func found(_ value: JSONValue?) -> String {
     guard let value else { return "nothing" }
     let text = value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
@@ -15,11 +15,11 @@ extension ProviderText {
 }
 
 extension IDTokenClaims.Rule {
-  /// The sentence with what was expected and what was found.
+  /// The rule's message with the expected and the actual value.
   ///
-  /// Nonces and hashes are secrets, and a subject is a person's: neither is repeated.
+  /// Nonces and hashes are secrets, and a subject is personal data. None of them is repeated.
   ///
-  /// - Parameter now: Nil where times were not looked at.
+  /// - Parameter now: The time of the check, or nil if times were not checked.
   func explanation(
     about claims: [String: JSONValue], issuer: String, clientID: String, now: Timestamp?
   ) -> String {

@@ -2,14 +2,14 @@ import JSONRPC
 import UsherConfig
 package import UsherCore
 
-/// What the device authorization endpoint granted (RFC 8628 §3.2).
+/// The reply of the device authorization endpoint (RFC 8628 §3.2).
 package struct DeviceAuthorization: Codable, Sendable, Equatable {
   package var deviceCode: Sealed<Secret>
   package var userCode: String
   package var verificationURI: String
   package var verificationURIComplete: String?
   package var expiresAt: Timestamp
-  /// Seconds between two polls: 5 where nothing was said, from 1 to 300.
+  /// Seconds between two polls, from 1 to 300. The default is 5.
   package var interval: Int
 
   package init(
@@ -42,7 +42,7 @@ extension DeviceAuthorization {
     }
     let userCode = members["user_code"]?.stringValue.map { ProviderText.clean($0, limit: 64) } ?? ""
     guard !userCode.isEmpty else { throw UnusableReply("the provider's answer has no user_code") }
-    // The second name is that of drafts and of Google.
+    // Drafts of the RFC and Google use the second name.
     let page = members["verification_uri"]?.stringValue ?? members["verification_url"]?.stringValue
     guard let page = page.flatMap(ProviderURL.init(usable:)) else {
       throw UnusableReply("the provider's verification_uri is not https, or http on the loopback")
@@ -57,15 +57,15 @@ extension DeviceAuthorization {
   }
 }
 
-/// What a poll brought (RFC 8628 §3.5).
+/// The result of one poll (RFC 8628 §3.5).
 package enum DevicePoll: Sendable, Equatable {
   case granted(TokenSet)
   case pending
-  /// Five seconds more between polls, from now on.
+  /// The interval must grow by five seconds for all further polls.
   case slowDown
-  /// The person said no.
+  /// The user refused.
   case denied(ProviderErrorCode)
-  /// The device code's time is over.
+  /// The device code has expired.
   case expired(ProviderErrorCode)
   case rejected(ProviderErrorCode)
   case retry(message: String)

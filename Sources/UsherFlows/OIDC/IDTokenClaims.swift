@@ -2,26 +2,26 @@ import Crypto
 import JSONRPC
 package import UsherCore
 
-/// What an ID token says, after the whole list of OIDC Core §3.1.3.7.
+/// The claims of an ID token that passed all checks of OIDC Core §3.1.3.7.
 package struct IDTokenClaims: Sendable, Equatable {
   package var person: PersonClaims
   package var issuedAt: Timestamp
   package var expiresAt: Timestamp
   package var authTime: Timestamp?
 
-  /// What it must agree with.
+  /// The values that the claims are checked against.
   package struct Expectation: Sendable, Equatable {
     package var issuer: String
     package var clientID: String
-    /// The one that was sent; nil where none was.
+    /// The nonce that was sent, or nil if none was.
     package var nonce: Secret?
     package var now: Timestamp
-    /// By how much the provider's clock may differ.
+    /// The tolerated difference between the provider's clock and ours.
     package var skew: Duration
-    /// For `at_hash`, together with the header's algorithm.
+    /// Checked against `at_hash`, with the hash function of `algorithm`.
     package var accessToken: Secret?
     package var algorithm: SigningAlgorithm
-    /// The `max_age` that was asked for, in seconds.
+    /// The requested `max_age`, in seconds.
     package var maxAge: Int?
 
     package init(
@@ -39,7 +39,7 @@ package struct IDTokenClaims: Sendable, Equatable {
     }
   }
 
-  /// The rule that was broken.
+  /// The check that the ID token failed.
   package enum Rule: String, Error, Sendable, CaseIterable {
     case unreadable = "its payload is not a JSON object"
     case issuer = "iss is not the provider's issuer"
@@ -62,7 +62,7 @@ package struct IDTokenClaims: Sendable, Equatable {
 }
 
 extension IDTokenClaims {
-  /// Judges the payload of a token whose signature is good.
+  /// Checks the payload of a token whose signature has been verified.
   package static func check(
     payload: [UInt8], _ expected: Expectation
   ) -> Result<IDTokenClaims, Rule> {
@@ -82,11 +82,12 @@ extension IDTokenClaims {
     }
   }
 
-  /// What is wrong with an ID token that came with a refresh (OIDC Core §12.2): it must be of the
-  /// same issuer, for the same client and about the same person.
+  /// Returns the rule that the ID token of a refresh breaks, or nil if it breaks none (OIDC
+  /// Core §12.2).
   ///
-  /// It came from the token endpoint itself and is used for nothing else: its signature is not looked
-  /// at (§3.1.3.7 item 6), and one that cannot be read says nothing.
+  /// It must have the same issuer, client and subject as the first one. Its signature is not
+  /// checked: it came directly from the token endpoint (§3.1.3.7 item 6) and is used for nothing
+  /// else. A token that cannot be parsed is not an error.
   package static func flaw(
     refreshed token: Secret, issuer: String, clientID: String, subject: String
   ) -> Rule? {
@@ -97,7 +98,7 @@ extension IDTokenClaims {
     return claims.has("sub", subject) ? nil : .otherSubject
   }
 
-  /// Items 3 to 5. No audience beside us is trusted.
+  /// Checks items 3 to 5. No audience other than this client is trusted.
   private static func checkAudience(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) {
@@ -115,7 +116,7 @@ extension IDTokenClaims {
     guard audience.allSatisfy(isOurs) else { throw .otherAudience }
   }
 
-  /// Items 9 and 10.
+  /// Checks items 9 and 10, and `nbf`.
   private static func checkTimes(
     _ claims: [String: JSONValue], _ person: PersonClaims, _ expected: Expectation
   ) throws(Rule) -> IDTokenClaims {
@@ -130,7 +131,7 @@ extension IDTokenClaims {
     return IDTokenClaims(person: person, issuedAt: issued, expiresAt: expiry)
   }
 
-  /// Item 11, and §3.1.3.8 for the access token.
+  /// Checks item 11 and, for the access token, §3.1.3.8.
   private static func checkBindings(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) {
@@ -143,7 +144,7 @@ extension IDTokenClaims {
     }
   }
 
-  /// Item 13.
+  /// Checks item 13.
   private static func checkAuthTime(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) -> Timestamp? {
@@ -158,14 +159,15 @@ extension IDTokenClaims {
 }
 
 extension SigningAlgorithm {
-  /// The left half of the access token's hash, by the hash of the signature (OIDC Core §3.1.3.6).
+  /// Returns the left half of the access token's hash, with the hash function of the signature
+  /// (OIDC Core §3.1.3.6).
   package func accessTokenHash(_ token: Secret) -> Secret {
     let bytes = Array(token.revealed().utf8)
     let hash =
       switch self {
       case .rs256, .ps256, .es256: Array(SHA256.hash(data: bytes))
       case .rs384, .ps384, .es384: Array(SHA384.hash(data: bytes))
-      // Ed25519 hashes with SHA-512 itself.
+      // Ed25519 itself uses SHA-512.
       case .rs512, .ps512, .es512, .edDSA: Array(SHA512.hash(data: bytes))
       }
     return Secret(Base64URL.encode(hash.prefix(hash.count / 2)))
@@ -173,7 +175,7 @@ extension SigningAlgorithm {
 }
 
 extension [String: JSONValue] {
-  /// Whether the claim is this text, byte by byte.
+  /// Whether the claim equals the text byte by byte.
   fileprivate func has(_ claim: String, _ text: String) -> Bool {
     self[claim]?.isText(text) ?? false
   }
@@ -182,6 +184,6 @@ extension [String: JSONValue] {
 extension JSONValue {
   fileprivate func isText(_ text: String) -> Bool { stringValue?.hasSameBytes(as: text) ?? false }
 
-  /// Seconds since 1970 (RFC 7519 §2), with or without a fraction; a string is none.
+  /// Seconds since 1970 (RFC 7519 §2), with or without a fraction. Nil for a string.
   fileprivate var numericDate: Timestamp? { numberValue.map { Timestamp(seconds: $0) } }
 }

@@ -1,9 +1,11 @@
 import JSONRPC
 package import UsherCore
 
-/// The signatures we accept on an ID token: asymmetric ones (RFC 7518 §3.1, RFC 8037 §3.1).
+/// The signature algorithms that are accepted on an ID token, all of them asymmetric
+/// (RFC 7518 §3.1, RFC 8037 §3.1).
 ///
-/// `none` and the HMACs are not among them, so that no key can be confused with a shared secret.
+/// `none` and the HMAC algorithms are excluded, so that a public key cannot be mistaken for a
+/// shared secret.
 package enum SigningAlgorithm: String, Codable, Sendable, CaseIterable {
   case rs256 = "RS256"
   case rs384 = "RS384"
@@ -16,20 +18,24 @@ package enum SigningAlgorithm: String, Codable, Sendable, CaseIterable {
   case es512 = "ES512"
   case edDSA = "EdDSA"
 
-  /// What a provider may sign with: what its metadata lists, RS256 where it lists nothing (OIDC Core
-  /// §2).
+  /// Returns the algorithms that the provider may sign with: those its metadata lists, or RS256 if
+  /// it lists none (OIDC Core §2).
   package static func accepted(by metadata: OIDCMetadata) -> Set<SigningAlgorithm> {
     guard let listed = metadata.idTokenAlgorithms else { return [.rs256] }
     return Set(listed.compactMap(SigningAlgorithm.init(rawValue:)))
   }
 }
 
-/// The header of a signed token (RFC 7515 §4), as far as it is used: no key or address in it counts.
+/// The part of a signed token's header that is used (RFC 7515 §4).
+///
+/// Keys and URLs in the header are ignored.
 package struct JOSEHeader: Sendable, Equatable {
   package let algorithm: SigningAlgorithm
   package let kid: String?
 
-  /// - Throws: A sentence for people when the token is not to be believed, whatever its signature.
+  /// Parses and checks the header.
+  ///
+  /// - Throws: A sentence for people if the token must be rejected whatever its signature.
   package init(
     of token: Secret, accepting accepted: Set<SigningAlgorithm>
   ) throws(UnusableReply) {

@@ -1,14 +1,15 @@
 import UsherConfig
 import UsherCore
 
-/// One round of the authorization code flow with what makes it unrepeatable; a new round has all of
-/// it fresh.
+/// One round of the authorization code flow with the secrets that bind its messages together.
+///
+/// Every new round gets new secrets.
 struct OIDCAttempt: Codable, Sendable, Equatable {
   let metadata: OIDCMetadata
   let authorizationEndpoint: String
-  /// Binds the redirect to this round: 192 bits.
+  /// Binds the redirect to this round; 192 bits.
   let state: Sealed<Secret>
-  /// Binds the ID token to this round: 192 bits.
+  /// Binds the ID token to this round; 192 bits.
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
 
@@ -24,9 +25,11 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &moment)
   }
 
-  /// The page for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC Core §3.1.2.1).
+  /// Returns the authorization URL for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC
+  /// Core §3.1.2.1).
   ///
-  /// - Parameter hints: What the flow was begun with; they win over the configuration's extras.
+  /// - Parameter hints: Parameters from the caller. They override `extra_authorize` of the
+  ///   configuration.
   func url(
     redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
   ) -> String {
@@ -41,7 +44,7 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     }
     if let audience = settings.audience { fields.append(("audience", audience)) }
     let more = settings.extraAuthorize.merging(hints) { _, hint in hint }
-    // No parameter twice (RFC 6749 §3.1).
+    // No parameter may occur twice (RFC 6749 §3.1).
     let taken = Set(fields.map(\.name))
     for (name, value) in more.sorted(by: { $0.key < $1.key }) where !taken.contains(name) {
       fields.append((name, value))

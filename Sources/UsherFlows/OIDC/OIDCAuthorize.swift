@@ -2,25 +2,26 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Sign-in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252, RFC 9700,
-/// OIDC Core §3.1).
+/// Sign-in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252,
+/// RFC 9700, OIDC Core §3.1).
 package struct OIDCAuthorize: FlowMachine {
   package static let kind = "authorize"
   package static let summary = "Sign a person in with a browser on this machine."
 
   package struct Params: Codable, Sendable, Equatable {
-    /// Space-separated; the configured scopes where it is absent. `openid` is always asked for.
+    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
+    /// requested.
     package var scope: String?
-    /// An account to sign in anew: another person than this one is refused.
+    /// An existing account to sign in again. The sign-in of any other person is refused.
     package var account: AccountID?
     package var loginHint: String?
-    /// OIDC Core §3.1.2.1: `login`, `consent`, `select_account`, …
+    /// `login`, `consent`, `select_account`, … (OIDC Core §3.1.2.1).
     package var prompt: String?
     package var uiLocales: String?
     package var acrValues: String?
-    /// The person must have proved who they are within so many seconds.
+    /// The maximum time since the user's last authentication at the provider, in seconds.
     package var maxAgeSeconds: Int?
-    /// Whether the daemon refreshes the tokens though nobody asks.
+    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
 
     package init() {}
@@ -30,7 +31,7 @@ package struct OIDCAuthorize: FlowMachine {
   private let request: Request
   private var state: State
   private var problem: Problem?
-  /// Rounds that were lost to an unreachable provider.
+  /// The number of rounds lost because the provider was unreachable.
   private var lostRounds = 0
 
   private struct Request: Codable, Sendable, Equatable {
@@ -44,18 +45,19 @@ package struct OIDCAuthorize: FlowMachine {
   private enum State: Codable, Sendable, Equatable {
     /// → preparing, or the end
     case discovering(RetryBackoff)
-    /// A listener is asked for. → authorizing, or the end
+    /// Waits for the redirect listener. → authorizing, or the end
     case preparing(OIDCAttempt)
-    /// The person is in the browser. → exchanging, preparing with a new attempt, or the end
+    /// The user is in the browser. → exchanging, preparing with a new attempt, or the end
     case authorizing(OIDCAttempt, redirectURI: String, ListenerState)
-    /// The code is being redeemed. It is held only between two tries, and only in memory.
+    /// The code is being redeemed. The code is held only between two attempts, and only in memory.
     /// → signingIn, preparing with a new attempt, or the end
     case exchanging(OIDCAttempt, redirectURI: String, Transient, RetryBackoff)
     /// → the end
     case signingIn(OIDCSignIn)
   }
 
-  /// How often the provider may be gone at the very moment a code is redeemed.
+  /// The flow fails when this many rounds are lost because the provider was unreachable after it
+  /// may have received the code.
   package static let maxLostRounds = 3
 
   package static func begin(
@@ -233,7 +235,7 @@ extension OIDCAuthorize {
       attempt.metadata)
   }
 
-  /// The code may be spent: back to the browser with everything fresh.
+  /// Starts a new round with new secrets, because the code may be spent.
   private mutating func renew(
     _ attempt: OIDCAttempt, _ problem: Problem, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
@@ -276,9 +278,9 @@ extension OIDCAuthorize {
     }
   }
 
-  /// The provider has certainly not redeemed the code.
+  /// Schedules another attempt with the same code. The provider has certainly not redeemed it.
   ///
-  /// - Parameter asked: The pause that the provider asks for.
+  /// - Parameter asked: The delay that the provider asks for.
   private mutating func redeemLater(
     _ code: Secret, _ message: String, _ asked: Duration?, _ attempt: OIDCAttempt,
     _ redirectURI: String, _ retrying: RetryBackoff
@@ -330,7 +332,7 @@ extension OIDCAuthorize {
 }
 
 extension RedirectAnswer {
-  /// Why nothing in it may be believed (RFC 9207 §2.4); nil where it may.
+  /// Returns why the answer must not be trusted (RFC 9207 §2.4), or nil if it may be.
   fileprivate func flaw(_ metadata: OIDCMetadata) -> String? {
     if let iss {
       guard !iss.hasSameBytes(as: metadata.issuer) else { return nil }

@@ -1,26 +1,26 @@
 package import UsherConfig
 package import UsherCore
 
-/// What is asked of an OpenID provider.
+/// A call to an OpenID provider.
 ///
-/// Each carries what it needs; client id, client secret and audience come with rendering.
+/// Each case carries its own parameters. Rendering adds the client id, client secret and audience.
 package enum OIDCCall: ProviderCall {
-  /// One of ``OIDCMetadata/wellKnownURLs(issuer:)``.
+  /// Fetches one of the ``OIDCMetadata/wellKnownURLs(issuer:)``.
   case discovery(url: String)
   case jwks(url: String)
-  /// RFC 6749 §4.1.3 with RFC 7636 §4.5.
+  /// Redeems an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).
   case exchange(Exchange, OIDCMetadata)
-  /// RFC 6749 §6.
+  /// Refreshes an access token (RFC 6749 §6).
   ///
-  /// - Parameter scope: What the grant covers or a part of it; nil asks for all of it.
+  /// - Parameter scope: The scope of the grant or a part of it. Nil asks for all of it.
   case refresh(Secret, scope: String?, OIDCMetadata)
-  /// RFC 7009 §2.1.
+  /// Revokes a token (RFC 7009 §2.1).
   case revoke(Revocation, OIDCMetadata)
-  /// OIDC Core §5.3.
+  /// Fetches the profile (OIDC Core §5.3).
   case userinfo(accessToken: Secret, OIDCMetadata)
-  /// RFC 8628 §3.1.
+  /// Requests a device code (RFC 8628 §3.1).
   case deviceAuthorization(scope: String, OIDCMetadata)
-  /// RFC 8628 §3.4.
+  /// Polls for the tokens of a device code (RFC 8628 §3.4).
   case devicePoll(deviceCode: Secret, OIDCMetadata)
 
   package struct Exchange: Sendable, Equatable {
@@ -38,8 +38,8 @@ package enum OIDCCall: ProviderCall {
   package struct Revocation: Sendable, Equatable {
     package var token: Secret
     package var kind: TokenKind
-    /// The access token as `Authorization: Bearer`, in place of any client authentication: some
-    /// servers want it of public clients. For a second try, where the plain one was refused.
+    /// An access token to send as `Authorization: Bearer` in place of client authentication. Some
+    /// servers require it of public clients. Used for a second attempt after the first was refused.
     package var bearer: Secret?
 
     package init(token: Secret, kind: TokenKind, bearer: Secret? = nil) {
@@ -72,8 +72,10 @@ package enum OIDCCall: ProviderCall {
     return RevokedToken(revocation.token, revocation.kind)
   }
 
-  /// What takes back a grant nobody will use: its refresh token where it has one (RFC 7009 §2.1 lets
-  /// that end the whole grant). Empty where the provider has no revocation endpoint.
+  /// Returns the call that revokes a grant that will not be used.
+  ///
+  /// The call revokes the refresh token if the grant has one, because that can end the whole grant
+  /// (RFC 7009 §2.1), else the access token. Empty if the provider has no revocation endpoint.
   package static func revoking(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> [OIDCCall] {
     guard metadata.revocationEndpoint != nil else { return [] }
     let revocation =
@@ -87,7 +89,7 @@ package enum OIDCCall: ProviderCall {
 }
 
 extension ProviderConfig {
-  /// The settings of a provider that speaks OpenID Connect.
+  /// The settings of a provider that speaks OpenID Connect. Traps for any other provider.
   package var oidc: OIDCSettings {
     switch settings {
     case .oidc(let settings): return settings
@@ -99,7 +101,8 @@ extension ProviderConfig {
 }
 
 extension OIDCCall {
-  /// What to say when tokens arrive that nobody waits for any more (`FlowMachine.clearUp`).
+  /// Returns the calls that revoke the tokens of a reply that arrived after its flow ended
+  /// (`FlowMachine.clearUp`).
   static func clearingUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {

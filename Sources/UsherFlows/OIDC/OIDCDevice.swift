@@ -2,17 +2,18 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Sign-in on another device: a code is shown here and entered there (RFC 8628).
+/// Sign-in on another device: the user enters a code there that is shown here (RFC 8628).
 package struct OIDCDevice: FlowMachine {
   package static let kind = "device"
   package static let summary = "Sign a person in with a browser on another device."
 
   package struct Params: Codable, Sendable, Equatable {
-    /// Space-separated; the configured scopes where it is absent. `openid` is always asked for.
+    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
+    /// requested.
     package var scope: String?
-    /// An account to sign in anew: another person than this one is refused.
+    /// An existing account to sign in again. The sign-in of any other person is refused.
     package var account: AccountID?
-    /// Whether the daemon refreshes the tokens though nobody asks.
+    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
 
     package init() {}
@@ -23,7 +24,7 @@ package struct OIDCDevice: FlowMachine {
   private let terms: OIDCSignIn.Terms
   private var state: State
   private var problem: Problem?
-  /// Why the code is not the first one; told until the person has used it.
+  /// Why the code is not the first one. Shown until the user has used the new code.
   private var notice: Problem?
 
   private enum State: Codable, Sendable, Equatable {
@@ -40,14 +41,15 @@ package struct OIDCDevice: FlowMachine {
   private struct Polling: Codable, Sendable, Equatable {
     let metadata: OIDCMetadata
     let device: DeviceAuthorization
-    /// Seconds between two polls; it only grows.
+    /// Seconds between two polls. It never decreases.
     var interval: Int
-    /// A poll is under way.
+    /// Whether a poll is in progress.
     var isAsking = false
-    /// A poll's answer never came: it may have brought the tokens, and spent the code.
+    /// Whether the reply to a poll was lost. It may have contained the tokens, and the code may be
+    /// spent.
     var isDoubtful = false
 
-    /// The provider has just said that the person is not done.
+    /// A copy without doubt about the code. The provider has just said that the user is not done.
     var unspent: Polling {
       var polling = self
       polling.isDoubtful = false
@@ -61,7 +63,8 @@ package struct OIDCDevice: FlowMachine {
     }
   }
 
-  /// Where the doubling after time-outs ends, in seconds, unless the provider wants more.
+  /// The upper limit, in seconds, of an interval that is doubled after timeouts. An interval that
+  /// the provider asks for may be longer.
   package static let longestInterval = 60
 
   package static func begin(
@@ -192,7 +195,7 @@ extension OIDCDevice {
       case .unreadable(let message): return .fail(.protocolError(message))
       }
     case .called(.deviceAuthorization, .unreachable(let message, _)):
-      // A code nobody saw expires by itself.
+      // A device code that was never shown expires by itself.
       return requestLater(message, metadata, retrying, nil)
     case .called(.deviceAuthorization, .unreadable(let message)),
       .called(.deviceAuthorization, .noToken(let message)):
@@ -242,7 +245,7 @@ extension OIDCDevice {
       return .proceed([.call(.devicePoll(deviceCode: code, polling.metadata))])
     case .called(.devicePoll(code, _), let outcome) where polling.isAsking:
       return answered(outcome, polling, now)
-    // A poll whose answer the restart swallowed is simply made again.
+    // After a restart the poll is repeated, because its reply may be lost.
     case .resumed: return show(polling.doubting(polling.isAsking), problem: problem)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told,
@@ -287,7 +290,7 @@ extension OIDCDevice {
     }
   }
 
-  /// The tokens went the way of the lost answer: the person is asked once more.
+  /// Requests a new code. The tokens were in the lost reply, so the user has to enter a code again.
   private mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer<OIDCCall> {
     notice = Problem(
       reason: Problem.interrupted.reason, title: Problem.interrupted.title,
@@ -296,7 +299,7 @@ extension OIDCDevice {
     return request(metadata, RetryBackoff())
   }
 
-  /// RFC 8628 §3.5: after a time-out half as often, for good.
+  /// Doubles the polling interval for the rest of the flow after a timeout (RFC 8628 §3.5).
   private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer<OIDCCall> {
     var slower = polling
     slower.interval = max(polling.interval, min(polling.interval * 2, Self.longestInterval))

@@ -1,8 +1,7 @@
-/// What a provider says of itself (OIDC Discovery §3, RFC 8414 §2), as far as it is needed, with the
-/// configuration's endpoints laid over it.
+/// The part of a provider's metadata that the daemon needs (OIDC Discovery §3, RFC 8414 §2).
 ///
-/// Every address in it is https, or http on the loopback; what discovery named also keeps to
-/// `OIDCSettings.flaw(ofDiscovered:)`.
+/// Endpoints from the configuration replace those from discovery. Every URL is https, or http on
+/// the loopback. A discovered URL also satisfies `OIDCSettings.flaw(ofDiscovered:)`.
 package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var issuer: String
   package var authorizationEndpoint: String?
@@ -11,26 +10,29 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
   package var jwksURI: String?
-  /// `token_endpoint_auth_methods_supported`; nil where it is not told.
+  /// `token_endpoint_auth_methods_supported`, or nil if absent.
   package var clientAuthMethods: [String]?
-  /// `revocation_endpoint_auth_methods_supported`; nil where it is not told.
+  /// `revocation_endpoint_auth_methods_supported`, or nil if absent.
   package var revocationAuthMethods: [String]?
-  /// `id_token_signing_alg_values_supported`; nil where it is not told.
+  /// `id_token_signing_alg_values_supported`, or nil if absent.
   package var idTokenAlgorithms: [String]?
-  /// Whether every redirect names its issuer (RFC 9207 §3): one that does not is then refused.
+  /// Whether every redirect carries `iss` (RFC 9207 §3). A redirect without it is then refused.
   package var namesIssuerInRedirect = false
 
   package init(issuer: String) {
     self.issuer = issuer
   }
 
-  /// Where the two documents are: OIDC Discovery §4 appends to the issuer, RFC 8414 §3.1 inserts
-  /// before its path.
+  /// Returns the URLs of the two metadata documents.
   ///
-  /// - Parameter issuer: An absolute URL without query.
+  /// OIDC Discovery §4 appends the well-known path to the issuer. RFC 8414 §3.1 inserts it before
+  /// the issuer's path.
+  ///
+  /// - Parameter issuer: An absolute URL without a query.
   package static func wellKnownURLs(issuer: String) -> [String] {
     let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
-    // scheme:, nothing, host, the path if there is one
+    // The parts are the scheme with its colon, an empty string, the host, and the path if there is
+    // one.
     let parts = base.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
     let host = parts.prefix(3).joined(separator: "/")
     let path = parts.dropFirst(3).first.map { "/" + $0 } ?? ""

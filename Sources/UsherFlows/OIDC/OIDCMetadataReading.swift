@@ -3,23 +3,26 @@ package import UsherConfig
 import UsherCore
 
 extension OIDCMetadata {
-  /// Whether a provider can be used without its documents: the configuration names all that a flow
-  /// and an ID token need.
+  /// Whether the provider can be used without its metadata documents.
+  ///
+  /// This is so if the configuration names every endpoint that a flow and an ID token need.
   package static func needsNoDocuments(_ settings: OIDCSettings) -> Bool {
     let named = settings.endpoints
     return named.token != nil && named.jwks != nil
       && (named.authorization != nil || named.deviceAuthorization != nil)
   }
 
-  /// Merges what was found at ``wellKnownURLs(issuer:)`` with the configuration.
+  /// Merges the documents from ``wellKnownURLs(issuer:)`` with the configuration.
   ///
-  /// The configuration wins, then the first document. A document of another issuer is thrown away
-  /// (RFC 8414 §3.3); where that leaves none, the provider is unusable even if the configuration
-  /// names every endpoint. Members that are not needed are not looked at.
+  /// The configuration takes precedence over the first document, and the first over the second. A
+  /// document of another issuer is discarded (RFC 8414 §3.3). If documents were fetched and all are
+  /// discarded, the provider is unusable, even if the configuration names every endpoint. Members
+  /// that are not needed are not checked.
   ///
-  /// - Parameter documents: What could be fetched and parsed, in the order of the URLs; it may be
-  ///   empty where ``needsNoDocuments(_:)``.
-  /// - Returns: `.found` or `.unusable`. Which endpoints a flow needs is the flow's to check.
+  /// - Parameter documents: The documents that were fetched and parsed, in the order of the URLs.
+  ///   It may be empty if ``needsNoDocuments(_:)`` returns true.
+  /// - Returns: `.found` or `.unusable`. The flow checks whether the endpoints that it needs are
+  ///   there.
   package static func read(documents: [JSONValue], settings: OIDCSettings) -> Discovery {
     let issuer = settings.issuer.text
     let ours = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
@@ -57,7 +60,7 @@ extension OIDCMetadata {
 }
 
 private struct MetadataFlaw: Error {
-  /// A sentence; it names the member, and of its value the host at most.
+  /// A sentence that names the member. It may quote the URL's host, never the whole value.
   let message: String
 }
 
@@ -65,7 +68,9 @@ private struct MetadataReader {
   let documents: [JSONValue]
   let settings: OIDCSettings
 
-  /// - Throws: Where the address must not be called. What the configuration names is not judged.
+  /// Returns the URL of an endpoint. An override from the configuration is returned unchecked.
+  ///
+  /// - Throws: `MetadataFlaw` if the daemon must not call the discovered URL.
   func url(_ name: String, or override: ProviderURL?) throws(MetadataFlaw) -> String? {
     if let override { return override.text }
     guard let value = first(name) else { return nil }
@@ -85,7 +90,7 @@ private struct MetadataReader {
     first(name)?.arrayValue?.compactMap(\.stringValue)
   }
 
-  /// Whether any document says so: the stricter word counts.
+  /// Whether any of the documents sets the member to true. The stricter document wins.
   func isTrue(_ name: String) -> Bool {
     documents.contains { $0[name] == .bool(true) }
   }
@@ -96,7 +101,7 @@ private struct MetadataReader {
 }
 
 extension ProviderURL {
-  /// An address that a provider wrote; nil where it must not be used.
+  /// Creates a URL from a provider's text, or nil if the daemon must not use it.
   init?(usable text: String) {
     do { try self.init(setting: text) } catch { return nil }
   }

@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Providers that speak OpenID Connect, found by discovery.
+/// Providers that speak OpenID Connect and are found by discovery.
 package enum OIDCProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
   package static let hasScopes = true

@@ -1,11 +1,13 @@
 import UsherConfig
 import UsherCore
 
-/// What people may write into a sign-in's parameters, checked.
+/// Checks for sign-in parameters that the caller provides.
 enum OIDCRequest {
-  /// The scope to ask for: the caller's, else the configured one; always with `openid`.
+  /// Returns the scope to request: the caller's, or the configured one if the caller names none.
   ///
-  /// - Throws: `invalidParams` for what is no scope (RFC 6749 §3.3).
+  /// A caller's scope gets `openid` if it lacks it.
+  ///
+  /// - Throws: `invalidParams` if the text is not a valid scope (RFC 6749 §3.3).
   static func scope(_ asked: String?, _ settings: OIDCSettings) throws(UsherError) -> String {
     guard let asked else { return settings.scopes.joined(separator: " ") }
     let isToken: (UInt8) -> Bool = { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }

@@ -2,10 +2,11 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The end of every OpenID flow: from tokens to an account.
+/// The last part of every OpenID flow: it turns tokens into an account.
 ///
-/// The ID token is verified, the claims are judged, the userinfo endpoint is asked, and the account
-/// is handed over. Whatever goes wrong, the tokens are revoked. All of it is safe to repeat.
+/// It verifies the ID token, checks the claims, fetches the profile from the userinfo endpoint and
+/// hands over the account. If any of this fails, it revokes the tokens. Every step is safe to
+/// repeat.
 struct OIDCSignIn: Codable, Sendable, Equatable {
   private let tokens: TokenSet
   private let metadata: OIDCMetadata
@@ -13,28 +14,33 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   private var phase: Phase
   private var problem: Problem?
 
-  /// What the flow was begun with.
+  /// The parameters of the flow that the result must satisfy.
   struct Terms: Codable, Sendable, Equatable {
-    /// The one that was sent.
+    /// The nonce that was sent.
     var nonce: Sealed<Secret>?
-    /// In seconds, where it was asked for.
+    /// The requested maximum age of the authentication, in seconds.
     var maxAge: Int?
-    /// The account the flow is about: nobody else may come out of it.
+    /// The account that the flow is about. The sign-in of any other person is refused.
     var account: KnownAccount?
     var keepAlive = false
-    /// Without one the userinfo endpoint tells who it is. OIDC Core has one in every answer to a
-    /// code; of the device grant it says nothing.
+    /// Whether a missing ID token is an error. If it is not, the userinfo endpoint identifies the
+    /// person.
+    ///
+    /// OIDC Core requires an ID token in every reply to a code. The device grant has no such rule.
     var needsIDToken = true
   }
 
   private enum Phase: Codable, Sendable, Equatable {
     /// → asking, or the end
     case verifying(Sealed<Secret>, RetryBackoff)
-    /// The ID token's claims, nil where there was no ID token. → the end
+    /// Holds the claims of the ID token, or nil if there was no ID token. → the end
     case asking(PersonClaims?, RetryBackoff?)
   }
 
-  /// - Returns: With the answer that begins it; where that is the end, the state is of no use.
+  /// Starts the sign-in.
+  ///
+  /// - Returns: The sign-in and its first answer. If the answer ends the flow, the sign-in is not
+  ///   used.
   static func begin(
     _ tokens: TokenSet, _ metadata: OIDCMetadata, _ terms: Terms
   ) -> (OIDCSignIn, Answer<OIDCCall>) {
@@ -53,7 +59,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     return (signIn, .proceed(signIn.effects))
   }
 
-  /// Takes the tokens back when nobody will have them.
+  /// The calls that revoke the tokens of an abandoned sign-in.
   var abandoned: [OIDCCall] { OIDCCall.revoking(tokens, metadata) }
 
   var view: FlowView {
@@ -157,8 +163,10 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     }
   }
 
-  /// The profile is a gift: where the ID token says who it is, a sign-in does not fail for want of
-  /// one; but it does where the two speak of different people.
+  /// Merges the profile into the claims of the ID token.
+  ///
+  /// The profile is optional if there is an ID token: a failure to fetch it does not fail the
+  /// sign-in. A `sub` that differs from the ID token's always does.
   private func learned(_ outcome: CallOutcome, of person: PersonClaims?) -> Answer<OIDCCall> {
     let failure: Failure
     switch outcome {
@@ -204,7 +212,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
 }
 
 extension CallOutcome {
-  /// Why it says nothing yet and may do so later, and after how long as the provider's `Retry-After` says.
+  /// The message and `Retry-After` delay of a temporary failure, or nil for any other outcome.
   fileprivate var passingError: (message: String, after: Duration?)? {
     switch self {
     case .unreachable(let message, _): (message, nil)

@@ -1,7 +1,7 @@
 import UsherConfig
 import UsherCore
 
-/// The tokens of an OpenID provider (RFC 6749 §6, RFC 7009).
+/// Refresh and revocation of an OpenID provider's tokens (RFC 6749 §6, RFC 7009).
 struct OIDCTokens: TokenDialect {
   let provider: ProviderConfig
   let metadata: OIDCMetadata
@@ -12,7 +12,7 @@ struct OIDCTokens: TokenDialect {
     OIDCCall.refresh(refreshToken, scope: scope, metadata)
   }
 
-  /// OIDC Core §12.2.
+  /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2).
   func flaw(in tokens: TokenSet, of subject: String) -> String? {
     guard let token = tokens.idToken?.unsealed() else { return nil }
     let clientID = provider.oidc.clientID

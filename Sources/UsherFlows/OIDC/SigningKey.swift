@@ -1,22 +1,24 @@
 package import JSONRPC
 package import UsherCore
 
-/// The key an ID token must be checked with.
+/// The result of looking up the key that verifies an ID token.
 package enum SigningKey: Sendable, Equatable {
-  /// Exactly one key fits. The JWK holds only what the algorithm needs, with `alg` and `kid` set to
-  /// the token's: verify with this key alone.
+  /// Exactly one key fits. The JWK holds only the members that the algorithm needs, with `alg` and
+  /// `kid` set to those of the token. The signature must be verified with this key alone.
   case key(JSONValue, SigningAlgorithm)
-  /// No key fits: get the key set anew, once.
+  /// No key fits. The caller fetches the key set again, once.
   case unknownKey
-  /// The token is not to be believed, whatever the keys; a sentence for people.
+  /// The token must be rejected with any key set. The message is a sentence for people.
   case refused(message: String)
 }
 
 extension SigningKey {
-  /// Picks the key from a set (RFC 7517 §5), read key by key: an odd one spoils no other.
+  /// Picks the key from a key set (RFC 7517 §5). Each key is read by itself, so a malformed key
+  /// does not affect the others.
   ///
-  /// A token with `kid` needs the key of that id; one without needs a set in which a single key fits.
-  /// A key fits by `kty`, curve or size, `use`, `key_ops`, and its `alg` where it has one.
+  /// A token with `kid` needs the key with that id. A token without `kid` needs a set in which
+  /// exactly one key fits. A key fits if `kty`, curve or size, `use`, `key_ops` and `alg` allow it;
+  /// the last three may be absent.
   package init(for token: Secret, in keySet: JSONValue, metadata: OIDCMetadata) {
     let header: JOSEHeader
     do {
@@ -47,7 +49,7 @@ extension SigningKey {
 }
 
 extension SigningAlgorithm {
-  /// The members this algorithm needs of a key; nil where the key does not fit.
+  /// Returns the members of the key that this algorithm needs, or nil if the key does not fit.
   fileprivate func publicKey(_ key: JSONValue) -> [String: JSONValue]? {
     guard key.allows("use", "sig"), key.allows("alg", rawValue), key.isForVerifying else {
       return nil
@@ -60,7 +62,7 @@ extension SigningAlgorithm {
     for name in members {
       guard let text = key[name]?.stringValue, let bytes = Base64URL.decode(text), !bytes.isEmpty
       else { return nil }
-      // RFC 7518 §3.3: 2048 bits or more.
+      // RSA keys have at least 2048 bits (RFC 7518 §3.3).
       if name == "n", bytes.drop(while: { $0 == 0 }).count < 256 { return nil }
       needed[name] = .string(text)
     }

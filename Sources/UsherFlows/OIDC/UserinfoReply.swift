@@ -1,16 +1,18 @@
 import JSONRPC
 import UsherCore
 
-/// What the userinfo endpoint answered (OIDC Core §5.3).
+/// The reply of the userinfo endpoint (OIDC Core §5.3).
 package enum UserinfoReply: Sendable, Equatable {
   case claims(PersonClaims)
-  /// It speaks of another person than the ID token: its claims must not be used (§5.3.2).
+  /// The `sub` differs from the ID token's, so the claims must not be used (§5.3.2).
   case otherSubject
-  /// Nothing to use; a sentence for people.
+  /// The reply cannot be used. The message is a sentence for people.
   case unusable(message: String)
 
-  /// - Parameter subject: The ID token's `sub`; nil where there was none, then whose claims it is
-  ///   is the answer's to say.
+  /// Classifies a reply.
+  ///
+  /// - Parameter subject: The `sub` of the ID token. Nil if there was no ID token: then the reply's
+  ///   own `sub` identifies the person.
   package init(_ reply: HTTPReply, subject: String?) {
     guard (200..<300).contains(reply.status) else {
       self = .unusable(message: "the userinfo endpoint answers HTTP \(reply.status)")
