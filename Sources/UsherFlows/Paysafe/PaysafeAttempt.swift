@@ -2,15 +2,18 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// One round of a log-in with what binds it; a new round has all of it fresh that is ours to make.
+/// One round of a log-in with the values that bind its messages together.
+///
+/// A new round gets a new state and verifier, unless the caller provided them. The fingerprint
+/// stays.
 struct PaysafeAttempt: Codable, Sendable, Equatable {
-  /// What came with the config token, if anything did.
+  /// The fingerprint that came with the config token, or nil if there was none.
   let fingerprint: Sealed<Secret>?
-  /// Binds the redirect to this round: 192 bits, or what the caller made.
+  /// Binds the redirect to this round: 192 bits, or the caller's own state.
   let state: Sealed<Secret>
   let proof: Proof
 
-  /// What binds the code to who may redeem it (RFC 7636).
+  /// The PKCE value that binds the code to the client that redeems it (RFC 7636).
   enum Proof: Codable, Sendable, Equatable {
     case ours(verifier: Sealed<Secret>)
     case callers(challenge: String)
@@ -27,7 +30,7 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
     }
   }
 
-  /// Nil where only the caller has it.
+  /// The code verifier, or nil if only the caller has it.
   var verifier: Sealed<Secret>? {
     switch proof {
     case .ours(let verifier): verifier
@@ -42,7 +45,7 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
     }
   }
 
-  /// The page for the browser (contract §2.3).
+  /// Returns the authorization URL for the browser (contract §2.3).
   func url(_ login: PaysafeLogin, redirectURI: String, _ settings: PaysafeSettings) -> String {
     var fields: [(name: String, value: String)] = [
       ("client_id", settings.clientID), ("response_type", "code"), ("code_challenge", challenge),
@@ -58,11 +61,12 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
   }
 }
 
-/// What a reply with a config token brings along: a fingerprint, or nothing (contract §2.4).
+/// The fingerprint in a reply with a config token, or nothing if the reply has none
+/// (contract §2.4).
 typealias PaysafeFingerprint = OAuthReply<Sealed<Secret>?>
 
 extension OAuthReply where Granted == Sealed<Secret>? {
-  /// The token itself is of no use to us.
+  /// Reads the reply. The config token itself is not used.
   init(_ reply: HTTPReply, from provider: ProviderName) {
     self.init(reply, from: provider) { members throws(UnusableReply) in
       guard let member = members["digital_fingerprint"], !member.isNull else { return nil }

@@ -9,26 +9,26 @@ package struct PaysafeAuthorize: FlowMachine {
   package static let summary = "Sign a wallet's customer in with a browser."
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The brand whose customer signs in; the configured one where it is absent.
+    /// The brand whose customer signs in. Default: the configured brand.
     package var brandIdentity: String?
-    /// Where the app itself gets the redirect: https, or http on the loopback. Absent: the daemon
-    /// listens.
+    /// Where the app receives the redirect itself: https, or http on the loopback. If absent, the
+    /// daemon listens for it.
     package var redirectURI: String?
-    /// The app's page for people who forgot their PIN or password.
+    /// The app's page for customers who forgot their PIN or password.
     package var resetCredentialsURL: String?
-    /// BCP 47: `en-GB`.
+    /// A BCP 47 language tag such as `en-GB`.
     package var locale: String?
     package var loginHint: String?
     package var loginStrategy: LoginStrategy?
-    /// An account to sign in anew: another customer than this one is refused.
+    /// An existing account to sign in again. The sign-in of any other customer is refused.
     package var account: AccountID?
-    /// Whether the daemon refreshes the tokens though nobody asks.
+    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
-    /// The caller's own, and only with a challenge of his own.
+    /// A state that the caller created. It requires `codeChallenge`.
     package var state: WireSecret?
-    /// The caller's own by S256; then he redeems the code.
+    /// The caller's S256 code challenge. It requires `state`, and the caller then redeems the code.
     package var codeChallenge: String?
-    /// What the SDK's call carries: it must be the configured client id.
+    /// The client identifier of the SDK's call. It must equal the configured client id.
     package var clientIdentifier: WireSecret?
 
     package init() {}
@@ -42,15 +42,15 @@ package struct PaysafeAuthorize: FlowMachine {
   private let login: PaysafeLogin
   private var state: State
   private var problem: Problem?
-  /// Rounds that were lost to an unreachable provider.
+  /// The number of rounds lost because the provider was unreachable.
   private var lostRounds = 0
 
   private enum State: Codable, Sendable, Equatable {
-    /// The config token is asked for. → preparing, authorizing, or the end
+    /// Fetches the config token. → preparing, authorizing, or the end
     case configuring(RetryBackoff)
-    /// A listener is asked for. → authorizing, or the end
+    /// Waits for the redirect listener. → authorizing, or the end
     case preparing(PaysafeAttempt)
-    /// The person is in the browser. → redeeming, handedOver, preparing or itself with a new
+    /// The customer is in the browser. → redeeming, handedOver, preparing or itself with a new
     /// attempt, or the end
     case authorizing(PaysafeAttempt, redirectURI: String, ListenerState)
     /// → preparing or authorizing with a new attempt, or the end
@@ -59,7 +59,7 @@ package struct PaysafeAuthorize: FlowMachine {
     case handedOver(PaysafeHandover)
   }
 
-  /// The code is being redeemed. It is held only between two tries, and only in memory.
+  /// A code that is being redeemed. The code is held only between two attempts, and only in memory.
   private struct Redemption: Codable, Sendable, Equatable {
     let attempt: PaysafeAttempt
     let verifier: Sealed<Secret>
@@ -68,7 +68,8 @@ package struct PaysafeAuthorize: FlowMachine {
     var retrying = RetryBackoff()
   }
 
-  /// How often the provider may be gone at the very moment a code is redeemed.
+  /// The flow fails when this many rounds are lost because the provider was unreachable after it
+  /// may have received the code.
   package static let maxLostRounds = 3
 
   package static func begin(
@@ -159,7 +160,8 @@ extension PaysafeAuthorize {
     }
   }
 
-  /// Nothing is lost by asking twice: a config token nobody uses expires by itself.
+  /// Schedules another request. A repeated request is harmless, because an unused config token
+  /// expires by itself.
   private mutating func configureLater(
     _ message: String, _ retrying: RetryBackoff, _ after: Duration?
   ) -> Answer<PaysafeCall> {
@@ -245,8 +247,8 @@ extension PaysafeAuthorize {
     }
   }
 
-  /// The code may be spent, or the page leads nowhere: back to the browser with everything fresh that
-  /// is ours.
+  /// Starts a new round, because the code may be spent or the open page leads nowhere. State and
+  /// verifier are new unless the caller created them.
   private mutating func renew(
     _ attempt: PaysafeAttempt, _ problem: Problem, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
@@ -294,9 +296,9 @@ extension PaysafeAuthorize {
     }
   }
 
-  /// The provider has certainly not redeemed the code.
+  /// Schedules another attempt with the same code. The provider has certainly not redeemed it.
   ///
-  /// - Parameter asked: The pause that the provider asks for.
+  /// - Parameter asked: The delay that the provider asks for.
   private mutating func redeemLater(
     _ code: Secret, _ message: String, _ asked: Duration?, _ redemption: Redemption
   ) -> Answer<PaysafeCall> {
@@ -339,7 +341,7 @@ extension PaysafeAuthorize {
 }
 
 extension Failure {
-  /// The SDK's own word for a call it refuses.
+  /// Carries the SDK's error code for a call that it refuses.
   fileprivate static func otherClient(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Wrong client",

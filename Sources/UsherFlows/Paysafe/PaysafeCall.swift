@@ -2,23 +2,24 @@ package import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// What is asked of Paysafe's Embedded Wallets (contract §2.2; the page Paysafe of the documentation).
+/// A call to Paysafe's Embedded Wallets (contract §2.2; the page Paysafe of the documentation).
 ///
-/// Each carries what it needs; client id, client secret and access token come with rendering.
+/// Each case carries its own parameters. Rendering adds the client id, client secret and access
+/// token.
 package enum PaysafeCall: ProviderCall {
-  /// `client_credentials`: what the SDK is configured with.
+  /// Fetches the token that the SDK is configured with, by `client_credentials`.
   case configToken(brand: String)
-  /// RFC 6749 §4.1.3 with RFC 7636 §4.5.
+  /// Redeems an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).
   case exchange(Exchange)
-  /// RFC 6749 §6.
+  /// Refreshes an access token (RFC 6749 §6).
   case refresh(Secret, brand: String)
-  /// Sends a challenge, or sends it again.
+  /// Sends a challenge, for the first time or again.
   case challenge(Event, Verification, Instructions)
-  /// Submits what the person typed.
+  /// Submits the value that the customer entered.
   case attempt(Event, Verification, value: Secret)
-  /// Asks how an event stands.
+  /// Fetches the status of an event.
   case event(Event)
-  /// A call of the wallet API.
+  /// Performs a call of the wallet API.
   case operation(WalletOperation, account: AccountID, approval: Approval?)
 
   package struct Exchange: Sendable, Equatable {
@@ -35,7 +36,7 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
-  /// An SCA authentication event of an account's customer.
+  /// An SCA authentication event of the account's customer.
   package struct Event: Codable, Sendable, Equatable {
     package var account: AccountID
     package var id: String
@@ -48,7 +49,7 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
-  /// A verification as the wire names it.
+  /// A verification, by the names of the wire format.
   package struct Verification: Codable, Sendable, Hashable {
     package var method: String
     package var channel: String?
@@ -59,7 +60,7 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
-  /// `verification.action` of a challenge.
+  /// The `verification.action` of a challenge.
   package struct Instructions: Codable, Sendable, Equatable {
     package var language: String?
     package var returnURL: String?
@@ -70,16 +71,16 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
-  /// The event that approves an operation, in the form in which approval was asked for.
+  /// The event that approves an operation, in the form in which the wallet demanded approval.
   package struct Approval: Codable, Sendable, Equatable {
     package var eventID: String
     package var walletOperationID: String
     package var form: Form
 
     package enum Form: String, Codable, Sendable {
-      /// `SCA-Authorization`.
+      /// The header `SCA-Authorization`.
       case header
-      /// A member `scaDetails` of the body.
+      /// The body member `scaDetails`.
       case body
     }
 
@@ -116,16 +117,17 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
-  /// A 401 that asks for SCA says nothing against the token (contract §10, trap 3).
+  /// Whether a reply rejects the access token. A 401 that demands SCA does not (contract §10, trap
+  /// 3).
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     account != nil && reply.status == 401 && SCADemand.wanted(by: reply) == nil
   }
 }
 
-/// A call of the wallet API, as the caller named it.
+/// A call of the wallet API as the caller requested it.
 package struct WalletOperation: Codable, Sendable, Equatable {
   package var method: HTTPRequest.Method
-  /// From its one leading slash on, with its query.
+  /// The path with its single leading slash, and the query.
   package var path: String
   package var body: [String: JSONValue]?
 
@@ -137,7 +139,7 @@ package struct WalletOperation: Codable, Sendable, Equatable {
 }
 
 extension ProviderConfig {
-  /// The settings of a provider of type `paysafe`.
+  /// The settings of a provider of type `paysafe`. Traps for any other provider.
   package var paysafe: PaysafeSettings {
     switch settings {
     case .paysafe(let settings): return settings

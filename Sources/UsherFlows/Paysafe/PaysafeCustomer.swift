@@ -2,14 +2,14 @@ import JSONRPC
 import UsherCore
 
 extension PersonClaims {
-  /// Whose tokens they are: by the ID token, or else by the access token, which Paysafe issues as a
+  /// Reads the customer from the ID token or else from the access token, which Paysafe issues as a
   /// JWT.
   ///
-  /// Both came from the token endpoint itself, over TLS: their signatures are not looked at (OIDC Core
-  /// §3.1.3.7 item 6).
+  /// The signatures are not checked, because both tokens came directly from the token endpoint over
+  /// TLS (OIDC Core §3.1.3.7 item 6).
   ///
-  /// - Returns: Nil where neither tells.
-  /// - Throws: Where the two speak of different people.
+  /// - Returns: Nil if neither token names a customer.
+  /// - Throws: `UnusableReply` if the two tokens name different customers.
   init?(customerOf tokens: TokenSet) throws(UnusableReply) {
     let told = Self.customer(tokens.idToken?.unsealed())
     let owner = Self.customer(tokens.accessToken.unsealed())
@@ -30,7 +30,7 @@ extension PersonClaims {
 }
 
 extension PaysafeLogin {
-  /// The account that came out of it, or why none may.
+  /// Returns the account for the tokens, or a failure that says why there is none.
   func finish(_ tokens: TokenSet) -> Answer<PaysafeCall> {
     do throws(UnusableReply) {
       guard let customer = try PersonClaims(customerOf: tokens) else {

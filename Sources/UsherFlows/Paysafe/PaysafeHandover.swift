@@ -2,13 +2,13 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// A code that the app's own backend redeems: it is handed out, and an access token is awaited
-/// (contract §2.3).
+/// An authorization code that the app's own backend redeems (contract §2.3).
 ///
-/// The step stands until it is answered or the time is over, also over a restart.
+/// The step hands out the code and waits for an access token until the deadline. It survives a
+/// restart.
 struct PaysafeHandover: Codable, Sendable, Equatable {
   let code: Sealed<Secret>
-  /// Nil where the caller has made it.
+  /// Nil if the caller created the challenge and so has the verifier.
   let verifier: Sealed<Secret>?
   let redirectURI: String
   let deadline: Timestamp
@@ -45,13 +45,13 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
   }
 }
 
-/// What an app's backend got for a code, as the app hands it in.
+/// The tokens that an app's backend got for a code, as the app submits them.
 private struct ExchangedTokens {
   let tokens: TokenSet
   let customer: PersonClaims
 
-  /// Seconds a refresh token lives from its issue, as the vendor documents it (contract §2.4): the
-  /// app's answer does not say.
+  /// The lifetime of a refresh token in seconds, from the vendor's documentation (contract §2.4).
+  /// The app's input does not contain it.
   private static let refreshLifetime = 1800
 
   init(_ fields: [String: Secret], at now: Timestamp) throws(UnfitField) {
@@ -75,7 +75,8 @@ private struct ExchangedTokens {
       refreshExpiresAt: refresh.map { _ in now + .seconds(Self.refreshLifetime) })
   }
 
-  /// It will stand in a header or a form: visible ASCII (RFC 6749 appendix A.12, A.17).
+  /// Checks a token for visible ASCII, because it is sent in a header or form (RFC 6749
+  /// appendix A.12, A.17).
   private static func token(_ value: Secret?, _ name: String) throws(UnfitField) -> Secret? {
     guard let value else { return nil }
     let text = value.revealed().utf8
@@ -94,7 +95,7 @@ private struct ExchangedTokens {
   }
 }
 
-/// A member of an input that cannot be; the sentence has none of its value.
+/// An invalid member of an input. The sentence contains nothing of the value.
 private struct UnfitField: Error {
   let field: String
   let what: String
@@ -106,7 +107,7 @@ private struct UnfitField: Error {
 }
 
 extension Failure {
-  /// - Parameter reason: The app's own word.
+  /// - Parameter reason: The reason as the app states it.
   fileprivate static func exchangeFailed(_ reason: String) -> Failure {
     let reason = ProviderText.clean(reason)
     return Failure(

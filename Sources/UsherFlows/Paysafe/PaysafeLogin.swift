@@ -2,26 +2,28 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// What a log-in was asked for, checked.
+/// The checked parameters of a log-in.
 struct PaysafeLogin: Codable, Sendable, Equatable {
   let brand: String
-  /// Where the app itself gets the redirect; nil where the daemon listens.
+  /// Where the app receives the redirect itself. Nil if the daemon listens for it.
   let redirectURI: String?
-  /// More parameters of the page, by their names in its query.
+  /// Additional query parameters of the authorization URL, by name.
   let hints: [String: String]
   let binding: CallersBinding?
   let account: KnownAccount?
   let keepAlive: Bool
   let requestID: String
 
-  /// What a caller has made for himself: then the code is his to redeem.
+  /// A state and challenge that the caller created. Then the caller redeems the code.
   struct CallersBinding: Codable, Sendable, Equatable {
     let state: Sealed<Secret>
-    /// By S256.
+    /// The S256 code challenge.
     let challenge: String
   }
 
-  /// - Throws: `invalidParams` with the parameter that is wrong.
+  /// Checks the parameters.
+  ///
+  /// - Throws: `invalidParams` that names the wrong parameter.
   init(_ params: PaysafeAuthorize.Params, _ origin: FlowContext) throws(UsherError) {
     brand = try Self.brand(params.brandIdentity, origin.provider.paysafe)
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
@@ -50,7 +52,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     return brand
   }
 
-  /// An address as it is registered at the provider: without a fragment (RFC 6749 §3.1.2).
+  /// Checks a redirect URI as it is registered at the provider: without a fragment
+  /// (RFC 6749 §3.1.2).
   private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
     do throws(Refusal) {
@@ -60,7 +63,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     }
   }
 
-  /// An address for the browser: it may have a fragment.
+  /// Checks a URL for the browser. It may have a fragment.
   private static func page(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
     _ = try address(String(text.prefix { $0 != "#" }), name)
@@ -70,7 +73,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     return text
   }
 
-  /// The form of a language tag (RFC 5646 §2.1); which tags there are is the provider's to know.
+  /// Checks the syntax of a language tag (RFC 5646 §2.1). The provider decides which tags it knows.
   private static func locale(_ text: String?) throws(UsherError) -> String? {
     guard let text else { return nil }
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)

@@ -3,11 +3,11 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// A call of the wallet API with the customer's token, and with his approval where the wallet wants it
-/// (contract §2.5, §2.6).
+/// A call of the wallet API with the customer's token, and with the customer's approval if the
+/// wallet demands it (contract §2.5, §2.6).
 ///
-/// What is performed is what was approved, and it is performed once: a call that may have been is not
-/// made again.
+/// The call that is performed is exactly the call that was approved. A call that changes something
+/// is never repeated if it may have been performed.
 package struct PaysafeOperation: FlowMachine {
   package static let kind = "operation"
   package static let summary =
@@ -19,16 +19,17 @@ package struct PaysafeOperation: FlowMachine {
     package var account: AccountID?
     /// GET, POST, PUT, PATCH or DELETE.
     package var method: String
-    /// Below the provider's base URL: begins with a slash; a query may follow.
+    /// The path below the provider's base URL. It begins with a slash and may have a query.
     package var path: String
     package var body: [String: JSONValue]?
-    /// What is done, for the person who approves it.
+    /// A description of the operation for the customer who approves it.
     package var operation: Operation?
-    /// How to approve it; where it is absent the person chooses.
+    /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
-    /// Where a page of the provider sends the browser back to: https, or http on the loopback.
+    /// Where the provider's approval page sends the browser back to: https, or http on the
+    /// loopback.
     package var returnUrl: String?
-    /// Of what the customer is sent: `en`, `en-GB`.
+    /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
 
     package init(method: String, path: String, body: [String: JSONValue]? = nil) {
@@ -43,7 +44,7 @@ package struct PaysafeOperation: FlowMachine {
   private let operation: WalletOperation
   private let wanted: PaysafeCall.Verification?
   private let instructions: PaysafeCall.Instructions
-  /// What the person sees of it.
+  /// The description that the customer sees.
   private let shown: Operation?
   private var state: State
   private var problem: Problem?
@@ -57,16 +58,16 @@ package struct PaysafeOperation: FlowMachine {
     case retrying(Demanded, RetryBackoff)
   }
 
-  /// An approval that the wallet wants, and what it is for.
+  /// An approval that the wallet demands, with what it approves.
   private struct Demanded: Codable, Sendable, Equatable {
     let approval: PaysafeCall.Approval
-    /// Of the operation as it was when the person was asked.
+    /// The digest of the operation at the time when the customer was asked.
     let digest: String
-    /// 1 for the first.
+    /// The number of the demand, from 1.
     let round: Int
   }
 
-  /// How often one operation may want approval.
+  /// The maximum number of approvals that the wallet may demand for one operation.
   package static let maxRounds = 3
 
   package static func begin(
@@ -121,8 +122,8 @@ package struct PaysafeOperation: FlowMachine {
 // MARK: - The call
 
 extension PaysafeOperation {
-  /// A call that changes something, or a challenge that reaches the person, is under way; between two
-  /// tries it is not.
+  /// Whether a call that changes something, or a challenge that notifies the customer, is in
+  /// flight. Between two attempts nothing is in flight.
   package var isOutcomeUnknown: Bool {
     switch state {
     case .performing(let retrying), .retrying(_, let retrying):
@@ -138,14 +139,16 @@ extension PaysafeOperation {
     return .perhapsSent(message)
   }
 
-  /// - Parameter demanded: The approval it is made with; nil for the first time.
+  /// Makes the call.
+  ///
+  /// - Parameter demanded: The approval to make the call with, or nil for the first attempt.
   private mutating func call(
     _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer<PaysafeCall> {
     var retrying = retrying
     retrying.goOn()
     if let demanded {
-      // Compared as secrets are: not telling where they differ.
+      // Compared in constant time, like all secrets.
       guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
         return .fail(.operationChanged)
       }
@@ -170,7 +173,7 @@ extension PaysafeOperation {
       return answered(outcome, demanded, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return call(demanded, retrying)
-    // Between two tries nothing is under way.
+    // During a back-off pause no call is in flight, so repeating it is safe.
     case .resumed:
       guard operation.isSafe || retrying.isPaused else { return .fail(.unknownByRestart) }
       return call(demanded, retrying)
@@ -199,23 +202,24 @@ extension PaysafeOperation {
     }
   }
 
-  /// The wallet's own word: whatever it says, it is the caller's to judge.
+  /// Handles a reply without a demand for SCA. The caller interprets any final reply of the wallet.
   private mutating func answered(
     _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer<PaysafeCall> {
     let message = "the provider answers HTTP \(reply.status)"
     switch reply.status {
-    // It has refused before it did anything.
+    // A rate-limited call was not performed.
     case 429: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
     case 100..<200, 408, 500...:
-      // What a proxy on the way says of it, or an answer that is none.
+      // The reply may come from a proxy or is not final, so the outcome of the call is unknown.
       guard operation.isSafe else { return .fail(.unknown(message)) }
       return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
     default: return finish(reply)
     }
   }
 
-  /// What is said to be JSON and cannot be read might be anything, a demand for SCA too.
+  /// Ends the flow with the reply. Fails if a body that claims to be JSON cannot be parsed, because
+  /// it may be anything, even a demand for SCA.
   private func finish(_ reply: HTTPReply) -> Answer<PaysafeCall> {
     let body = try? JSONValue(parsing: reply.body)
     if body == nil, !reply.body.isEmpty, reply.saysJSON {
@@ -259,7 +263,8 @@ extension PaysafeOperation {
         provider: provider.name, event: event, wanted: wanted, instructions: instructions,
         operation: shown, pollSeconds: provider.paysafe.pollSeconds),
       offers: demand.available, expiresAt: demand.expiresAt,
-      // An event that was verified takes no challenge: another attempt could undo it.
+      // A verified event takes no further challenge, because another attempt could undo the
+      // approval.
       asksFirst: demand.eventID == last?.approval.eventID, at: now)
     state = .approving(demanded, process)
     problem = nil
@@ -280,7 +285,7 @@ extension PaysafeOperation {
 }
 
 extension HTTPReply {
-  /// RFC 8259 §11, RFC 6839 §3.1.
+  /// Whether the content type is JSON (RFC 8259 §11, RFC 6839 §3.1).
   fileprivate var saysJSON: Bool {
     let type = headers["content-type"]?.lowercased().prefix { $0 != ";" } ?? ""
     return type.hasPrefix("application/json") || type.hasSuffix("+json")
@@ -288,7 +293,7 @@ extension HTTPReply {
 }
 
 extension Failure {
-  /// A new flow gets a new event.
+  /// The same failure, retryable if a new flow with a new event can succeed.
   fileprivate var anotherEventMayDo: Failure {
     var failure = self
     if [.denied, .attemptsExhausted, .expired].contains(reason) { failure.retryable = true }
@@ -299,7 +304,8 @@ extension Failure {
     "\(message); whether the operation was performed is not known"
   }
 
-  /// Nobody may take it for a call that can simply be made again.
+  /// A failure with unknown outcome. It is not retryable, so that no caller simply repeats the
+  /// call.
   fileprivate static func unknown(_ message: String) -> Failure {
     var failure = Failure.unreachable(inTheDark(message))
     failure.retryable = false

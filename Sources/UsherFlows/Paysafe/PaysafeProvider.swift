@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Paysafe Embedded Wallets.
+/// Provider definition for Paysafe Embedded Wallets.
 package enum PaysafeProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [
     PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self,
@@ -18,7 +18,8 @@ package enum PaysafeProvider: ProviderDefinition {
     .known(PaysafeTokens(settings, attributes))
   }
 
-  /// HTTP Basic, with the ID and the secret URL-encoded first (contract §2.2).
+  /// Returns the OAuth client: HTTP Basic with id and secret URL-encoded first (contract §2.2), or
+  /// a public client if no credential is configured.
   package static func oauthClient(_ settings: PaysafeSettings) -> OAuthClient {
     OAuthClient(
       id: settings.clientID, credential: settings.clientCredential,

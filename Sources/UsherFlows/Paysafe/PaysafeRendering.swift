@@ -96,8 +96,10 @@ extension WalletOperation {
 }
 
 extension HTTPRequest.Header {
-  /// - Throws: `internalError` where the engine brought no token: a call that names an account gets
-  ///   one.
+  /// Returns the header with the account's access token.
+  ///
+  /// - Throws: `internalError` if the engine provided no token, which it does for every call with
+  ///   an account.
   fileprivate static func bearer(_ context: RenderContext) throws(UsherError) -> Self {
     guard let token = context.accessToken else {
       throw UsherError(.internalError, "the call needs an access token and has none")

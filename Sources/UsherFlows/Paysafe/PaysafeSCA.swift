@@ -3,8 +3,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Strong Customer Authentication of an event that the caller knows, such as one his own wallet call
-/// brought (contract §2.5).
+/// Strong Customer Authentication for an event that the caller knows, for example from its own
+/// wallet call (contract §2.5).
 package struct PaysafeSCA: FlowMachine {
   package static let kind = "sca"
   package static let summary = "Have a wallet's customer approve what is under way."
@@ -15,15 +15,17 @@ package struct PaysafeSCA: FlowMachine {
     package var account: AccountID?
     package var eventId: String
     package var walletOperationId: String
-    /// As the event names them, empty for any; where it is absent the provider is asked.
+    /// The verifications that the event lists; empty for any agreed method. If absent, the provider
+    /// is asked for them, unless `verification` is present.
     package var availableVerifications: [Available]?
-    /// The one to use; where it is absent the person chooses.
+    /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
-    /// Where a page of the provider sends the browser back to: https, or http on the loopback.
+    /// Where the provider's approval page sends the browser back to: https, or http on the
+    /// loopback.
     package var returnUrl: String?
-    /// Of what the customer is sent: `en`, `en-GB`.
+    /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
-    /// What is approved, for the person to see.
+    /// A description of the operation for the customer who approves it.
     package var operation: Operation?
 
     package init(eventId: String, walletOperationId: String) {
@@ -35,7 +37,7 @@ package struct PaysafeSCA: FlowMachine {
   package struct Available: Codable, Sendable, Equatable {
     package var method: String
     package var channel: String?
-    /// Masked.
+    /// The masked destination.
     package var target: String?
 
     package init(method: String, channel: String? = nil, target: String? = nil) {
@@ -70,7 +72,8 @@ package struct PaysafeSCA: FlowMachine {
     return (flow, flow.answer(answer))
   }
 
-  /// What can be done of them is told apart later: an event may well have others.
+  /// Converts the list. Verifications that usherd does not support are filtered out later, because
+  /// an event may list some.
   private static func offers(
     _ available: [Available]?
   ) throws(UsherError) -> [SCADemand.Offer]? {
@@ -111,7 +114,7 @@ package struct PaysafeSCA: FlowMachine {
     }
   }
 
-  /// The `scaDetails` with which the operation is tried again.
+  /// The `scaDetails` with which the caller retries the operation.
   private func result(_ reason: String?) -> [String: JSONValue] {
     let event = process.terms.event
     var result: [String: JSONValue] = [

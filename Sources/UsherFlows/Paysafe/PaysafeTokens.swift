@@ -2,13 +2,16 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Paysafe's tokens: refreshed at the brand's token endpoint, never taken back: there is no revocation
-/// endpoint (contract §2.2).
+/// Paysafe's tokens. They are refreshed at the brand's token endpoint and never revoked, because
+/// there is no revocation endpoint (contract §2.2).
 struct PaysafeTokens: TokenDialect {
   private let brand: String
   let isPublicClient: Bool
 
-  /// - Parameter attributes: The account's; they say which brand's customer it is.
+  /// Creates the dialect for one account.
+  ///
+  /// - Parameter attributes: The account's attributes. They name the brand that the customer
+  ///   belongs to.
   init(_ settings: PaysafeSettings, _ attributes: [String: JSONValue]) {
     brand = attributes[Self.brandAttribute]?.stringValue ?? settings.brandIdentity ?? ""
     isPublicClient = settings.clientCredential == nil

@@ -6,18 +6,20 @@ package import UsherCore
 package struct SCADemand: Codable, Sendable, Equatable {
   package var eventID: String
   package var walletOperationID: String
-  /// Empty means any agreed method.
+  /// The verifications that may be used. Empty means any agreed method.
   package var available: [Offer]
   package var expiresAt: Timestamp?
   package var form: PaysafeCall.Approval.Form
 
-  /// A verification that may be used, with where it goes.
+  /// A verification that may be used, with its destination.
   package struct Offer: Codable, Sendable, Equatable {
     package var verification: PaysafeCall.Verification
-    /// Masked by the provider.
+    /// The destination, masked by the provider.
     package var target: String?
 
-    /// - Parameter target: Cleaned for people here.
+    /// Creates an offer.
+    ///
+    /// - Parameter target: The provider's text. It is cleaned here.
     package init(_ verification: PaysafeCall.Verification, target: String? = nil) {
       self.verification = verification
       let shown = ProviderText.clean(target ?? "", limit: 100)
@@ -25,14 +27,17 @@ package struct SCADemand: Codable, Sendable, Equatable {
     }
   }
 
-  /// What a reply to a wallet operation turned out to be.
+  /// The demand for SCA found in a reply to a wallet operation.
   package enum Reading: Sendable, Equatable {
     case demand(SCADemand)
-    /// It asks for SCA, but not so that it can be done; a sentence.
+    /// The reply demands SCA in a form that cannot be used. The message is a sentence.
     case unreadable(String)
   }
 
-  /// Nil where the reply asks for nothing: 401 with the scheme SCA, or a member `scaDetails`.
+  /// Returns the demand for SCA in a reply, or nil if there is none.
+  ///
+  /// A demand is a 401 with the authentication scheme SCA, or a member `scaDetails` in a 2xx or 4xx
+  /// reply.
   package static func wanted(by reply: HTTPReply) -> Reading? {
     if reply.status == 401, let challenge = reply.headers["www-authenticate"],
       let details = SCAChallengeHeader.details(in: challenge)
@@ -64,9 +69,10 @@ package struct SCADemand: Codable, Sendable, Equatable {
 }
 
 extension SCADemand.Offer {
-  /// Reads `availableVerifications`; what makes no sense in it is left out.
+  /// Reads `availableVerifications` and drops malformed elements.
   ///
-  /// Nil where nothing is left of a list: that an empty one means any method is another matter.
+  /// An absent or empty list means any agreed method. Returns nil if the value is not a list, or if
+  /// all its elements are malformed.
   static func list(_ value: JSONValue?) -> [SCADemand.Offer]? {
     guard let value, !value.isNull else { return [] }
     guard let elements = value.arrayValue else { return nil }
@@ -81,7 +87,7 @@ extension SCADemand.Offer {
     self.init(.init(method: method, channel: channel), target: value["target"]?.stringValue)
   }
 
-  /// The form of a method's and a channel's name, known or not.
+  /// Whether the text has the form of a method or channel name, known or not.
   static func isWord(_ text: String) -> Bool {
     let isLetter: (UInt8) -> Bool = { (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "_") }
     return (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(isLetter)
@@ -89,19 +95,23 @@ extension SCADemand.Offer {
 }
 
 extension String {
-  /// Whether it may be an `eventId` or `walletOperationId`: not blank, at most 256 bytes, no control
-  /// characters, and no step in a path (`ProviderPath.url(under:_:_:)`).
+  /// Whether the text is acceptable as an `eventId` or `walletOperationId`.
+  ///
+  /// It is not blank, has at most 256 bytes and no control characters, and is not `.` or `..`,
+  /// because it becomes part of a path (`ProviderPath.url(under:_:_:)`).
   var isSCAIdentifier: Bool {
     utf8.count <= 256 && !allSatisfy(\.isWhitespace) && self != "." && self != ".."
       && unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 }
 
-/// `WWW-Authenticate: SCA realm="…", auth-param1="BASE64"`, perhaps among challenges of other schemes
-/// (RFC 9110 §11.6.1).
+/// Parses `WWW-Authenticate: SCA realm="…", auth-param1="BASE64"`, which may stand among challenges
+/// of other schemes (RFC 9110 §11.6.1).
 enum SCAChallengeHeader {
-  /// - Returns: Nil where no challenge has the scheme SCA; nil inside where none of them has a
-  ///   parameter that is Base64.
+  /// Returns the decoded `auth-param1` of the SCA challenge.
+  ///
+  /// - Returns: Nil if no challenge has the scheme SCA. A nested nil if no SCA challenge has
+  ///   a valid Base64 parameter.
   static func details(in header: String) -> [UInt8]?? {
     var isSCA = false
     var found: [UInt8]??
@@ -120,7 +130,7 @@ enum SCAChallengeHeader {
     return found
   }
 
-  /// Of `auth-param1`; there may be blanks around the `=` (RFC 9110 §11.2).
+  /// Returns the value of `auth-param1`. Blanks around the `=` are allowed (RFC 9110 §11.2).
   private static func value(of parameter: Substring) -> String? {
     let sides = parameter.split(separator: "=", maxSplits: 1).map { side in
       side.filter { $0 != " " && $0 != "\"" }
@@ -128,7 +138,7 @@ enum SCAChallengeHeader {
     return sides.count == 2 && sides[0].lowercased() == "auth-param1" ? sides[1] : nil
   }
 
-  /// What stands between commas that are not quoted.
+  /// Splits the header at commas outside quoted strings.
   private static func parts(of header: String) -> [Substring] {
     var isQuoted = false
     var isEscaped = false

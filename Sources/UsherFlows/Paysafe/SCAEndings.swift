@@ -1,10 +1,10 @@
 import UsherAPI
 import UsherCore
 
-// The ends and problems of SCA.
+// Failures and problems of SCA.
 
 extension Failure {
-  /// The person said no, here or on another device.
+  /// The customer refused, here or on another device.
   static func refused(_ provider: ProviderName, reason: String?) -> Failure {
     Failure(
       reason: .denied, title: "Refused by the customer",
@@ -14,7 +14,7 @@ extension Failure {
 
   /// The seed's `WalletError.dataError`.
   ///
-  /// - Parameter error: The server's own code, where it has one.
+  /// - Parameter error: The server's own code, or nil if it sent none.
   static func attemptsExhausted(
     _ provider: ProviderName, error: String? = nil, reason: String?
   ) -> Failure {
@@ -37,10 +37,10 @@ extension Failure {
       message: "a new log-in is needed: \(message)", retryable: true)
   }
 
-  /// The same where a challenge may have gone out: nobody may take it for a call that can simply be made
-  /// again.
+  /// The same failure, with the note that a challenge may have been sent. It is not retryable, so
+  /// that no caller simply repeats the call.
   ///
-  /// - Parameter message: As ``SCAForm/message``.
+  /// - Parameter message: The message as in ``SCAForm/message``.
   func perhapsSent(_ message: String) -> Failure {
     var failure = self
     failure.message += "; " + String.perhapsSent(message)
@@ -48,7 +48,7 @@ extension Failure {
     return failure
   }
 
-  /// None of an event's verifications can be done.
+  /// usherd supports none of the event's verifications.
   static func noVerification(wantsReturnURL: Bool) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No way to approve",
@@ -60,7 +60,7 @@ extension Failure {
 }
 
 extension SCARefusal {
-  /// Where nothing but the end is left.
+  /// The failure for a refusal after which the flow cannot continue.
   var failure: Failure {
     switch kind {
     case .expired: .eventExpired(word)
@@ -77,7 +77,7 @@ extension Problem {
       provider: ProviderErrorCode(name: provider, code: "FAILED", message: reason))
   }
 
-  /// - Parameter time: Nil where the provider does not say how long.
+  /// - Parameter time: The remaining time, or nil if the provider does not state it.
   static func rateLimited(_ word: ProviderErrorCode, for time: Duration?) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too many requests",
@@ -85,9 +85,9 @@ extension Problem {
       retryAfterMs: time.map { Int($0.milliseconds) }, provider: word)
   }
 
-  /// Another challenge could not be sent, and the one before stays.
+  /// A new challenge could not be sent, and the previous one remains.
   ///
-  /// - Parameter failure: Why; without a challenge before it would be the end.
+  /// - Parameter failure: The cause. Without a previous challenge it would end the flow.
   static func notSentAgain(_ failure: Failure) -> Problem {
     Problem(
       reason: failure.reason.rawValue, title: "Not sent again",
@@ -107,7 +107,7 @@ extension Problem {
       provider: word)
   }
 
-  /// The answer to what a person did never came, or a restart swallowed it.
+  /// The reply to the user's last input was lost on the network or by a restart.
   static let answerLost = Problem(
     reason: Problem.interrupted.reason, title: Problem.interrupted.title,
     message: "the provider's answer was lost; please do this step again")

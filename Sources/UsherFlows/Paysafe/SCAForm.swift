@@ -1,21 +1,21 @@
 import UsherAPI
 
-/// What a verification asks of the person.
+/// The kind of action that a verification requires of the customer.
 enum SCAForm: Codable, Sendable, Hashable {
-  /// A code to type.
+  /// The customer types a code.
   case code(Channel)
-  /// A secret to type.
+  /// The customer types a secret.
   case secret(Purpose)
-  /// To be confirmed on another device.
+  /// The customer confirms on another device.
   case push
-  /// To be confirmed on a page of the provider.
+  /// The customer confirms on a page of the provider.
   case redirect
 
   /// The raw values are those of the step.
   enum Channel: String, Codable, Sendable { case sms, email, authenticator }
   enum Purpose: String, Codable, Sendable { case pin, password }
 
-  /// What a challenge sends to the person, with an article; nil where it sends nothing.
+  /// The message that a challenge sends to the customer, with an article, or nil if it sends none.
   var message: String? {
     switch self {
     case .code(.sms): "an SMS"
@@ -27,11 +27,13 @@ enum SCAForm: Codable, Sendable, Hashable {
 }
 
 extension PaysafeCall.Verification {
-  /// What it asks of the person; nil where it is unknown or needs what only the SDK on a phone has:
-  /// passkeys, and biometrics that are not confirmed elsewhere (contract §2.5).
+  /// The kind of action that this verification requires.
   ///
-  /// PUSH_NOTIFICATION is a method in one of the vendor's schemas and a channel in others (§10, trap
-  /// 4); AUTHENTICATOR is a channel that is taken as a method too.
+  /// Nil if the verification is unknown or needs the SDK on a phone: passkeys, and biometrics that
+  /// are not confirmed elsewhere (contract §2.5).
+  ///
+  /// PUSH_NOTIFICATION is a method in one of the vendor's schemas and a channel in others (§10,
+  /// trap 4). AUTHENTICATOR is a channel and is accepted as a method too.
   var form: SCAForm? {
     guard
       ["PASSWORD", "PIN", "OTP", "BIOMETRIC", "PUSH_NOTIFICATION", "AUTHENTICATOR"]
@@ -51,15 +53,15 @@ extension PaysafeCall.Verification {
   }
 }
 
-/// A verification that can be done here.
+/// A verification that usherd supports.
 struct SCAOption: Codable, Sendable, Equatable {
-  /// As the provider names it.
+  /// The verification by the provider's names.
   let verification: PaysafeCall.Verification
   let form: SCAForm
-  /// Where it goes, masked by the provider.
+  /// The destination, masked by the provider.
   var target: String?
 
-  /// Nil for what cannot be done here.
+  /// Creates an option from an offer, or nil if the verification is not supported.
   init?(_ offer: SCADemand.Offer) {
     guard let form = offer.verification.form else { return nil }
     verification = offer.verification
@@ -67,18 +69,21 @@ struct SCAOption: Codable, Sendable, Equatable {
     target = offer.target
   }
 
-  /// A verification that nobody has offered: an authenticator is named as the channel it is.
+  /// Creates an option that the caller requests and the provider did not offer, or nil if it is not
+  /// supported.
+  ///
+  /// The method AUTHENTICATOR becomes OTP with the channel AUTHENTICATOR.
   init?(asked: PaysafeCall.Verification) {
     let isMethod = asked == .init(method: "AUTHENTICATOR")
     self.init(.init(isMethod ? .init(method: "OTP", channel: "AUTHENTICATOR") : asked))
   }
 
-  /// `METHOD.CHANNEL` or `METHOD`.
+  /// `METHOD.CHANNEL`, or `METHOD` if there is no channel.
   var id: String {
     [verification.method, verification.channel].compactMap(\.self).joined(separator: ".")
   }
 
-  /// As people see it.
+  /// The option for display.
   var shown: Option { Option(id: id, label: label) }
 
   private var label: String {
@@ -95,7 +100,8 @@ struct SCAOption: Codable, Sendable, Equatable {
 
   private var suffix: String { target.map { " (\($0))" } ?? "" }
 
-  /// Whether a caller's words mean it, though they may be spelled otherwise.
+  /// Whether the caller's request means this option, even if method and channel are spelled
+  /// differently.
   fileprivate func isMeant(by asked: PaysafeCall.Verification) -> Bool {
     guard asked.form == form else { return false }
     switch form {
@@ -107,14 +113,14 @@ struct SCAOption: Codable, Sendable, Equatable {
 }
 
 extension [SCAOption] {
-  /// What people may be offered where the provider takes any method they agreed on with it.
+  /// The options to show if the provider accepts any agreed method.
   static let anyAgreed: [SCAOption] = [
     PaysafeCall.Verification(method: "OTP", channel: "SMS"), .init(method: "OTP", channel: "EMAIL"),
     .init(method: "OTP", channel: "AUTHENTICATOR"), .init(method: "PIN"), .init(method: "PASSWORD"),
     .init(method: "PUSH_NOTIFICATION"), .init(method: "BIOMETRIC", channel: "REDIRECT"),
   ].compactMap { SCAOption(asked: $0) }
 
-  /// Those of a provider's list that can be done here, each once; all that can be where it is empty.
+  /// The supported options of a provider's list, each one once. An empty list means all of them.
   init(offered: [SCADemand.Offer]) {
     guard !offered.isEmpty else {
       self = .anyAgreed
@@ -124,7 +130,7 @@ extension [SCAOption] {
     self = offered.compactMap { SCAOption($0) }.filter { ids.insert($0.id).inserted }
   }
 
-  /// The one that a caller means.
+  /// Returns the option that the caller's request means. An exact match takes precedence.
   func meant(by asked: PaysafeCall.Verification) -> SCAOption? {
     first { $0.verification == asked } ?? first { $0.isMeant(by: asked) }
   }

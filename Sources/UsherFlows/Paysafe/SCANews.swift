@@ -2,8 +2,9 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The server's counters, as far as it tells them. None is kept or predicted here: they may jump, and
-/// go backwards.
+/// The server's counters, as far as it reports them.
+///
+/// The counters are never computed here. They may jump and go backwards.
 struct SCACounters: Codable, Sendable, Equatable {
   private(set) var currentChallenges: Int?
   private var allowableChallenges: Int?
@@ -19,13 +20,13 @@ struct SCACounters: Codable, Sendable, Equatable {
     allowableAttempts = members["allowableAttempts"]?.count
   }
 
-  /// Nil where the server does not tell.
+  /// Nil if the server does not report it.
   var attemptsLeft: Int? {
     guard let currentAttempts, let allowableAttempts else { return nil }
     return max(allowableAttempts - currentAttempts, 0)
   }
 
-  /// Takes over what an answer tells; what it leaves out stands as it was.
+  /// Applies the counters of a reply. A counter that the reply omits keeps its value.
   mutating func take(_ news: SCACounters) {
     currentChallenges = news.currentChallenges ?? currentChallenges
     allowableChallenges = news.allowableChallenges ?? allowableChallenges
@@ -33,16 +34,17 @@ struct SCACounters: Codable, Sendable, Equatable {
     allowableAttempts = news.allowableAttempts ?? allowableAttempts
   }
 
-  /// An attempt was made: how many there have been is known only if its answer tells.
+  /// Applies the counters of a reply to an attempt. The attempt made the old count of attempts
+  /// invalid, so it is known only if the reply reports it.
   mutating func take(afterAttempt news: SCACounters) {
     currentAttempts = nil
     take(news)
   }
 }
 
-/// What an answer tells of a challenge.
+/// What a reply says about a challenge.
 struct SCAChallengeNews: Sendable, Equatable {
-  /// What the verification asks of the person, where it is named and known.
+  /// The required action, or nil if the verification is absent or unknown.
   let form: SCAForm?
   let target: String?
   let expiresAt: Timestamp?
@@ -57,7 +59,7 @@ struct SCAChallengeNews: Sendable, Equatable {
     expiresAt = members["expirationTime"]?.timestamp
     digits = members["digits"]?.count.flatMap { (1...32).contains($0) ? $0 : nil }
     page = members["verification"]?["action"]?["redirectUrl"]?.stringValue.flatMap {
-      // What stands behind a `#` is the browser's own.
+      // The fragment is only for the browser, so it is not part of the check.
       ProviderURL(usable: String($0.prefix { $0 != "#" })) == nil
         || !$0.utf8.allSatisfy(\.isVisible)
         ? nil : $0
@@ -65,23 +67,23 @@ struct SCAChallengeNews: Sendable, Equatable {
   }
 }
 
-/// How an event stands.
+/// The status of an event.
 struct SCAStanding: Sendable, Equatable {
   let status: Status
   let reason: String?
-  /// Empty means any agreed method.
+  /// The event's verifications. Empty means any agreed method.
   let offers: [SCADemand.Offer]
   let expiresAt: Timestamp?
-  /// The open one.
+  /// The open challenge.
   let challenge: SCAChallengeNews?
   let counters: SCACounters
 
   enum Status: String, Sendable {
     case pending = "PENDING"
     case verified = "VERIFIED"
-    /// The attempts are used up.
+    /// No attempts are left.
     case failed = "FAILED"
-    /// The person said no.
+    /// The customer refused.
     case rejected = "REJECTED"
   }
 
@@ -101,7 +103,7 @@ struct SCAStanding: Sendable, Equatable {
   }
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 struct SCAVerdict: Sendable, Equatable {
   let status: Status
   let reason: String?
@@ -134,7 +136,7 @@ extension [String: JSONValue] {
 extension JSONValue {
   fileprivate var timestamp: Timestamp? { stringValue.flatMap { Timestamp(rfc3339: $0) } }
 
-  /// A whole number that is not negative, `3` or `3.0`.
+  /// A non-negative whole number of at most a million, written as `3` or `3.0`.
   fileprivate var count: Int? {
     guard let number = numberValue, number >= 0, number <= 1_000_000, number == number.rounded()
     else { return nil }

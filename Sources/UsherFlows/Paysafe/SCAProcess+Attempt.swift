@@ -2,7 +2,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-// What a person types, and what becomes of it.
+// The customer's input and its verdict.
 extension SCAProcess {
   mutating func challenged(
     _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
@@ -42,7 +42,7 @@ extension SCAProcess {
     }
   }
 
-  /// What is wrong with a code before anybody is asked.
+  /// Returns why a code is malformed, before the provider is asked, or nil if it is not.
   private static func flaw(code: Secret, digits: Int?) -> String? {
     let bytes = code.revealed().utf8
     if let digits {
@@ -88,7 +88,7 @@ extension SCAProcess {
     switch reply {
     case .said(let verdict): return judged(verdict, challenge, now)
     case .refused(let refusal): return refused(refusal, challenge, now)
-    // It may have counted, and may have been right.
+    // The provider may have counted the attempt and may have accepted it.
     case .lost, .unreadable: return inquire(.attempt(challenge))
     case .unsent(let message): return show(challenge, .unreachable(message), now)
     case .noToken(let message): return .fail(.newLogInNeeded(message))
@@ -124,16 +124,18 @@ extension SCAProcess {
 }
 
 extension CallOutcome {
-  /// Without the provider's texts for people that repeat what was typed: those are shown and kept.
+  /// Removes texts of the provider that repeat what the customer typed, because they are shown and
+  /// stored.
   ///
-  /// `HTTPReply.withoutEchoes(of:)` leaves values as short as a code or PIN, and answers that are no
-  /// refusal. Here the whole text goes: a gap in it would tell what a very short value was.
+  /// `HTTPReply.withoutEchoes(of:)` does not mask values as short as a code or PIN, nor replies
+  /// that are not refusals. Here the whole text is removed, because a gap in it would reveal a very
+  /// short value.
   fileprivate func withoutTexts(repeating value: Secret) -> CallOutcome {
     guard case .reply(var reply) = self, var members = reply.jsonObject else { return self }
     members.dropText("statusReason", repeating: value)
     if var error = members["error"]?.objectValue {
       error.dropText("message", repeating: value)
-      // A plain word is the provider's own, and decides what comes next.
+      // A plain code word is the provider's own and decides the next state.
       if error["code"]?.stringValue.map(SCADemand.Offer.isWord) != true {
         error.dropText("code", repeating: value)
       }

@@ -15,7 +15,10 @@ extension SCAProcess {
     return send(sending, RetryBackoff())
   }
 
-  /// - Parameter retrying: The trouble there was with this very challenge; it is told until it is over.
+  /// Sends the challenge.
+  ///
+  /// - Parameter retrying: The failed attempts for this challenge. Their problem stays visible
+  ///   until a reply arrives.
   mutating func send(_ sending: Sending, _ retrying: RetryBackoff) -> Answer {
     var retrying = retrying
     retrying.goOn()
@@ -24,7 +27,7 @@ extension SCAProcess {
     return .proceed([.call(.challenge(terms.event, option.verification, instructions(option)))])
   }
 
-  /// The returnUrl goes only where it is needed: the provider may refuse it.
+  /// Omits the `returnUrl` unless the verification needs it, because the provider may refuse it.
   private func instructions(_ option: SCAOption) -> PaysafeCall.Instructions {
     var instructions = terms.instructions
     if option.form != .redirect { instructions.returnURL = nil }
@@ -40,9 +43,9 @@ extension SCAProcess {
       return answered(outcome, sending, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return send(sending, retrying)
-    // Between two tries nothing is under way.
+    // During a back-off pause no call is in flight.
     case .resumed where retrying.isPaused: return send(sending, retrying)
-    // It may have gone out.
+    // The challenge may have been sent.
     case .resumed: return inquire(.challenge(sending))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told:
@@ -77,9 +80,9 @@ extension SCAProcess {
     }
   }
 
-  /// A challenge may have gone out: after a pause it is asked whether it has.
+  /// Schedules an inquiry, because the challenge may have been sent.
   ///
-  /// - Parameter failure: The end, where there was too much of this.
+  /// - Parameter failure: The failure to end with after too many attempts.
   private mutating func lost(
     _ sending: Sending, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
@@ -108,10 +111,10 @@ extension SCAProcess {
     }
   }
 
-  /// Returns to the challenge that this one was to replace: its code may still be good, and in the
-  /// person's hand.
+  /// Returns to the challenge that this one was to replace. Its code may still be valid and known
+  /// to the customer.
   ///
-  /// - Parameter failure: The end, where there was no challenge before.
+  /// - Parameter failure: The failure to end with if there is no previous challenge.
   mutating func keepPrevious(
     of sending: Sending, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
@@ -119,10 +122,10 @@ extension SCAProcess {
     return show(previous, .notSentAgain(failure), now)
   }
 
-  /// Ends the doubt about a challenge that may have gone out. It is not sent again: each time
-  /// somebody's telephone may ring.
+  /// Continues without knowing whether the challenge was sent. It is not sent again, because each
+  /// one may send a message to the customer.
   ///
-  /// - Parameter failure: Why it is not known.
+  /// - Parameter failure: Why the outcome is unknown.
   mutating func perhapsSent(
     _ sending: Sending, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
@@ -135,16 +138,18 @@ extension SCAProcess {
     return show(previous.reopened(for: sending.option, at: now), .mayHaveBeenSent(message), now)
   }
 
-  /// Where the server does not say how long.
+  /// The cool-down if the server does not state one.
   private static let usualCoolDown = Duration.seconds(60)
 
-  /// - Parameter failure: The end, where there is nothing to go back to.
+  /// Goes back to the previous challenge or to the choice of a verification.
+  ///
+  /// - Parameter failure: The failure to end with if there is nothing to go back to.
   private mutating func goBack(
     from sending: Sending, _ problem: Problem, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
     if let previous = sending.previous { return show(previous, problem, now) }
     if !options.isEmpty { return choose(problem, now) }
-    // Which others there are was not asked yet: the caller named this one.
+    // The caller named this verification, so the others have not been requested yet.
     return offers == nil ? ask(problem) : .fail(failure)
   }
 }
@@ -157,7 +162,7 @@ extension SCAProcess {
     return .proceed(timer(now))
   }
 
-  /// The person's turn.
+  /// Shows the challenge to the customer or starts to poll for its outcome.
   mutating func open(
     _ option: SCAOption, _ news: SCAChallengeNews, problem: Problem?, _ now: Timestamp
   ) -> Answer {

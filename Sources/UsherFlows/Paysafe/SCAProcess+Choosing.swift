@@ -1,7 +1,8 @@
 import UsherAPI
 import UsherCore
 
-// Which verification: the provider's list, the caller's wish, the person's choice.
+// Choosing the verification from the provider's list, the caller's request and the customer's
+// choice.
 extension SCAProcess {
   mutating func ask(_ notice: Problem?) -> Answer {
     state = .required(RetryBackoff(), notice: notice)
@@ -46,14 +47,15 @@ extension SCAProcess {
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
-  /// Goes on with the one verification there is or that is wanted, else lets the person choose.
+  /// Sends the requested or the only verification, or lets the customer choose.
   mutating func present(_ notice: Problem?, _ now: Timestamp) -> Answer {
     let options = options
     if let wanted = terms.wanted, let option = options.meant(by: wanted) {
       return send(Sending(option: option))
     }
     guard let first = options.first else { return .fail(nothingLeft) }
-    // Who asked for another one is not taken by surprise.
+    // If a requested or tried verification is unavailable, the customer has to confirm the only
+    // other one.
     if options.count == 1, terms.wanted == nil, unavailable.isEmpty {
       return send(Sending(option: first))
     }
@@ -87,11 +89,12 @@ extension SCAProcess {
     }
   }
 
-  /// What can be chosen: what the event offers, else what the caller wants, as far as it can be done.
+  /// The options the customer can choose from: those that the event offers, else the one that the
+  /// caller requests, as far as usherd supports them.
   var options: [SCAOption] {
     let wanted = terms.wanted.flatMap { SCAOption(asked: $0) }.map { [$0] } ?? []
     let offered = offers.map { [SCAOption](offered: $0) } ?? []
-    // Where any will do, so will the one that is wanted, as it is spelled.
+    // If the event accepts any method, it accepts the requested one too, in the caller's spelling.
     let all = offers?.isEmpty ?? true ? wanted + offered.filter { !wanted.contains($0) } : offered
     return all.filter { option in
       let isPossible = option.form != .redirect || terms.instructions.returnURL != nil

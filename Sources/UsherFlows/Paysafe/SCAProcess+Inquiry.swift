@@ -1,7 +1,7 @@
 import UsherAPI
 import UsherCore
 
-// After a lost answer or a restart: how does the event stand?
+// Finding out the event's status after a lost reply or a restart.
 extension SCAProcess {
   mutating func inquire(_ doubt: Doubt) -> Answer {
     problem = nil
@@ -60,7 +60,7 @@ extension SCAProcess {
     }
   }
 
-  /// Nobody says how the event stands. A challenge that was sent before stays good.
+  /// Ends the inquiry because the status cannot be determined. An earlier challenge stays valid.
   private mutating func giveUp(
     _ doubt: Doubt, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
@@ -68,7 +68,7 @@ extension SCAProcess {
     return perhapsSent(sending, failure, now)
   }
 
-  /// - Returns: The failure, saying what may have been sent.
+  /// Returns the failure with a note about the message that may have been sent.
   private func told(_ failure: Failure, _ doubt: Doubt) -> Failure {
     guard case .challenge(let sending) = doubt, let message = sending.option.form.message else {
       return failure
@@ -76,7 +76,9 @@ extension SCAProcess {
     return failure.perhapsSent(message)
   }
 
-  /// - Parameter failure: The end, where there was too much of this.
+  /// Schedules another inquiry.
+  ///
+  /// - Parameter failure: The failure to end with after too many attempts.
   private mutating func inquireLater(
     _ doubt: Doubt, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
@@ -88,7 +90,7 @@ extension SCAProcess {
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
-  /// The event is open.
+  /// Decides how to continue if the event is still open.
   private mutating func resolved(
     _ doubt: Doubt, _ standing: SCAStanding, _ before: SCACounters, _ retrying: RetryBackoff,
     _ now: Timestamp
@@ -98,7 +100,7 @@ extension SCAProcess {
       if let news = standing.challenge, sending.wentOut(as: news, standing.counters, before) {
         return open(sending.option, news, problem: .answerLost, now)
       }
-      // The end of a cool-down sets the counter back (contract §2.5).
+      // The end of a cool-down resets the counter (contract §2.5).
       guard sending.mayBeRepeated(standing.counters, coolDown == nil ? before : nil) else {
         let message = "the provider's answer was lost, and the event does not tell what was sent"
         return perhapsSent(sending, .unreachable(message), now)
@@ -115,9 +117,10 @@ extension SCAProcess {
 }
 
 extension SCAProcess.Sending {
-  /// Whether the open challenge is this one.
+  /// Whether the open challenge is the one that was being sent.
   ///
-  /// A challenge can count, but need not (contract §2.5): a later expiry tells it too.
+  /// A new challenge may or may not increase the counter (contract §2.5), so a later expiry counts
+  /// as a sign too.
   fileprivate func wentOut(
     as news: SCAChallengeNews, _ counters: SCACounters, _ before: SCACounters
   ) -> Bool {
@@ -133,21 +136,24 @@ extension SCAProcess.Sending {
     return false
   }
 
-  /// Whether it is sent once more after its answer was lost: where it reaches nobody's device, or where
-  /// the server's counter shows that it was not sent.
+  /// Whether to send the challenge again after its reply was lost.
   ///
-  /// - Parameter before: The counters before it was sent; nil where they were set back since.
+  /// This is safe if the challenge sends no message, or if the server's counter shows that it was
+  /// not sent.
+  ///
+  /// - Parameter before: The counters before the challenge was sent, or nil if they were reset
+  ///   since.
   fileprivate func mayBeRepeated(_ counters: SCACounters, _ before: SCACounters?) -> Bool {
     guard option.form.message != nil else { return true }
     guard isRepeated != true, let before, let count = counters.currentChallenges else {
       return false
     }
-    // An event begins without a challenge.
+    // A new event starts with no challenge.
     return count == before.currentChallenges ?? (previous == nil ? 0 : -1)
   }
 }
 
-// A challenge that is answered elsewhere: the backend is asked until it knows.
+// Polling for a challenge that is answered elsewhere.
 extension SCAProcess {
   mutating func watch(_ watch: Watch, _ problem: Problem?) -> Answer {
     var watch = watch
@@ -163,7 +169,7 @@ extension SCAProcess {
     switch event {
     case .input(.redirect(let url)): return cameBack(url, watch)
     case .woken where !watch.isAsking: return look(watch)
-    // A question whose answer the restart swallowed is simply asked again.
+    // The reply to a poll may be lost after a restart, so the poll is repeated.
     case .resumed: return look(watch)
     case .called(.event(terms.event), let outcome) where watch.isAsking:
       return answered(outcome, watch, now)
@@ -181,7 +187,7 @@ extension SCAProcess {
     return .proceed([.call(.event(terms.event))])
   }
 
-  /// What the redirect says proves nothing; that it came is a reason to ask at once.
+  /// Polls at once. The contents of the redirect prove nothing.
   private mutating func cameBack(_ url: Secret, _ watch: Watch) -> Answer {
     guard case .page(_, let returnURL) = watch.place else { return .ignore }
     let text = url.revealed()
@@ -219,8 +225,8 @@ extension SCAProcess {
     return self.watch(watch, nil)
   }
 
-  /// The person may be at it while the provider is away: it is asked less often, and not given up
-  /// before the flow's own time is over.
+  /// Schedules the next poll with a longer pause. The customer may be confirming while the provider
+  /// is unreachable, so the flow polls until it expires.
   private mutating func missed(
     _ watch: Watch, _ message: String, _ after: Duration?
   ) -> Answer {

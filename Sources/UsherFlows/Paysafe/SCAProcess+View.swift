@@ -1,7 +1,7 @@
 import UsherAPI
 import UsherCore
 
-// What the owner of a flow sees of its SCA.
+// The owner's view of the process.
 extension SCAProcess {
   var view: FlowView {
     switch state {
@@ -42,7 +42,7 @@ extension SCAProcess {
       attemptsLeft: counters.attemptsLeft, alsoAsk: [], operation: terms.operation)
   }
 
-  /// Of a challenge, where nobody says how long it lives.
+  /// The lifetime of a challenge if neither the challenge nor the event reports an expiry.
   private static let usualLifetime = Duration.seconds(300)
 
   private func password(
@@ -54,7 +54,7 @@ extension SCAProcess {
       operation: terms.operation)
   }
 
-  /// Other verifications; also the same once more where its challenge is over.
+  /// Returns the other verifications, and the same one if its challenge has expired.
   func alternatives(to challenge: Challenge) -> [SCAOption] {
     options.filter { $0.id != challenge.option.id || challenge.isOver }
   }

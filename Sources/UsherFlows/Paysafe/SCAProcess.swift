@@ -1,75 +1,75 @@
 import UsherAPI
 import UsherCore
 
-/// Strong Customer Authentication of one event, whoever wants it (contract §2.5, §2.6): a verification
-/// is chosen, a challenge is sent, an attempt is made.
+/// Strong Customer Authentication of one event, independent of the flow that needs it
+/// (contract §2.5, §2.6): choose a verification, send a challenge, submit an attempt.
 ///
-/// VERIFIED ends it: the latest attempt decides, so none may follow (§10, trap 4). What may have
-/// happened is asked of the provider before anything is sent again.
+/// VERIFIED ends the process. The latest attempt decides, so none may follow (§10, trap 4). If a
+/// call's outcome is unknown, the provider is asked before anything is sent again.
 struct SCAProcess: Codable, Sendable, Equatable {
   let terms: Terms
-  /// The event's verifications; nil where nobody said, empty for any agreed method.
+  /// The event's verifications. Nil if they are unknown, empty for any agreed method.
   var offers: [SCADemand.Offer]?
-  /// When the event is over, where that is known.
+  /// The event's expiry, or nil if it is unknown.
   var expiresAt: Timestamp?
   var counters = SCACounters()
-  /// Options by their ids that the provider offered and then did not take.
+  /// The ids of options that the provider offered and then refused.
   var unavailable: [String] = []
   var coolDown: CoolDown?
   var state: State
   var problem: Problem?
 
-  /// What it is begun with.
+  /// The parameters of the process.
   struct Terms: Codable, Sendable, Equatable {
     let provider: ProviderName
     let event: PaysafeCall.Event
-    /// What the caller wants; nil where the person chooses.
+    /// The verification that the caller requests, or nil if the customer chooses.
     let wanted: PaysafeCall.Verification?
     let instructions: PaysafeCall.Instructions
-    /// What the person is shown, as far as it is known.
+    /// The description that the customer sees, if there is one.
     let operation: Operation?
-    /// Between two questions about an event that is settled elsewhere.
+    /// The seconds between two status requests while the challenge is answered elsewhere.
     let pollSeconds: Int
   }
 
-  /// The provider sends no challenge for a while.
+  /// A period in which the provider sends no challenge.
   struct CoolDown: Codable, Sendable, Equatable {
     let until: Timestamp
     let word: ProviderErrorCode
   }
 
   enum State: Codable, Sendable, Equatable {
-    /// The event is asked about; then this is told. → choosing, challenging, or the end
+    /// Asks for the event's status and then shows the notice. → choosing, challenging, or the end
     case required(RetryBackoff, notice: Problem?)
     /// → challenging, or the end
     case choosing
     /// → challenged, watching, choosing, required, inquiring, or the end
     case challenging(Sending, RetryBackoff)
-    /// A code or password is awaited. → attempting, challenging, or the end
+    /// Waits for a code or password. → attempting, challenging, or the end
     case challenged(Challenge)
-    /// The event is settled elsewhere. → choosing, or the end
+    /// The challenge is answered elsewhere. → choosing, or the end
     case watching(Watch)
     /// → challenged, inquiring, or the end
     case attempting(Challenge)
-    /// An answer was lost. → challenging, challenged, watching, or the end
+    /// A reply was lost. → challenging, challenged, watching, or the end
     case inquiring(Doubt, RetryBackoff)
   }
 
-  /// A challenge that is under way.
+  /// A challenge that is being sent.
   struct Sending: Codable, Sendable, Equatable {
     let option: SCAOption
-    /// The one it replaces, which may still be good until it does.
+    /// The challenge that this one replaces. It may stay valid until then.
     var previous: Challenge?
-    /// True once it was sent again after an answer was lost: that is done once.
+    /// True after the challenge was sent again because a reply was lost. That happens at most once.
     var isRepeated: Bool?
   }
 
-  /// A challenge whose answer the person types.
+  /// A challenge whose answer the customer types.
   struct Challenge: Codable, Sendable, Equatable {
     let option: SCAOption
     let input: Input
     let sentAt: Timestamp
-    /// Nil where the server does not tell.
+    /// Nil if the server does not report it.
     var expiresAt: Timestamp?
     var isOver = false
 
@@ -78,7 +78,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
       case secret(SCAForm.Purpose)
     }
 
-    /// It is of no use any more.
+    /// Returns the challenge marked as expired.
     func over(at now: Timestamp) -> Challenge {
       var challenge = self
       challenge.isOver = true
@@ -86,8 +86,10 @@ struct SCAProcess: Codable, Sendable, Equatable {
       return challenge
     }
 
-    /// The same where it may have been replaced by another one of its kind: whether its time still counts
-    /// is for the provider to say.
+    /// Returns the challenge to show after another one of the same form may have replaced it.
+    ///
+    /// If this one has expired, the result has no expiry, so the provider decides whether an answer
+    /// is still valid.
     func reopened(for option: SCAOption, at now: Timestamp) -> Challenge {
       let isOver = isOver || expiresAt.map { $0 <= now } ?? false
       guard isOver, self.option.form == option.form else { return self }
@@ -95,14 +97,14 @@ struct SCAProcess: Codable, Sendable, Equatable {
     }
   }
 
-  /// A challenge that is answered elsewhere.
+  /// A challenge that is answered on another device or page.
   struct Watch: Codable, Sendable, Equatable {
     let place: Place
-    /// When the challenge is over, where the server tells.
+    /// When the challenge expires, or nil if the server does not report it.
     let expiresAt: Timestamp?
-    /// A question about the event is under way.
+    /// Whether a status request is in flight.
     var isAsking = false
-    /// Questions in a row that brought no answer.
+    /// The number of consecutive status requests without a reply.
     var misses = 0
 
     enum Place: Codable, Sendable, Equatable {
@@ -111,15 +113,15 @@ struct SCAProcess: Codable, Sendable, Equatable {
     }
   }
 
-  /// What it is that may have happened.
+  /// The action whose outcome is unknown.
   enum Doubt: Codable, Sendable, Equatable {
     case challenge(Sending)
     case attempt(Challenge)
-    /// The provider says that the event is settled, and not how.
+    /// The provider says that the event is settled, but not how.
     case completion
   }
 
-  /// What to do; an end is the embracing flow's to give.
+  /// The next action. The enclosing flow decides how it ends.
   enum Answer: Sendable, Equatable {
     case proceed([Effect<PaysafeCall>])
     case verified(reason: String?)
@@ -128,9 +130,11 @@ struct SCAProcess: Codable, Sendable, Equatable {
     case ignore
   }
 
+  /// Starts the process.
+  ///
   /// - Parameters:
-  ///   - offers: The event's verifications; nil where nobody said.
-  ///   - asksFirst: Whether it is to be asked how the event stands before anything is sent.
+  ///   - offers: The event's verifications, or nil if they are unknown.
+  ///   - asksFirst: Whether the event's status is requested before anything is sent.
   static func begin(
     _ terms: Terms, offers: [SCADemand.Offer]?, expiresAt: Timestamp? = nil,
     asksFirst: Bool = false, at now: Timestamp
@@ -156,9 +160,9 @@ struct SCAProcess: Codable, Sendable, Equatable {
   }
 }
 
-// What all states share.
+// Parts that all states share.
 extension SCAProcess {
-  /// What the provider may be sending to the person just now; nil where that is nothing.
+  /// The message that the provider may be sending to the customer now, or nil if there is none.
   var messageUnderWay: String? {
     switch state {
     case .challenging(let sending, let retrying) where !retrying.isPaused:
@@ -174,9 +178,9 @@ extension SCAProcess {
     }
   }
 
-  /// Takes over what the provider says of the event.
+  /// Applies the status of the event.
   ///
-  /// - Returns: The end; nil while the event is open.
+  /// - Returns: The final answer, or nil while the event is open.
   mutating func settled(_ standing: SCAStanding, _ now: Timestamp) -> Answer? {
     switch standing.status {
     case .verified: return .verified(reason: standing.reason)
@@ -190,7 +194,7 @@ extension SCAProcess {
     }
   }
 
-  /// Wakes the flow when the event or the open challenge is over.
+  /// Returns a timer for the expiry of the event or of the open challenge.
   func timer(_ now: Timestamp) -> [Effect<PaysafeCall>] {
     var times = [expiresAt]
     if case .challenged(let challenge) = state, !challenge.isOver {
@@ -202,7 +206,8 @@ extension SCAProcess {
 
   func isExpired(_ now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 
-  /// While a person is asked: the event is over, or a timer of an earlier state rang.
+  /// Handles a timer while the customer is asked for input. It fails the flow if the event has
+  /// expired. Otherwise the timer belongs to an earlier state and is set again.
   func woken(_ now: Timestamp) -> Answer {
     guard !isExpired(now) else { return .fail(.eventExpired(nil)) }
     let timer = timer(now)
@@ -211,6 +216,6 @@ extension SCAProcess {
 }
 
 extension Timestamp? {
-  /// A time that lies before the answer that tells of it is another clock's: it says nothing.
+  /// Drops a time that is not after the reply that reports it, because it comes from a wrong clock.
   func after(_ now: Timestamp) -> Timestamp? { flatMap { $0 > now ? $0 : nil } }
 }

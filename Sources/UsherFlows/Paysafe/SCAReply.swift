@@ -1,22 +1,25 @@
 import JSONRPC
 import UsherCore
 
-/// What a question about an SCA event brought (contract §2.5; the page Paysafe of the documentation).
+/// The result of a call about an SCA event (contract §2.5; the page Paysafe of the documentation).
 enum SCAReply<Said: Sendable & Equatable>: Sendable, Equatable {
   case said(Said)
   case refused(SCARefusal)
-  /// No answer came, or none that says anything: what the provider did is not known.
+  /// No reply arrived, or one without information. Whether the provider acted on the call is
+  /// unknown.
   ///
-  /// - Parameter after: As its `Retry-After` says.
+  /// - Parameter after: The delay that the reply's `Retry-After` asks for.
   case lost(message: String, after: Duration?)
-  /// Something that is no answer to this; what the provider did is not known.
+  /// The reply is malformed. Whether the provider acted on the call is unknown.
   case unreadable(message: String)
-  /// The provider saw nothing of it.
+  /// The provider did not receive the call.
   case unsent(message: String)
   /// The account needs a new log-in.
   case noToken(message: String)
 
-  /// - Parameter read: Reads an answer's members once it is known to be about this event.
+  /// Classifies the outcome of a call.
+  ///
+  /// - Parameter read: Reads the members of a reply that is about this event.
   init(
     _ outcome: CallOutcome, about event: PaysafeCall.Event, from provider: ProviderName,
     _ read: ([String: JSONValue]) throws(UnusableReply) -> Said
@@ -61,7 +64,7 @@ extension PaysafeCall.Event {
   }
 }
 
-/// A definite no of the provider.
+/// A definite refusal by the provider.
 struct SCARefusal: Sendable, Equatable {
   let kind: Kind
   let word: ProviderErrorCode
@@ -71,12 +74,12 @@ struct SCARefusal: Sendable, Equatable {
     case unavailable
     /// No challenge is open.
     case noChallenge
-    /// The event is settled already.
+    /// The event is already settled.
     case completed
     case expired
-    /// The attempts are used up.
+    /// No attempts are left.
     case exhausted
-    /// Too much was asked; the cool-down as `Retry-After` says.
+    /// The rate limit is exceeded. The pause is the delay that `Retry-After` asks for.
     case tooMany(after: Duration?)
     case other
   }

@@ -2,15 +2,17 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// What callers may write into the parameters of `sca` and `operation`, checked.
+/// The checked parameters that `sca` and `operation` have in common.
 struct SCARequest {
   let account: AccountID
-  /// What the caller wants; nil where the person chooses.
+  /// The verification that the caller requests, or nil if the customer chooses.
   let wanted: PaysafeCall.Verification?
   let instructions: PaysafeCall.Instructions
   let operation: Operation?
 
-  /// - Throws: `invalidParams` with the parameter that is wrong.
+  /// Checks the parameters.
+  ///
+  /// - Throws: `invalidParams` that names the wrong parameter.
   init(
     _ origin: FlowContext, verification: PaysafeCall.Verification?, returnURL: String?,
     language: String?, operation: Operation?
@@ -45,7 +47,7 @@ struct SCARequest {
     }
   }
 
-  /// What people are shown before they approve: nothing in it may deceive them, or a terminal.
+  /// Rejects a description that could deceive the customer who approves it, or harm a terminal.
   private func checkOperation() throws(UsherError) {
     guard let operation else { return }
     let members = [
@@ -60,7 +62,7 @@ struct SCARequest {
     }
   }
 
-  /// `https`, or `http` on the loopback.
+  /// Checks that the URL is `https`, or `http` on the loopback.
   private static func returnURL(_ text: String?) throws(UsherError) -> String? {
     guard let text else { return nil }
     do throws(Refusal) {
@@ -70,7 +72,7 @@ struct SCARequest {
     }
   }
 
-  /// The form of a language tag (RFC 5646 §2.1).
+  /// Checks the syntax of a language tag (RFC 5646 §2.1).
   private static func language(_ text: String?) throws(UsherError) -> String? {
     guard let text else { return nil }
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)

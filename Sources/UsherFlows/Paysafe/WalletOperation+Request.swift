@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 
 extension WalletOperation {
-  /// Reads what a caller wrote.
+  /// Checks the parameters of a caller.
   ///
-  /// - Throws: `invalidParams` with the parameter that is wrong.
+  /// - Throws: `invalidParams` that names the wrong parameter.
   init(method: String, path: String, body: [String: JSONValue]?) throws(UsherError) {
     guard OperationPattern.methods.contains(method),
       let known = HTTPRequest.Method(rawValue: method)
@@ -29,10 +29,10 @@ extension WalletOperation {
     self.init(method: known, path: path, body: body?.mapValues(\.settled))
   }
 
-  /// `METHOD:/path`, as the configuration names it: without the query.
+  /// `METHOD:/path` without the query, as the configuration names operations.
   var name: String { "\(method.rawValue):\(path.prefix { $0 != "?" })" }
 
-  /// Whether making the call twice does no more than making it once, and nothing at all.
+  /// Whether the call changes nothing, so that it may be repeated.
   var isSafe: Bool {
     switch method {
     case .get: true
@@ -40,10 +40,11 @@ extension WalletOperation {
     }
   }
 
-  /// What an approval is for: SHA-256 over the call and what the person saw of it, in Base64url. Any
-  /// change of these gives another one (Delegated Regulation (EU) 2018/389, article 5).
+  /// Returns the digest that an approval is bound to: SHA-256 over the call and the description
+  /// that the customer saw, in Base64url.
   ///
-  /// Every part goes in with its length before it, so that no two calls read alike.
+  /// Any change of either gives another digest (Delegated Regulation (EU) 2018/389, article 5).
+  /// Every part is preceded by its length, so that no two calls have the same encoding.
   func digest(showing shown: Operation?) -> String {
     let seen = shown.map { [$0.summary, $0.amount, $0.payee].map { Array($0.utf8) } } ?? []
     let content = body.map { [JSONValue.object($0).encoded()] } ?? []
@@ -61,7 +62,7 @@ extension WalletOperation {
 }
 
 extension SHA256 {
-  /// Eight bytes, the highest first.
+  /// Adds the count as eight bytes in big-endian order.
   fileprivate mutating func update(count: Int) {
     update(
       data: stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: count >> $0) })
@@ -69,7 +70,7 @@ extension SHA256 {
 }
 
 extension JSONValue {
-  /// Whether it goes on as it was written: what is approved must be what is sent.
+  /// Whether the value is sent exactly as it was written. What was approved must be what is sent.
   fileprivate var isExact: Bool {
     switch self {
     case .null, .bool, .integer, .string: true
@@ -79,7 +80,7 @@ extension JSONValue {
     }
   }
 
-  /// As it comes out of storage again: a coder may take 1.0 for 1.
+  /// The value as storage would return it. A coder may decode 1.0 as 1.
   fileprivate var settled: JSONValue {
     switch self {
     case .null, .bool, .integer, .string: self
@@ -90,10 +91,11 @@ extension JSONValue {
   }
 }
 
-/// What may be appended to a base URL without leading elsewhere.
+/// Checks for a path that is appended to a base URL and must not lead elsewhere.
 enum WalletPath {
-  /// - Returns: What is wrong with it, the end of a sentence; nil for a path that is what it looks
-  ///   like, to every server on the way.
+  /// Returns what is wrong with the path, as the end of a sentence.
+  ///
+  /// - Returns: Nil if every server on the way interprets the path in the same way.
   static func flaw(of text: String) -> String? {
     guard text.hasPrefix("/"), text.utf8.count <= 2048 else {
       return "must begin with a slash and have at most 2048 bytes"
@@ -102,7 +104,7 @@ enum WalletPath {
     guard text.utf8.allSatisfy({ $0.isVisible && !strange.contains($0) }), isEncoded(text) else {
       return "has characters that a path and its query cannot have"
     }
-    // An empty segment at the very end is a slash that ends the path.
+    // An empty last segment is a trailing slash.
     let segments = text.prefix { $0 != "?" }.dropFirst().split(
       separator: "/", omittingEmptySubsequences: false)
     guard segments.dropLast().allSatisfy({ !$0.isEmpty }) else {
@@ -114,7 +116,7 @@ enum WalletPath {
     return nil
   }
 
-  /// Whether every percent sign begins two hexadecimal digits.
+  /// Whether two hexadecimal digits follow every percent sign.
   private static func isEncoded(_ text: String) -> Bool {
     text.split(separator: "%", omittingEmptySubsequences: false).dropFirst().allSatisfy { part in
       let digits = part.prefix(2)
@@ -122,8 +124,8 @@ enum WalletPath {
     }
   }
 
-  /// Whether a segment means the same before and after it is decoded, by servers that cut it at a
-  /// semicolon too.
+  /// Whether a segment means the same before and after decoding, even to servers that cut it at a
+  /// semicolon.
   private static func isPlain(_ segment: Substring) -> Bool {
     let decoded = decoded(segment)
     let isHarmless: (UInt8) -> Bool = {
