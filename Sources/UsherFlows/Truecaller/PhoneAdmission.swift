@@ -3,20 +3,21 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The end of a verification: from an access token to the profile.
+/// The last part of a verification: it turns an access token into a profile.
 ///
-/// The token is validated where that is configured, the name written, the profile read. All of it is
-/// safe to repeat, so a restart loses nothing; whatever speaks of another number ends it.
+/// It validates the token if that is configured, writes the name and reads the profile. Every step
+/// is safe to repeat after a restart. A reply about another number ends the flow.
 ///
-/// The number is verified once the token is good. Where the name or the profile fails after that, or the
-/// flow is cancelled or expires, the account is kept with its token, and a later flow reads the profile.
+/// The number is verified as soon as the token is known to be good. If writing the name or reading
+/// the profile fails after that, or if the flow is cancelled or expires, the account is stored with
+/// its token, and a later flow reads the profile.
 struct PhoneAdmission: Codable, Sendable, Equatable {
   private let number: PhoneNumber
-  /// Nil where the token is that of ``account``.
+  /// Nil if the token of ``account`` is used.
   private let token: Sealed<Secret>?
-  /// The account that an earlier flow has kept without a profile.
+  /// The account that an earlier flow stored without a profile.
   private var account: AccountID?
-  /// Nil where nobody was asked for one.
+  /// The name to write, or nil if the user was not asked for one.
   private let name: TruecallerName?
   private let isVerifiedBefore: Bool
   private var phase: Phase
@@ -28,21 +29,23 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   private enum Phase: Codable, Sendable, Equatable {
     /// → updating, reading, or the end
     case validating
-    /// → reading, or the end
+    /// → reading, keeping, or the end
     case updating(TruecallerName)
-    /// → checking, or the end
+    /// → checking, keeping, or the end
     case reading
-    /// The profile came signed. → the end
+    /// The profile is signed. → keeping, or the end
     case checking(SignedProfile)
-    /// There is no profile: the account is kept, then the flow fails. → the end
+    /// There is no profile. The account is stored, then the flow fails. → the end
     case keeping(Failure)
   }
 
-  /// The attribute of an account that was kept without a profile.
+  /// The attribute of an account that was stored without a profile.
   static let pending = "profilePending"
 
-  /// - Parameter isVerifiedBefore: Whether the token came without a code. A name may have been typed
-  ///   all the same, with a code of which nobody knows what became.
+  /// Starts with an access token.
+  ///
+  /// - Parameter isVerifiedBefore: Whether the token came without a code. A name may be present
+  ///   even then, if the reply to an earlier code was lost.
   init(
     _ claim: PhoneClaim, _ token: Sealed<Secret>, isVerifiedBefore: Bool,
     _ validation: TokenValidation
@@ -54,7 +57,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     phase = validation == .none ? Self.afterValidation(claim.name) : .validating
   }
 
-  /// Reads the profile of an account that was kept without one.
+  /// Reads the profile of an account that was stored without one.
   init(_ number: PhoneNumber, of account: AccountID) {
     self.number = number
     self.account = account
@@ -68,8 +71,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     name.map { .updating($0) } ?? .reading
   }
 
-  /// The same for all of a state: what is done within it is nobody's business, and each state is seen
-  /// once.
+  /// The owner's view. Steps within one state look the same, and each state is visible only once.
   var view: FlowView {
     if account != nil, isConfirmed != true {
       return waiting("creating", for: "the provider's profile")
@@ -105,7 +107,9 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     }
   }
 
-  /// - Returns: Nil where the token of an account that was kept is of no use any more.
+  /// Handles an event.
+  ///
+  /// - Returns: Nil if the token of the stored account is no longer valid.
   mutating func receive(
     _ event: FlowEvent<TruecallerCall>, _ provider: ProviderConfig
   ) -> Answer<TruecallerCall>? {
@@ -147,7 +151,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
-  /// The token that the person has earned, once it is known to be good; nil where it is kept already.
+  /// The account with its token, once the token is known to be good. Nil if it is already stored.
   var keptWhenAbandoned: AbandonedGrant? {
     switch phase {
     case .updating, .reading, .checking:
@@ -160,13 +164,13 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     "the number is verified and its token is kept: "
     + "verifyPhone once more reads the profile, without another code"
 
-  /// Ends the flow, and keeps the token that the person has earned.
+  /// Ends the flow without a profile and stores the account with its token.
   private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
     if case .validating = phase { return .fail(failure) }
     isConfirmed = true
     var failure = failure
     failure.message += "; " + Self.tokenIsKept
-    // The account that was kept is there already.
+    // The account is already stored.
     guard account == nil else { return .fail(failure) }
     return go(to: .keeping(failure))
   }
@@ -194,7 +198,7 @@ extension PhoneAdmission {
     case .said(let members): return said(members, provider)
     case .refused(let refusal):
       let failure = Failure.refused(error(refusal), refusal, provider.name)
-      // Then it is the token itself that is refused.
+      // A 401 refuses the token itself, so the token is not kept.
       return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
     case .failed(let fault): return tryLater(fault, provider.name)
     case .unreadable(let message):
@@ -206,8 +210,10 @@ extension PhoneAdmission {
     TypedValues(number: number, name: name, codeLength: settings.otpDigits)
   }
 
-  /// The SDK looks at no answer to the update; here a refusal counts (contract §10, trap 1), though
-  /// what a yes looks like nobody says. Nor does anybody of the first generation's validation.
+  /// Whether a success needs a body.
+  ///
+  /// The SDK ignores the reply to the update. Here a refusal counts (contract §10, trap 1), but the
+  /// form of a success is not documented. The same is true of the first generation's validation.
   private func needsBody(_ settings: TruecallerSettings) -> Bool {
     switch phase {
     case .updating: false
@@ -237,7 +243,7 @@ extension PhoneAdmission {
     }
   }
 
-  /// Why a validation is none.
+  /// Returns why the reply does not validate the token, or nil if it does.
   private func flaw(in members: [String: JSONValue], _ provider: ProviderConfig) -> Failure? {
     if let told = members["phoneNumber"], !told.isNull {
       let country = members["countryCode"]?.stringValue
@@ -255,7 +261,7 @@ extension PhoneAdmission {
     switch phase {
     case .validating:
       switch (refusal.status, refusal.code) {
-      // Two meanings of one status (contract §1.3 item 5; §10, trap 1).
+      // One status has two meanings (contract §1.3 item 5; §10, trap 1).
       case (404, "404"): .unauthorizedDeveloper
       case (404, "1404"): .unauthorizedUser
       default: refusal.isUnauthorized ? .unauthorizedDeveloper : .internal
@@ -297,7 +303,7 @@ extension PhoneAdmission {
   private mutating func finish(
     _ members: [String: JSONValue], _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
-    // An empty one is none.
+    // An empty number counts as absent.
     if let told = members["phoneNumber"], !told.isNull, told.stringValue != "",
       !number.isMeant(by: told, country: members["countryCode"]?.stringValue)
     {
@@ -309,7 +315,9 @@ extension PhoneAdmission {
       Completion(grant: grant(profile), result: ["profile": .object(profile.members)]))
   }
 
-  /// - Parameter profile: Nil where it is still to be read.
+  /// Returns the account to store.
+  ///
+  /// - Parameter profile: The profile, or nil if it has not been read yet.
   private func grant(_ profile: TrueProfile?) -> AccountGrant {
     var grant = AccountGrant(
       subject: number.e164, label: profile?.name ?? number.masked,
@@ -319,7 +327,7 @@ extension PhoneAdmission {
       })
     if let account {
       grant.attributes[Self.pending] = .null
-      // One that was forgotten in the meantime does not come back.
+      // An account that was deleted in the meantime is not created again.
       grant.reliance = .init(account: account, consents: [])
     } else {
       grant.attributes["verifiedBefore"] = .bool(isVerifiedBefore)

@@ -2,19 +2,22 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// A number, and who says that it is his.
+/// A phone number to verify, with the installation that claims it.
 struct PhoneClaim: Codable, Sendable, Equatable {
   let number: PhoneNumber
-  /// A UUID of the owner's own: by it the server knows who has verified what before.
+  /// A UUID that identifies the owner's installation. The server uses it to recognize earlier
+  /// verifications.
   let installation: String
-  /// Typed together with a code that was handed in. The server may have taken that code though its
-  /// answer never came: then the name is still to be written.
+  /// The name that was entered together with a submitted code.
+  ///
+  /// If the reply to that code was lost, the server may have accepted it. Then the name still has
+  /// to be written.
   var name: TruecallerName?
 
   var create: TruecallerCall { .create(number, installation: installation) }
 }
 
-/// A code that is on its way to a person.
+/// A code that was sent to the user.
 struct PhoneChallenge: Codable, Sendable, Equatable {
   let token: Sealed<Secret>
   let expiresAt: Timestamp
@@ -30,28 +33,29 @@ struct PhoneChallenge: Codable, Sendable, Equatable {
       ])
   }
 
-  /// An answer of verify takes the place of create's, and most have neither token nor TTL: what is
-  /// not said anew stays (contract §1.3 item 2; §10, trap 1).
+  /// Applies the reply to a verify call. Most replies have neither token nor TTL, so an absent
+  /// value keeps the previous one (contract §1.3 item 2; §10, trap 1).
   func merging(_ members: [String: JSONValue], at now: Timestamp) -> PhoneChallenge {
     PhoneChallenge(
       token: members.verificationToken ?? token,
       expiresAt: members.timeToLive.map { now + $0 } ?? expiresAt)
   }
 
-  /// The server says that its time is over: another may be asked for.
+  /// Returns the challenge as expired now, because the server says so. Then another code may be
+  /// requested.
   func over(at now: Timestamp) -> PhoneChallenge {
     PhoneChallenge(token: token, expiresAt: min(expiresAt, now))
   }
 }
 
-/// What a yes to create says (contract §1.3 item 1).
+/// The content of a successful reply to create (contract §1.3 item 1).
 enum CreateReply: Equatable {
   case sent(PhoneChallenge)
   case verifiedBefore(Secret)
-  /// What the SDK says nothing about; a sentence for people.
+  /// A reply that the SDK does not define. The message is a sentence for people.
   case unusable(String)
 
-  /// Where the server does not say how long a code is good.
+  /// The lifetime of a code if the server does not state one.
   static let usualTTL = Duration.seconds(60)
 
   init(_ members: [String: JSONValue], at now: Timestamp) {
@@ -70,7 +74,7 @@ enum CreateReply: Equatable {
   }
 }
 
-/// What a no to verify means for the flow.
+/// The consequence of a refused verify call for the flow.
 enum VerifyRefusal: Equatable {
   case wrongCode
   case expired
@@ -87,7 +91,8 @@ extension TruecallerRefusal {
     }
   }
 
-  /// The vendor publishes no list: what is not known to mean something else is a wrong code.
+  /// Interprets the refusal of a code. The vendor documents no list, so any other status means a
+  /// wrong code.
   func ofVerify(_ provider: ProviderName) -> VerifyRefusal {
     switch status {
     case 401, 403: .failure(.refused(.unauthorizedDeveloper, self, provider))
@@ -103,7 +108,8 @@ extension String {
 }
 
 extension [String: JSONValue] {
-  /// It will stand in a header and in a path: visible ASCII only (RFC 6749 appendix A.12).
+  /// The access token. It is sent in a header and a path, so only visible ASCII is accepted
+  /// (RFC 6749 appendix A.12).
   var accessToken: Secret? {
     guard let text = self["accessToken"]?.stringValue, (1...8192).contains(text.utf8.count),
       text.utf8.allSatisfy(\.isVisible)
@@ -113,13 +119,13 @@ extension [String: JSONValue] {
 
   fileprivate var verificationToken: Sealed<Secret>? {
     guard let text = self["verificationToken"]?.stringValue, (1...8192).contains(text.utf8.count),
-      // The one that was sent, said again: it stays in force.
+      // A masked value is the token that was sent. It stays valid.
       text != HTTPReply.echo
     else { return nil }
     return Sealed(Secret(text))
   }
 
-  /// `tokenTtl`: from a second to a day; nil where nothing usable is said.
+  /// `tokenTtl`, from one second to one day, or nil if it is not usable.
   fileprivate var timeToLive: Duration? {
     guard let time = self["tokenTtl"]?.lifetime, time >= .seconds(1) else { return nil }
     return Swift.min(time, .seconds(86_400))

@@ -1,18 +1,20 @@
 package import JSONRPC
 
-/// A phone number that can be, of a country that is.
+/// A phone number that is possible in its country.
 package struct PhoneNumber: Codable, Sendable, Hashable {
-  /// As it was asked for, in upper case: `UK` stays `UK`.
+  /// The requested country code in upper case. `UK` stays `UK`.
   package let country: String
-  /// Without its plus.
+  /// The calling code without a plus.
   package let callingCode: String
-  /// The national (significant) number: digits.
+  /// The national (significant) number, digits only.
   package let national: String
 
-  /// Reads what people write: spaces, dashes, dots, brackets and slashes are dropped, and a prefix
-  /// `+` or `00` with the country's own calling code is taken away.
+  /// Parses a number as users write it.
+  ///
+  /// Spaces, dashes, dots, brackets and slashes are dropped. A prefix `+` or `00` with the
+  /// country's own calling code is removed.
   package init(_ text: String, country: String) throws(ImpossibleNumber) {
-    // Beyond ASCII another letter's upper case may be one of these: `ı` becomes `I`.
+    // Non-ASCII letters are excluded, because the upper case of one may be ASCII: `ı` becomes `I`.
     let code = country.utf8.allSatisfy { $0 < 0x80 } ? country.uppercased() : ""
     guard let plan = PhonePlan(code) else {
       throw ImpossibleNumber("there is no country with this code, or it has no phone numbers")
@@ -34,10 +36,11 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
     national = digits
   }
 
-  /// ITU-T E.164, with its plus.
+  /// The number in ITU-T E.164 format, with its plus.
   package var e164: String { "+\(callingCode)\(national)" }
 
-  /// For people, who know their number by its end: all but two or three digits are hidden.
+  /// The number for display. All digits of the national number but the last two or three are
+  /// hidden, because users recognize a number by its end.
   package var masked: String {
     "+\(callingCode) ••• \(national.suffix(national.count > 5 ? 3 : 2))"
   }
@@ -61,7 +64,7 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
   }
 }
 
-/// Why there is no such phone number; a sentence without the number.
+/// Why a phone number is impossible, as a sentence that does not contain it.
 package struct ImpossibleNumber: Error, Equatable {
   package let message: String
 
@@ -69,12 +72,12 @@ package struct ImpossibleNumber: Error, Equatable {
 }
 
 extension PhoneNumber {
-  /// Whether a server means this number by what it says.
+  /// Whether a value of the server denotes this number.
   ///
   /// - Parameters:
-  ///   - value: A string or, as the vendor's sample prints it, a number; with the calling code or
-  ///     without it.
-  ///   - country: What the server says beside it. It counts where the calling code is missing.
+  ///   - value: A string, or a number as in the vendor's sample, with or without the calling code.
+  ///   - country: The country that the server names with it. It is compared only if the calling
+  ///     code is missing.
   package func isMeant(by value: JSONValue, country: String? = nil) -> Bool {
     let text: String
     switch value {
@@ -88,7 +91,7 @@ extension PhoneNumber {
     let written = text.filter { !" -.()[]/".contains($0) }
     if written == e164 || written == "00" + e164.dropFirst() { return true }
     if written == e164.dropFirst() { return true }
-    // A JSON number has no 0 in front.
+    // A JSON number has no leading zeros.
     let plain = value.stringValue == nil ? String(national.drop { $0 == "0" }) : national
     return written == plain && (country.map(isOf) ?? true)
   }

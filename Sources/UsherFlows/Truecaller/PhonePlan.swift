@@ -1,16 +1,16 @@
-/// What the phone numbers of a country look like.
+/// The format of a country's phone numbers.
 package struct PhonePlan: Equatable, Sendable {
-  /// ITU-T E.164 §6.2.1: one to three digits.
+  /// The country calling code: one to three digits (ITU-T E.164 §6.2.1).
   package let callingCode: String
-  /// How many digits a national (significant) number has.
+  /// The number of digits of a national (significant) number.
   package let lengths: ClosedRange<Int>
-  /// What such a number may begin with.
+  /// The digits that a national number may begin with.
   package let firstDigits: String
 
-  /// Nil where there is no such country, or it has no numbers of its own.
+  /// Looks up a country. Nil if it does not exist or has no numbers of its own.
   ///
-  /// - Parameter country: ISO 3166-1 alpha-2 in upper case; also `UK`, `XK`, `AC` and `TA`, which are in
-  ///   use.
+  /// - Parameter country: An ISO 3166-1 alpha-2 code in upper case. `UK`, `XK`, `AC` and `TA` are
+  ///   accepted too, because they are in use.
   package init?(_ country: String) {
     guard let plan = Self.all[country] else { return nil }
     self = plan
@@ -36,17 +36,24 @@ package struct PhonePlan: Equatable, Sendable {
     return Dictionary(entries) { first, _ in first }
   }()
 
-  /// Country, calling code, lengths, and the first digits where they are not just 1 to 9.
+  /// Country, calling code, lengths, and the first digits unless they are 1 to 9.
   ///
-  /// Sources: for calling codes the list of assigned country codes of ITU-T Recommendation E.164; for
-  /// lengths the national numbering plans as their administrations publish them with the ITU (E.129),
-  /// written down by hand from what is generally known of them and not taken from any data base. It
-  /// keeps out what cannot be and is no proof of what is: where a plan has numbers of many lengths the
-  /// range spans them, and what it says of first digits is only where a 0 belongs to the number
-  /// (Italy, Côte d'Ivoire, Congo, Gabon, Benin), that of North America has none below 2, Kazakhstan
-  /// shares its code with Russia, and India's mobile numbers have exactly ten digits from 6, 7, 8 or 9
-  /// on. Left out are numbers that only machines have, such as those of 11 digits in the Netherlands:
-  /// nobody reads an SMS there.
+  /// Sources: the list of assigned country codes of ITU-T Recommendation E.164 for the calling
+  /// codes; the national numbering plans as published with the ITU (E.129) for the lengths. The
+  /// table was written by hand from common knowledge of these plans and was not copied from a
+  /// database.
+  ///
+  /// The table rejects impossible numbers; it does not prove that a number exists. If a plan has
+  /// numbers of many lengths, the range spans all of them. First digits are given only in these
+  /// cases:
+  ///
+  /// - A 0 belongs to the number in Italy, Côte d'Ivoire, Congo, Gabon and Benin.
+  /// - Numbers of North America do not begin with 0 or 1.
+  /// - Kazakhstan shares its calling code with Russia.
+  /// - Mobile numbers of India have exactly ten digits and begin with 6, 7, 8 or 9.
+  ///
+  /// Numbers that only machines have, such as those of 11 digits in the Netherlands, are left out,
+  /// because they receive no SMS that a user could read.
   private static let table = """
     AC 247 5-6, AD 376 6-9, AE 971 8-9, AF 93 9, AG 1 10 23456789, AI 1 10 23456789
     AL 355 8-9, AM 374 8, AO 244 9, AR 54 10-11, AS 1 10 23456789, AT 43 4-13, AU 61 9, AW 297 7

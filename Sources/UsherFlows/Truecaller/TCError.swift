@@ -1,14 +1,14 @@
 import UsherAPI
 import UsherCore
 
-/// The SDK's numbers for what went wrong, as far as a daemon has a use for them (contract §1.4; the
-/// page Truecaller of the documentation says why there is none for the others).
+/// The SDK's error numbers that apply to a daemon (contract §1.4). The page Truecaller of the
+/// documentation explains why the others do not.
 enum TCError: Int {
   case appKeyMissing = 1
   case appLinkMissing = 2
   case userCancelled = 3
   case network = 9
-  /// Whatever the server says that has no number of its own.
+  /// Any error of the server without a number of its own.
   case `internal` = 10
   case unauthorizedUser = 11
   case unauthorizedDeveloper = 12
@@ -17,17 +17,19 @@ enum TCError: Int {
   case verificationFailed = 15
   case invalidName = 18
 
-  /// - Parameter refusal: What the server itself said.
+  /// Returns the error code for a failure or problem.
+  ///
+  /// - Parameter refusal: The server's own refusal, if there is one.
   func word(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil) -> ProviderErrorCode {
     ProviderErrorCode(
       name: provider, code: String(rawValue), error: refusal?.code, message: refusal?.message)
   }
 }
 
-// How a verification ends without success.
+// Failures of a verification.
 
 extension Failure {
-  /// What the app was set up with is not what is configured here.
+  /// The app's credentials differ from those that are configured here.
   static func otherApp(_ error: TCError, _ what: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Another app",
@@ -58,14 +60,15 @@ extension Failure {
     }
   }
 
-  /// A cap of the server's: of a day or of one verification.
+  /// A limit of the server is exceeded: per day or per verification.
   static func capped(_ refusal: TruecallerRefusal, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .attemptsExhausted, title: "Too many attempts", message: refusal.sentence,
       retryable: true, provider: TCError.internal.word(provider, refusal))
   }
 
-  /// A code may have been sent, and the token it goes with is lost: only a person may ask for another.
+  /// A code may have been sent, and the verification token is lost. The failure is not retryable,
+  /// because only the user may request another code.
   static func unknownSending(_ cause: String, _ word: ProviderErrorCode) -> Failure {
     var failure = Failure.unreachable("\(cause); whether a code was sent is not known", word)
     failure.retryable = false
@@ -96,7 +99,7 @@ extension Failure {
   }
 }
 
-// What leaves a verification where it is.
+// Problems that leave the verification in its state.
 
 extension Problem {
   static func wrongCode(_ refusal: TruecallerRefusal, _ provider: ProviderName) -> Problem {
@@ -106,7 +109,7 @@ extension Problem {
       provider: TCError.internal.word(provider, refusal))
   }
 
-  /// - Parameter refusal: Nil where the daemon's own clock says it.
+  /// - Parameter refusal: Nil if the code expired by the daemon's clock.
   static func codeExpired(
     _ refusal: TruecallerRefusal? = nil, _ provider: ProviderName
   ) -> Problem {

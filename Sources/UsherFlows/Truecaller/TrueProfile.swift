@@ -2,9 +2,9 @@ import FoundationEssentials
 import JSONRPC
 import UsherCore
 
-/// What the provider tells of a person: all members of the SDK's TCTrueProfile (contract §1.3 item 4).
+/// A user's profile: all members of the SDK's TCTrueProfile (contract §1.3 item 4).
 struct TrueProfile: Equatable {
-  /// By the names of the result; every one is there, null where nothing is known.
+  /// The members by the names of the result. All are present; an unknown one is null.
   let members: [String: JSONValue]
 
   init(_ wire: [String: JSONValue]) {
@@ -17,7 +17,7 @@ struct TrueProfile: Equatable {
     self.members = members
   }
 
-  /// For people; nil where the provider knows none.
+  /// The full name for display, or nil if the provider does not know it.
   var name: String? {
     let parts = ["firstName", "lastName"].compactMap { members[$0]?.stringValue }
     let name = ProviderText.clean(parts.filter { !$0.isEmpty }.joined(separator: " "))
@@ -29,7 +29,7 @@ struct TrueProfile: Equatable {
     "facebookID", "twitterID", "email", "url", "avatarUrl", "jobTitle", "companyName",
   ]
 
-  /// A phone number or a zip code may come as a number.
+  /// A phone number or zip code may be a JSON number.
   private static func text(_ value: JSONValue?) -> JSONValue {
     switch value {
     case .string(let text): .string(ProviderText.clean(text, limit: 1000))
@@ -50,7 +50,7 @@ struct TrueProfile: Equatable {
 }
 
 extension JSONValue {
-  /// Whether it is a number, and one that whoever reads it reads alike (RFC 8259 §6).
+  /// Whether the value is a number that every parser reads alike (RFC 8259 §6).
   fileprivate var isExact: Bool {
     switch self {
     case .integer(let number): number.magnitude <= 1 << 53
@@ -64,9 +64,9 @@ extension JSONValue {
 struct SignedProfile: Codable, Sendable, Equatable {
   let text: SignedText
 
-  /// Nil where the profile is not signed.
+  /// Reads a signed profile, or returns nil if the profile is not signed.
   ///
-  /// - Throws: Where it claims to be, but not so that it can be checked.
+  /// - Throws: `UnusableReply` if the signature is malformed or of an unsupported algorithm.
   init?(_ wire: [String: JSONValue]) throws(UnusableReply) {
     guard let payload = wire["payload"], !payload.isNull else { return nil }
     guard let text = payload.stringValue, !text.isEmpty,
@@ -82,7 +82,8 @@ struct SignedProfile: Codable, Sendable, Equatable {
 
   private static let algorithm = "SHA512withRSA"
 
-  /// What was signed is the Base64 itself; this is what it says. Nil where it says nothing.
+  /// The decoded members of the profile, or nil if they cannot be decoded. The signature covers the
+  /// Base64 text itself.
   var members: [String: JSONValue]? {
     Data(base64Encoded: text.text).flatMap { try? JSONValue(parsing: Array($0)).objectValue }
   }

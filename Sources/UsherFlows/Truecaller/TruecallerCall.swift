@@ -1,24 +1,24 @@
 package import UsherConfig
 package import UsherCore
 
-/// What is asked of Truecaller (contract §1.2; the page Truecaller of the documentation).
+/// A call to Truecaller (contract §1.2; the page Truecaller of the documentation).
 ///
-/// The app key comes with rendering. Access tokens stand in the calls themselves: there is no account
-/// before the verification is over.
+/// Rendering adds the app key. The calls carry access tokens themselves, because there is no
+/// account until the verification is over.
 package enum TruecallerCall: ProviderCall {
-  /// Has a code sent, unless this installation has verified the number before.
+  /// Requests a code. The server sends none if this installation has verified the number before.
   ///
-  /// - Parameter installation: A UUID of the owner's own.
+  /// - Parameter installation: A UUID that identifies the owner's installation.
   case create(PhoneNumber, installation: String)
   case verify(PhoneNumber, code: Secret, token: Secret)
-  /// Asks whose access token it is, in the configured generation's way.
+  /// Asks which number an access token belongs to, by the configured validation method.
   case validate(accessToken: Secret)
-  /// Writes the name.
+  /// Writes the name to the profile.
   case update(TruecallerName, PhoneNumber, accessToken: Secret)
   case profile(PhoneNumber, accessToken: Secret)
-  /// Reads the profile with the token of an account that was kept without one.
+  /// Reads the profile with the token of an account that was stored without a profile.
   case keptProfile(PhoneNumber, AccountID)
-  /// The keys that profiles are signed with.
+  /// Fetches the keys that profiles are signed with.
   case keys
 
   package var name: String {
@@ -38,7 +38,7 @@ package enum TruecallerCall: ProviderCall {
 }
 
 extension ProviderConfig {
-  /// The settings of a provider of type `truecaller`.
+  /// The settings of a provider of type `truecaller`. Traps for any other provider.
   package var truecaller: TruecallerSettings {
     switch settings {
     case .truecaller(let settings): return settings
@@ -49,17 +49,17 @@ extension ProviderConfig {
 }
 
 extension TruecallerSettings {
-  /// Where the profiles of a country's people are.
+  /// Returns the base URL of a country's profiles.
   ///
-  /// - Parameter country: In upper case, for the vendor's list is compared exactly (contract §10,
-  ///   trap 2).
+  /// - Parameter country: The country code in upper case. The vendor's list is compared exactly
+  ///   (contract §10, trap 2).
   package func profileBase(of country: String) -> ProviderURL {
     Self.europe.contains(country) ? profileBaseURLEU : profileBaseURLNonEU
   }
 
   package var keysURL: String { paths.key.url(under: otpBaseURL) }
 
-  /// The SDK's list (contract §1.2): 44 codes of 43 territories, the United Kingdom by both of its.
+  /// The SDK's list (contract §1.2): 44 codes for 43 territories. The United Kingdom has two.
   private static let europe: Set = [
     "AT", "BE", "BG", "HR", "CY", "CZ", "DK", "EE", "FI", "FR", "DE", "GR", "HU", "IE", "IT", "LV",
     "LT", "LU", "MT", "NL", "PL", "PT", "RO", "SK", "SI", "ES", "SE", "UK", "GB", "IS", "LI", "NO",

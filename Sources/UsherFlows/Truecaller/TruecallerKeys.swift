@@ -3,13 +3,13 @@ import JSONRPC
 
 /// The keys that profiles are signed with (contract §1.2, row 8).
 package enum TruecallerKeys: Sendable, Equatable {
-  /// DER of a SubjectPublicKeyInfo (RFC 5280 §4.1), not looked into.
+  /// The DER encoding of a SubjectPublicKeyInfo (RFC 5280 §4.1). It is not parsed here.
   case key([UInt8])
-  /// What the server answered, where it did.
+  /// No key could be fetched. Carries the server's reply if there was one.
   case unreachable(String, HTTPReply? = nil)
   case unusable(String)
 
-  /// The first key of the array that is of type RSA; others may stand beside it.
+  /// Reads the first usable RSA key of the array. Elements of other types are ignored.
   package init(_ outcome: CallOutcome) {
     switch outcome {
     case .reply(let reply) where reply.status == 200: self.init(reply.body)
@@ -33,7 +33,7 @@ package enum TruecallerKeys: Sendable, Equatable {
 }
 
 extension ProviderProbe {
-  /// The list of keys: anybody may ask for it, and nothing is changed by it.
+  /// A probe that fetches the key list, which is public and has no side effects.
   static let truecaller = ProviderProbe("keys", TruecallerCall.keys) { outcome in
     switch TruecallerKeys(outcome) {
     case .key: (true, "it names a key")

@@ -1,14 +1,16 @@
 package import UsherCore
 
-/// A person's name as typed, by the SDK's rules (seed; contract §1.6).
+/// A user's name, checked by the SDK's rules (seed; contract §1.6).
 package struct TruecallerName: Codable, Sendable, Equatable {
   package let first: Sealed<Secret>
-  /// Empty where there is none.
+  /// Empty if the user has no last name.
   package let last: Sealed<Secret>
 
-  /// The seed's "less than 128 characters", as the SDK counts them: in UTF-16.
+  /// The seed's "less than 128 characters", which the SDK counts in UTF-16.
   static let longest = 127
 
+  /// Checks a name.
+  ///
   /// - Parameter fields: `firstName`, and `lastName`, which may be empty but not missing.
   init(_ fields: [String: Secret]) throws(UnfitName) {
     guard let first = fields["firstName"], !first.isEmpty else {
@@ -36,7 +38,7 @@ package struct TruecallerName: Codable, Sendable, Equatable {
   }
 }
 
-/// Why something typed is no name; a sentence without it.
+/// Why a text is not a valid name, as a sentence that does not contain it.
 struct UnfitName: Error, Equatable {
   let message: String
 
@@ -44,7 +46,7 @@ struct UnfitName: Error, Equatable {
 }
 
 extension Unicode.Scalar {
-  /// Unicode's category L: no digit, no mark, no emoji.
+  /// Whether the scalar is in Unicode's category L, so not a digit, mark or emoji.
   fileprivate var isLetter: Bool {
     switch properties.generalCategory {
     case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: true

@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Truecaller OTP. It has no OAuth; its app key goes with each call.
+/// Provider definition for Truecaller OTP. It has no OAuth; most calls carry the app key.
 package enum TruecallerProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [VerifyPhone.self]
 

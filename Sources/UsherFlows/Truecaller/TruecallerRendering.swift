@@ -63,7 +63,7 @@ extension TruecallerCall {
     return .json(method, url, nil, [header], hiding: [token])
   }
 
-  /// Contract §1.3: common to create, verify and the profile.
+  /// The headers that create, verify and the profile have in common (contract §1.3).
   private static func headers(
     _ context: RenderContext
   ) throws(UsherError) -> [HTTPRequest.Header] {
@@ -91,7 +91,7 @@ extension PhoneNumber {
 }
 
 extension TruecallerSettings {
-  /// What the SDK tells of itself and its device (contract §1.3).
+  /// The members with which the SDK describes itself and its device (contract §1.3).
   fileprivate func common(_ installation: String) -> [String: JSONValue] {
     [
       "clientId": 16, "phonePermission": false, "os": "ios", "version": .string(appVersion),

@@ -1,19 +1,22 @@
 import JSONRPC
 
-/// What became of a call, before anybody asks which it was (the page Truecaller of the documentation).
+/// The outcome of any call to Truecaller (the page Truecaller of the documentation).
 enum TruecallerReply: Equatable {
-  /// HTTP 2xx with an object that has no `code`.
+  /// HTTP 2xx with an object that has no `code`, or with an empty body if the call needs none.
   case said([String: JSONValue])
-  /// A definite no; the same request would be refused again.
+  /// A definite refusal. The same request would be refused again.
   case refused(TruecallerRefusal)
-  /// Not just now.
+  /// A temporary failure.
   case failed(TruecallerReplyError)
-  /// Something that is no answer; a sentence for people.
+  /// The reply is malformed. The message is a sentence for people.
   case unreadable(String)
 
+  /// Classifies the outcome of a call.
+  ///
   /// - Parameters:
-  ///   - typed: What must not be repeated to people.
-  ///   - needsBody: Whether a yes must have a body. One that is there must be an object all the same.
+  ///   - typed: The values that must not be repeated to people.
+  ///   - needsBody: Whether a success needs a body. A body that is present must be an object in any
+  ///     case.
   init(_ outcome: CallOutcome, hiding typed: TypedValues, needsBody: Bool = true) {
     switch outcome {
     case .reply(let reply): self.init(reply, typed, needsBody)
@@ -26,7 +29,7 @@ enum TruecallerReply: Equatable {
     let members = reply.jsonObject
     let refusal = TruecallerRefusal(reply, members ?? [:], hiding: typed)
     switch reply.status {
-    // The SDK goes by the body: a code is an error whatever the status.
+    // The SDK decides by the body: a code is an error with any status.
     case 200..<300 where refusal.hasCode: self = .refused(refusal)
     case 200..<300:
       if let members {
@@ -34,7 +37,7 @@ enum TruecallerReply: Equatable {
       } else if reply.body.isEmpty && !needsBody {
         self = .said([:])
       } else {
-        // In what cannot be read a code may stand too.
+        // A body that cannot be parsed may contain a code too.
         self = .unreadable("the provider's answer is not a JSON object")
       }
     case 408, 425, 500...: self = .failed(TruecallerReplyError(busy: reply, hiding: typed))
@@ -46,15 +49,16 @@ enum TruecallerReply: Equatable {
   }
 }
 
-/// A no of the server's, in its own words.
+/// A refusal by the server, with the server's own code and message.
 struct TruecallerRefusal: Equatable {
   let status: Int
-  /// Of the body: a number, or whatever text it has in its place; nil where it is neither, or
-  /// repeats what was typed.
+  /// The code in the body, as text. Nil if it is neither a number nor text, or if it repeats a
+  /// typed value.
   let code: String?
-  /// Likewise.
+  /// The message in the body. Nil if it is not text, or if it repeats a typed value or may contain
+  /// a code.
   let message: String?
-  /// What else it said.
+  /// All members of the body.
   let members: [String: JSONValue]
 
   init(_ reply: HTTPReply, _ members: [String: JSONValue], hiding typed: TypedValues) {
@@ -74,28 +78,28 @@ struct TruecallerRefusal: Equatable {
     message = sentence.isEmpty ? nil : sentence
   }
 
-  /// Whatever stands there, but null, makes an answer a refusal.
+  /// Whether the body has a `code` other than null, which makes a reply a refusal.
   var hasCode: Bool { members["code"].map { !$0.isNull } ?? false }
 
-  /// For people.
+  /// A sentence for people.
   var sentence: String {
     if let message { return message }
     return (200..<300).contains(status)
       ? "the provider refuses, and gives no reason" : "the provider answers HTTP \(status)"
   }
 
-  /// Whether it says that who asks is not let in.
+  /// Whether the server refused the credentials of the call.
   var isUnauthorized: Bool { status == 401 || status == 403 }
 }
 
-/// Why the server has not decided.
+/// A temporary failure: the server has not decided.
 enum TruecallerReplyError: Equatable {
-  /// Nothing came back.
+  /// No reply arrived.
   case network(String, sent: Bool)
-  /// It answered that it cannot; its `Retry-After` where it has one.
+  /// The server replied that it cannot answer, with the delay of its `Retry-After` if there is one.
   case server(TruecallerRefusal, after: Duration?)
 
-  /// - Parameter reply: One that says: not just now.
+  /// - Parameter reply: A reply that reports a temporary failure.
   init(busy reply: HTTPReply, hiding typed: TypedValues) {
     let refusal = TruecallerRefusal(reply, reply.jsonObject ?? [:], hiding: typed)
     self = .server(refusal, after: reply.retryAfter)
@@ -108,7 +112,7 @@ enum TruecallerReplyError: Equatable {
     }
   }
 
-  /// Whether the server may have done all the same what it was asked for.
+  /// Whether the server may have performed the request nevertheless.
   var mayBeDone: Bool {
     switch self {
     case .network(_, let sent): sent

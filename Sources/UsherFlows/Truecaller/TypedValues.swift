@@ -1,29 +1,29 @@
 import UsherCore
 
-/// What a person has typed into a verification, as the server's texts for people may repeat it.
+/// The values that the user typed into a verification, for hiding them in texts of the server.
 ///
-/// `HTTPReply.withoutEchoes(of:)` leaves values as short as a code or a name, and answers that are no
-/// refusal. Here the whole text goes: a gap in it would tell how long a very short value is, and a
-/// name that is an ordinary word would tear other words.
+/// `HTTPReply.withoutEchoes(of:)` does not mask values as short as a code or a name, nor replies
+/// that are not refusals. Here the whole text is removed: a gap in it would reveal the length of a
+/// very short value, and masking a name that is an ordinary word would damage other words.
 struct TypedValues {
   let number: PhoneNumber
-  /// The one that the answer is about, where it is about one.
+  /// The code that the reply is about, if it is about one.
   var code: Secret?
   var name: TruecallerName?
-  /// How many digits a code has.
+  /// The number of digits of a code.
   let codeLength: Int
 
-  /// Whether a sentence must not be shown: it repeats something, or has a run of as many digits as a
-  /// code, which may be another code, typed before or never.
+  /// Whether a sentence must not be shown. It must not repeat a value, and must not have a run of
+  /// as many digits as a code, which may be another code.
   func forbids(sentence: String) -> Bool {
     sentence.longestNumber >= codeLength || forbids(sentence)
   }
 
   /// Whether a text repeats the code, the number or a name.
   ///
-  /// Of the digits every script's count, whatever stands between them, so that the number is found in
-  /// each way to write it. Names are looked for by their letters, also word by word; one of up to
-  /// three Latin letters must be a word of the text.
+  /// Digits of every script count, whatever separates them, so every notation of the number is
+  /// found. Names are compared by their letters, as a whole and word by word. A name of up to three
+  /// Latin letters must be a word of the text.
   func forbids(_ text: String) -> Bool {
     let digits = text.decimals
     if digits.contains(number.national) { return true }
@@ -36,7 +36,7 @@ struct TypedValues {
   }
 }
 
-/// A text by what of it does not depend on how it is written: case, punctuation, white space.
+/// A text reduced to its words, independent of case, punctuation and white space.
 private struct Words {
   private let words: [String]
 
@@ -55,19 +55,19 @@ private struct Words {
 }
 
 extension Unicode.Scalar {
-  /// 0 to 9, in whatever script.
+  /// The value of a decimal digit in any script, or nil.
   fileprivate var decimal: Int? {
     properties.numericType == .decimal ? properties.numericValue.flatMap(Int.init(exactly:)) : nil
   }
 }
 
 extension String {
-  /// All digits of a text, in ASCII.
+  /// All digits of the text, in ASCII.
   var decimals: String {
     unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined()
   }
 
-  /// How many digits stand side by side at most.
+  /// The length of the longest run of digits.
   fileprivate var longestNumber: Int {
     unicodeScalars.split { $0.decimal == nil }.map(\.count).max() ?? 0
   }

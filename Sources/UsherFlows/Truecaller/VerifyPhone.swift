@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Verification of a phone number by a code in an SMS, for people without the Truecaller app (seed;
+/// Verification of a phone number by a code in an SMS, for users without the Truecaller app (seed;
 /// contract §1; the page Truecaller of the documentation).
 package struct VerifyPhone: FlowMachine {
   package static let kind = "verifyPhone"
@@ -14,11 +14,11 @@ package struct VerifyPhone: FlowMachine {
   package struct Params: Codable, Sendable, Equatable {
     /// The national number: ten digits for India.
     package var phoneNumber: String
-    /// ISO 3166-1 alpha-2 in any case.
+    /// An ISO 3166-1 alpha-2 code in upper or lower case.
     package var countryCode: String
-    /// What an app's SDK was set up with: it must be the configured one.
+    /// The app key of the app's SDK. It must equal the configured one.
     package var appKey: WireSecret?
-    /// Likewise.
+    /// The app link of the app's SDK. It must equal the configured one.
     package var appLink: String?
 
     package init(phoneNumber: String, countryCode: String) {
@@ -32,26 +32,26 @@ package struct VerifyPhone: FlowMachine {
   private var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// Over before anything was asked.
+    /// The flow failed before any call.
     case refused(Failure)
-    /// A code is asked for. → otpInitiated, verifiedBefore, or the end
+    /// Requests a code. → otpInitiated, admitting, or the end
     case creating(PhoneClaim, CodeRequest)
-    /// The person has the code. → otpReceived, creating
+    /// The user has the code. → otpReceived, creating
     case otpInitiated(PhoneClaim, PhoneChallenge)
-    /// The code is being checked. → otpInitiated, admitting, or the end
+    /// Verifies the code. → otpInitiated, admitting, or the end
     case otpReceived(PhoneClaim, PhoneChallenge, CodeCheck)
     /// There is an access token. → the end
     case admitting(PhoneAdmission)
-    /// An earlier flow has kept the number's account without a profile. → creating, or the end
+    /// An earlier flow stored the number's account without a profile. → creating, or the end
     case completing(PhoneClaim, PhoneAdmission)
   }
 
-  /// A code that the server is asked to send.
+  /// A request to the server to send a code.
   private struct CodeRequest: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
   }
 
-  /// A code on its way. It is held only between two tries, and only in memory.
+  /// A code that is being verified. The code is held only between two attempts, and only in memory.
   private struct CodeCheck: Codable, Sendable, Equatable {
     var code = Transient(nil)
     var retrying = RetryBackoff()
@@ -92,7 +92,7 @@ package struct VerifyPhone: FlowMachine {
     return number.isPending(at: subject, attributes)
   }
 
-  /// What the SDK would report is a flow that failed.
+  /// A failure that the SDK would report fails the flow instead of the call that starts it.
   private static func refused(
     _ failure: Failure, _ provider: ProviderConfig
   ) -> (VerifyPhone, Answer<TruecallerCall>) {
@@ -132,7 +132,7 @@ package struct VerifyPhone: FlowMachine {
       state = .admitting(admission)
       return answer ?? .ignore
     case .completing(let claim, var admission):
-      // The token that was kept is of no use any more: the number is verified anew.
+      // The stored token is no longer valid, so the number is verified again.
       guard let answer = admission.receive(event, provider) else {
         return create(claim, CodeRequest())
       }
@@ -165,14 +165,14 @@ package struct VerifyPhone: FlowMachine {
 }
 
 extension PhoneNumber {
-  /// Whether an account is of this number, and its profile is still to be read.
+  /// Whether an account belongs to this number and has no profile yet.
   fileprivate func isPending(at subject: String, _ attributes: [String: JSONValue]) -> Bool {
     subject == e164 && attributes[PhoneAdmission.pending] == .bool(true)
   }
 }
 
 extension FlowContext {
-  /// The account of a number that was verified, and whose profile is still to be read.
+  /// The account of a number that was verified and whose profile has not been read yet.
   fileprivate func pendingAccount(of number: PhoneNumber) -> AccountID? {
     accounts.first {
       number.isPending(at: $0.subject, accountAttributes[$0.id] ?? [:])
@@ -235,8 +235,8 @@ extension VerifyPhone {
     }
   }
 
-  /// Each request may make somebody's telephone ring: only one that the server has certainly not
-  /// acted on is repeated.
+  /// Repeats the request only if the server has certainly not performed it, because each request
+  /// may send an SMS.
   private mutating func createLater(
     _ fault: TruecallerReplyError, _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
@@ -378,7 +378,7 @@ extension VerifyPhone {
     case .failed(.server(let refusal, let after)) where refusal.status == 429:
       let message = "the provider takes no more codes just now"
       return show(claim, challenge, .tooEarly(after, message, provider.name))
-    // The server may have counted it, or even accepted it.
+    // The server may have counted the code, or even accepted it.
     case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
     case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
     }
