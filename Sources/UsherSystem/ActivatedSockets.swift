@@ -2,18 +2,18 @@ import CSystemd
 import Glibc
 import UsherCore
 
-/// The listening sockets systemd opened for us, by the `FileDescriptorName=` of their units.
+/// The listening sockets that systemd passed, by the `FileDescriptorName=` of their units.
 package enum ActivatedSockets {
-  /// The names the socket units use.
+  /// The names that the socket units use.
   package static let known = ["usherd-admin.sock", "usherd.sock"]
 
-  /// Takes what systemd passed; the descriptors now belong to the caller. Empty without activation.
+  /// Takes ownership of the passed sockets. Empty without socket activation.
   ///
-  /// Call it once, before other threads run: it takes the variables out of the environment, so that
-  /// no child believes they are meant for it.
+  /// Call it once, before other threads run. It removes the variables from the environment, so that
+  /// no child process takes the sockets for its own.
   ///
-  /// - Throws: `internalError` with a sentence for whoever wrote the unit: an unknown name, one
-  ///   name twice, or something that is not a listening Unix stream socket.
+  /// - Throws: `internalError` with a sentence for the author of the unit: an unknown name, a
+  ///   duplicate name, or a descriptor that is not a listening Unix stream socket.
   package static func take(known: [String] = known) throws -> [String: CInt] {
     var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = usher_listen_fds(&list)

@@ -1,8 +1,9 @@
 import Glibc
 
-/// The kernel's list of TCP sockets as text: `/proc/net/tcp` and `tcp6`, proc(5).
+/// Parses the kernel's list of TCP sockets: `/proc/net/tcp` and `tcp6`, proc(5).
 enum ConnectionTable {
-  /// Nil where the file cannot be read, or is longer than 16 MiB (a hundred thousand sockets).
+  /// Returns the text of the file. Nil if it cannot be read or has 16 MiB or more (a hundred
+  /// thousand sockets).
   static func text(of path: String) -> String? {
     let limit = 16 << 20
     guard let file = try? Descriptor.open(path, O_RDONLY),
@@ -11,9 +12,9 @@ enum ConnectionTable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The uid in the line whose local end is `client` and whose remote end is `server`.
+  /// Returns the uid of the socket with the local end `client` and the remote end `server`.
   ///
-  /// A line with inode 0 belongs to no process any more, and its uid means nothing.
+  /// A line with inode 0 belongs to no process, and its uid has no meaning.
   static func owner(
     in text: String, client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint
   ) -> UInt32? {
@@ -27,7 +28,7 @@ enum ConnectionTable {
     return nil
   }
 
-  /// The uids in the lines of sockets that listen at `server`, or at all addresses with its port.
+  /// Returns the uids of sockets that listen at `server`, or at all addresses with its port.
   static func listeners(in text: String, at server: LoopbackPeer.Endpoint) -> Set<UInt32> {
     var users: Set<UInt32> = []
     for line in text.split(separator: "\n").dropFirst() {
@@ -43,7 +44,8 @@ enum ConnectionTable {
   private static let listening = "0A"
   private static let timeWait = "06"
 
-  /// `0100007F:1F90`: words in the machine's byte order, then the port.
+  /// Parses an endpoint such as `0100007F:1F90`: address words in the machine's byte order, then
+  /// the port.
   private static func endpoint(_ column: Substring) -> LoopbackPeer.Endpoint? {
     let halves = column.split(separator: ":")
     guard halves.count == 2, let port = UInt16(halves[1], radix: 16) else { return nil }
@@ -59,7 +61,7 @@ enum ConnectionTable {
 }
 
 extension LoopbackPeer.Endpoint {
-  /// Nil unless there are 4 or 16 bytes.
+  /// Creates an endpoint from 4 or 16 address bytes. Nil for any other number.
   init?(bytes: [UInt8], port: UInt16) {
     switch bytes.count {
     case 4: address = [UInt8](repeating: 0, count: 10) + [0xff, 0xff] + bytes

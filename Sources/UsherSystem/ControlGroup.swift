@@ -1,16 +1,17 @@
-/// Which systemd unit a control group belongs to, as systemd's `cg_path_get_unit` reads it, but
-/// only for units of the system's own manager.
+/// Finds the systemd unit that a control group belongs to, like systemd's `cg_path_get_unit`, but
+/// only for units of the system manager.
 enum ControlGroup {
-  /// The path in the text of `/proc/<pid>/cgroup`. Only the unified hierarchy (`0::`) counts.
+  /// Returns the path in the text of `/proc/<pid>/cgroup`. Only the unified hierarchy (`0::`)
+  /// counts.
   static func path(in text: String) -> String? {
     text.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
   }
 
-  /// The unit of a path like `/system.slice/till.service/worker`.
+  /// Returns the unit of a path such as `/system.slice/till.service/worker`.
   ///
-  /// The first part that is not a slice is the unit; what is below it, the unit made itself. Nil for
-  /// a process outside of any system unit, above all for everything below `user.slice`: there users
-  /// name units as they like.
+  /// The first part that is not a slice is the unit. The unit itself created everything below. Nil
+  /// for a process outside any system unit, which includes everything below `user.slice`, because
+  /// users choose the unit names there.
   static func systemUnit(path: Substring) -> String? {
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.first == "" else { return nil }
@@ -25,12 +26,12 @@ enum ControlGroup {
     return nil
   }
 
-  /// systemd puts `_` before a name that would collide with one of the kernel's.
+  /// Removes the `_` that systemd puts before a name that would collide with one of the kernel's.
   private static func unescaped(_ part: Substring) -> Substring {
     part.hasPrefix("_") ? part.dropFirst() : part
   }
 
-  /// `a-b.slice` lies in `a.slice`, and nowhere else.
+  /// Whether a slice is in its only valid place: `a-b.slice` is in `a.slice`.
   private static func isSlice(_ part: Substring, within outer: Substring?) -> Bool {
     let name = part.dropLast(".slice".count)
     let own = outer.map { name.hasPrefix("\($0)-") ? name.dropFirst($0.count + 1) : "" } ?? name

@@ -1,22 +1,23 @@
 import Glibc
 package import UsherCore
 
-/// The credentials systemd decrypted for this service: `$CREDENTIALS_DIRECTORY`, one file each.
+/// The credentials that systemd decrypted for this service: `$CREDENTIALS_DIRECTORY`, one file
+/// each.
 package struct CredentialsDirectory: Sendable {
-  /// No credential is longer (bytes); systemd's own limit.
+  /// The maximum size of a credential in bytes, which is systemd's own limit.
   package static let sizeLimit = 1 << 20
 
   package let path: String
 
   package init(path: String) { self.path = path }
 
-  /// The one an environment names, if it does by an absolute path.
+  /// Creates the directory that an environment names, or nil if it names none by an absolute path.
   package init?(environment: [String: String]) {
     guard let path = environment["CREDENTIALS_DIRECTORY"], path.hasPrefix("/") else { return nil }
     self.path = path
   }
 
-  /// What there is, sorted.
+  /// Returns the sorted names of all credentials.
   package func names() throws -> [String] {
     guard let directory = opendir(path) else {
       throw Errno.last.explained("the credentials directory cannot be read")
@@ -32,10 +33,10 @@ package struct CredentialsDirectory: Sendable {
     return names.sorted()
   }
 
-  /// The credential as text, without one trailing newline; nil where there is none of that name.
+  /// Returns a credential as text without one trailing newline, or nil if it does not exist.
   ///
-  /// - Throws: `invalidParams` for a name that is no plain file name, `internalError` for a file
-  ///   that cannot be read, is too long, or is not UTF-8.
+  /// - Throws: `invalidParams` if the name is not a plain file name, `internalError` if the file
+  ///   cannot be read, is too long or is not UTF-8.
   package func secret(named name: String) throws -> Secret? {
     guard var bytes = try bytes(named: name) else { return nil }
     if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
@@ -45,12 +46,14 @@ package struct CredentialsDirectory: Sendable {
     return Secret(text)
   }
 
-  /// The credential as it is; nil where there is none of that name. Throws as ``secret(named:)``.
+  /// Returns the bytes of a credential, or nil if it does not exist. Throws the same errors as
+  /// ``secret(named:)``, except the one for UTF-8.
   package func bytes(named name: String) throws -> [UInt8]? {
     try withFile(named: name) { file, size throws(Errno) in try file.read(atMost: size) }
   }
 
-  /// Calls `body` with the credential's open file and its size; nil where there is none.
+  /// Calls `body` with the credential's open file and size. Returns nil if there is no such
+  /// credential.
   func withFile<Result>(
     named name: String, _ body: (borrowing Descriptor, Int) throws(Errno) -> Result
   ) throws -> Result? {
@@ -74,7 +77,7 @@ package struct CredentialsDirectory: Sendable {
     }
   }
 
-  /// A name that stays in its directory and can be shown.
+  /// Whether the name is a single path component of printable ASCII.
   private static func isPlain(_ name: String) -> Bool {
     name != "." && name != ".." && (1...255).contains(name.utf8.count)
       && name.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "/") }

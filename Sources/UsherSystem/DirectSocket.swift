@@ -2,40 +2,42 @@ import CSystemd
 import Glibc
 package import UsherCore
 
-// All that an event loop of Unix sockets asks of the kernel. Nothing here waits but ``Poller/wait``.
+// The system calls for an event loop over Unix sockets. Only ``Poller/wait`` blocks.
 
-/// A Unix socket by its number, listening or connected, that does not block. A value: whoever holds
-/// it sees to it that it is used no more once it is closed, and closed once.
+/// A non-blocking Unix socket, listening or connected, as a plain descriptor number.
+///
+/// It is a value without ownership: the holder must close it exactly once and not use it
+/// afterwards.
 package struct DirectSocket: Sendable {
   package let raw: CInt
 
   package init(_ raw: CInt) { self.raw = raw }
 
   package enum Accepted: Sendable {
-    /// It is the caller's to close.
+    /// An accepted connection. The caller must close it.
     case connection(DirectSocket)
-    /// None waits, or one who waited has gone.
+    /// No connection waits, or the waiting one is gone.
     case nobody
-    /// So many were closed at once, and more may wait.
+    /// This many connections were closed, and more may wait.
     case closed(Int)
-    /// Somebody waits and cannot be let in: there are no descriptors left, or no memory. In the
-    /// kernel's words.
+    /// A connection waits and cannot be accepted, because descriptors or memory are exhausted.
+    /// Carries the system's text.
     case impossible(String)
   }
 
   package enum Received {
     case bytes(Int)
-    /// The other side has said all it will.
+    /// The peer has shut down its sending side.
     case end
-    /// There is none just now.
+    /// No bytes are available now.
     case nothing
     /// The connection is broken.
     case failed
   }
 
-  /// Makes a descriptor that was handed over listen without blocking.
+  /// Makes a socket that was passed to the process listen without blocking.
   ///
-  /// - Parameter waiting: How many may wait to be accepted.
+  /// - Parameter waiting: The length of the backlog.
   package func listen(waiting: Int) throws(UsherError) {
     let flags = fcntl(raw, F_GETFL)
     guard flags >= 0, fcntl(raw, F_SETFL, flags | O_NONBLOCK) == 0,
@@ -52,10 +54,13 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// Accepts one who has none of these uids, and closes those who have: as fast as that can be done,
-  /// for whoever connects again and again fills the queue of all.
+  /// Accepts the first connection of a user who is not in `uids`, and closes the connections before
+  /// it.
   ///
-  /// - Returns: Also how many were closed.
+  /// The closing is as fast as possible, because a user who connects repeatedly fills the backlog
+  /// for all users.
+  ///
+  /// - Returns: The accepted connection, and the number of closed ones.
   package func accept(
     closing uids: [UInt32], by closer: SocketCloser
   ) -> (accepted: Accepted, closed: Int) {
@@ -75,7 +80,7 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// Whether a connect waits to be accepted, on a listening socket. Never waits.
+  /// Whether a connection waits in the backlog of a listening socket. Never blocks.
   package var hasWaiting: Bool {
     var request = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
     return poll(&request, 1, 0) > 0
@@ -94,7 +99,9 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// - Returns: How many bytes the kernel took; nil where the other side is gone.
+  /// Sends bytes.
+  ///
+  /// - Returns: The number of bytes that the kernel accepted, or nil if the peer is gone.
   package func send(_ bytes: UnsafeRawBufferPointer) -> Int? {
     while true {
       let count = Glibc.send(
@@ -108,15 +115,16 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// From now on what the other side sends is refused; what it has sent can be read.
+  /// Refuses everything that the peer sends from now on. What it has already sent can still be
+  /// read.
   ///
-  /// - Returns: Whether the kernel has done it.
+  /// - Returns: Whether the call succeeded.
   package func hearNoMore() -> Bool { shutdown(raw, CInt(SHUT_RD)) == 0 }
 
   package func close() { _ = Glibc.close(raw) }
 }
 
-/// What a descriptor is ready for, or is to be watched for.
+/// The events that a descriptor is ready for or watched for.
 package struct Readiness: OptionSet, Sendable {
   package let rawValue: UInt32
 
@@ -124,11 +132,11 @@ package struct Readiness: OptionSet, Sendable {
 
   package static let readable = Readiness(rawValue: UInt32(USHER_READABLE))
   package static let writable = Readiness(rawValue: UInt32(USHER_WRITABLE))
-  /// Nobody is at the other end any more. It is told of, whatever is watched.
+  /// The peer is gone or the descriptor is broken. Reported even if it is not watched for.
   package static let gone = Readiness(rawValue: UInt32(USHER_BROKEN) | UInt32(USHER_HUNG_UP))
 }
 
-/// Which descriptors are ready, by the keys they were watched under.
+/// The ready descriptors, by the keys under which they are watched.
 package struct ReadyList {
   fileprivate static let most = Int(USHER_MOST_READY)
   fileprivate var keys = [UInt64](repeating: 0, count: ReadyList.most)
@@ -142,15 +150,17 @@ package struct ReadyList {
   }
 }
 
-/// Watches descriptors (epoll, level triggered), and can be woken.
+/// Watches descriptors with level-triggered epoll. Another thread can wake it.
 package final class Poller: Sendable {
-  /// Of what wakes it.
+  /// The key of the event that `ring()` causes.
   package static let bell = UInt64.max
 
   private let epoll: Descriptor
   private let ringing: Descriptor
 
-  /// - Throws: `internalError` where the process has no descriptors left.
+  /// Creates a poller.
+  ///
+  /// - Throws: `internalError` if the process has no descriptors left.
   package init() throws(UsherError) {
     do throws(Errno) {
       epoll = try Self.descriptor(usher_epoll_create())
@@ -171,8 +181,8 @@ package final class Poller: Sendable {
     guard result >= 0 else { throw Errno(-result) }
   }
 
-  /// Waits until something is ready, for at most so many nanoseconds; without end where they are
-  /// negative. What interrupts it ends it early.
+  /// Waits until a descriptor is ready, for at most the given time, or without limit if it is
+  /// negative. A signal may end the wait early.
   package func wait(_ ready: inout ReadyList, nanoseconds: Int64) {
     let count = usher_epoll_wait(
       epoll.raw, &ready.keys, &ready.events, CInt(ReadyList.most), nanoseconds)
@@ -180,8 +190,8 @@ package final class Poller: Sendable {
     ready.count = max(0, Int(count))
   }
 
-  /// From any thread: a wait ends with the ``bell``, now or as soon as it begins, until it is
-  /// silenced.
+  /// Wakes the poller from any thread. The current or next wait ends with the key ``bell``, and so
+  /// does each one after it until `silence()` is called.
   package func ring() {
     var one: UInt64 = 1
     _ = write(ringing.raw, &one, MemoryLayout.size(ofValue: one))
@@ -192,7 +202,10 @@ package final class Poller: Sendable {
     _ = read(ringing.raw, &count, MemoryLayout.size(ofValue: count))
   }
 
-  /// - Throws: `internalError` where the kernel has no memory, or the user watches too many.
+  /// Starts to watch a socket.
+  ///
+  /// - Throws: `internalError` if the kernel has no memory or the user watches too many
+  ///   descriptors.
   package func add(
     _ socket: DirectSocket, key: UInt64, _ interest: Readiness
   ) throws(UsherError) {
@@ -200,28 +213,29 @@ package final class Poller: Sendable {
     guard result == 0 else { throw Errno(-result).explained("a socket cannot be watched") }
   }
 
-  /// Of a socket that is watched.
+  /// Changes the events that a watched socket is watched for.
   package func change(_ socket: DirectSocket, key: UInt64, _ interest: Readiness) {
     let result = usher_epoll_change(epoll.raw, socket.raw, key, interest.rawValue)
     precondition(result == 0, "what is not watched was changed")
   }
 
-  /// Before it is closed: another process that has the descriptor, too, would keep it watched.
+  /// Stops watching a socket. Must be called before the socket is closed: if another process has a
+  /// copy of the descriptor, epoll would keep watching it.
   package func remove(_ socket: DirectSocket) { _ = usher_epoll_remove(epoll.raw, socket.raw) }
 }
 
 /// The thread of an event loop.
 package enum LoopThread {
-  /// Runs `body` on a thread of its own that ends with it.
+  /// Runs `body` on a new thread, which ends when `body` returns.
   ///
-  /// - Parameter name: At most 15 bytes.
-  /// - Throws: `internalError` where the system has no thread left; `body` is not called then.
+  /// - Parameter name: The name of the thread, at most 15 bytes.
+  /// - Throws: `internalError` if the system cannot create a thread. `body` is not called then.
   package static func start(
     _ name: String, _ body: @escaping @Sendable () -> Void
   ) throws(UsherError) {
     do throws(Errno) {
       try OwnThread.start(name, stackSize: 8 << 20) {
-        // A turn that comes 50 µs late is as long as a turn.
+        // The default timer slack of 50 µs would double the length of a turn of the loop.
         _ = usher_wait_exactly()
         body()
       }
@@ -230,6 +244,6 @@ package enum LoopThread {
     }
   }
 
-  /// Of the calling thread; no other that runs has it.
+  /// An identifier of the calling thread, unique among running threads.
   package static var current: UInt { UInt(pthread_self()) }
 }

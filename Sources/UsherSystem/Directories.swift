@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where the daemon keeps what must last, and where its sockets are when it makes them itself.
+/// The directories for the daemon's persistent state and for the sockets that it creates itself.
 package struct Directories: Sendable, Equatable {
   package var state: String
   package var runtime: String
@@ -10,11 +10,11 @@ package struct Directories: Sendable, Equatable {
     self.runtime = runtime
   }
 
-  /// The places an environment names, in this order: systemd's `$STATE_DIRECTORY` and
-  /// `$RUNTIME_DIRECTORY`; for root `/var/lib/usherd` and `/run/usherd`; else those of the XDG Base
-  /// Directory Specification. Relative paths there are ignored, as it demands.
+  /// Returns the directories for an environment, without creating them.
   ///
-  /// Nothing is created.
+  /// In order of precedence: systemd's `$STATE_DIRECTORY` and `$RUNTIME_DIRECTORY`; for root
+  /// `/var/lib/usherd` and `/run/usherd`; otherwise those of the XDG Base Directory Specification.
+  /// Relative paths are ignored, as that specification requires.
   package static func defaults(environment: [String: String], uid: UInt32) -> Directories {
     let isRoot = uid == 0
     let home = absolute(environment["HOME"]) ?? "/"
@@ -27,7 +27,7 @@ package struct Directories: Sendable, Equatable {
         ?? (isRoot ? "/run/usherd" : join(xdgRuntime, "usherd")))
   }
 
-  /// systemd lists several directories with colons between them.
+  /// Returns the first directory of systemd's colon-separated list.
   private static func first(_ list: String?) -> String? {
     absolute(list?.split(separator: ":").first.map(String.init))
   }

@@ -1,7 +1,7 @@
 import Glibc
 package import UsherCore
 
-/// A regular file of a directory.
+/// A regular file in a directory.
 package struct DiskFile: Sendable, Equatable {
   package let name: String
   package let changedAt: Timestamp
@@ -11,7 +11,8 @@ package struct DiskFile: Sendable, Equatable {
     self.changedAt = changedAt
   }
 
-  /// Lists the regular files of a directory; none where it cannot be read.
+  /// Returns the regular files of a directory, or none if it cannot be read. The path must end with
+  /// a slash.
   package static func all(in directory: String) -> [DiskFile] {
     guard let opened = opendir(directory) else { return [] }
     defer { closedir(opened) }

@@ -1,11 +1,12 @@
 import CSystemd
 
-/// Memory that the allocator keeps after a burst.
+/// Memory that the allocator keeps after a burst of work.
 package enum FreeMemory {
-  /// What is kept for the next calls, in bytes.
+  /// The default threshold, in bytes. Less free memory than this stays with the allocator.
   package static let usual = 16 << 20
 
-  /// Gives it back to the system, if it is at least `kept` bytes. Blocks for as long as that
-  /// takes.
+  /// Returns the allocator's free memory to the system if it is at least `kept` bytes.
+  ///
+  /// Then all of it is returned. Blocks for the duration of that.
   package static func release(keeping kept: Int = usual) { _ = usher_release_memory(kept) }
 }

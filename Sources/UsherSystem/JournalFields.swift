@@ -1,6 +1,6 @@
 import Logging
 
-/// A log entry in the journal's form: `FIELD=value`, systemd.journal-fields(7).
+/// Converts a log entry to the journal's `FIELD=value` form, systemd.journal-fields(7).
 enum JournalFields {
   static func fields(of entry: LogEntry) -> [String] {
     var fields = [
@@ -22,8 +22,10 @@ enum JournalFields {
     return fields
   }
 
-  /// `correlationId` → `USHER_CORRELATION_ID`: always ours, so that no metadata can pass for a
-  /// field of the journal's own. At most 64 characters, as the journal demands.
+  /// Returns the field name for a metadata key: `correlationId` becomes `USHER_CORRELATION_ID`.
+  ///
+  /// The prefix keeps metadata from being taken for one of the journal's own fields. The name has
+  /// at most 64 characters, as the journal requires.
   static func name(for key: String) -> String {
     let characters = Array(key)
     var name = "USHER_"
@@ -38,14 +40,16 @@ enum JournalFields {
     return String(name.prefix(64))
   }
 
-  /// 32 hexadecimal digits, with or without the hyphens of a UUID; nil for anything else.
+  /// Returns the 32 hexadecimal digits of an id, which may have the hyphens of a UUID, or nil for
+  /// any other text.
   static func messageID(_ text: String) -> String? {
     let digits = text.filter { $0 != "-" }.lowercased()
     let isID = digits.count == 32 && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
     return isID ? digits : nil
   }
 
-  /// A capital after a small letter or digit, or the last capital of `IDToken`'s first three.
+  /// Whether a capital letter starts a word: after a lowercase letter or digit, or before a
+  /// lowercase letter, like the T of `IDToken`.
   private static func startsWord(at index: Int, in characters: [Character]) -> Bool {
     guard characters[index].isUppercase else { return false }
     let before = characters[index - 1]

@@ -1,12 +1,12 @@
 import CSystemd
 package import Logging
 
-/// Writes log entries to systemd's journal with their metadata as fields that can be matched.
+/// Writes log entries to systemd's journal, with their metadata as searchable fields.
 ///
-/// `journalctl USHER_FLOW=flw_…` finds everything about a flow. An entry the journal does not take
-/// goes to standard error.
+/// For example, `journalctl USHER_FLOW=flw_…` finds all entries about a flow. An entry that the
+/// journal refuses is written to standard error.
 package struct JournalLogHandler: LogHandler {
-  /// Sends `FIELD=value` entries; false where the journal refused them.
+  /// Sends an entry of `FIELD=value` strings. Returns false if the journal refuses it.
   package typealias Send = @Sendable ([String]) -> Bool
 
   package var metadata: Logger.Metadata = [:]
@@ -42,7 +42,7 @@ package struct JournalLogHandler: LogHandler {
     if !send(JournalFields.fields(of: entry)) { fallback.write(entry) }
   }
 
-  /// sd_journal_sendv(3). Values may hold anything, newlines too.
+  /// Sends an entry with sd_journal_sendv(3). Values may contain any bytes, including newlines.
   package static func sendToJournal(_ fields: [String]) -> Bool {
     usher_journal_send(fields.flatMap(\.utf8), fields.map(\.utf8.count), fields.count) == 0
   }

@@ -1,26 +1,27 @@
 import Glibc
 import UsherCore
 
-/// A few secret bytes in memory of their own: not swapped, not in core dumps, empty in a forked
-/// child, wiped at the end.
+/// A few secret bytes on memory pages of their own.
 ///
-/// Copies made of them elsewhere are not covered.
+/// The pages are not swapped, not in core dumps, zero in a forked child, and wiped at the end.
+/// Copies of the bytes elsewhere are not protected.
 package final class LockedBytes: Sendable {
-  /// Number of bytes.
   package let count: Int
-  /// Whether the kernel keeps them out of swap. It refuses beyond `LimitMEMLOCK=`, which the daemon
-  /// survives and `status` tells.
+  /// Whether the kernel keeps the bytes out of swap. It refuses beyond `LimitMEMLOCK=`. The daemon
+  /// continues then, and `status` reports it.
   package let isLocked: Bool
-  /// Whether the kernel leaves them out of core dumps.
+  /// Whether the kernel leaves the bytes out of core dumps.
   package let isExcludedFromDumps: Bool
 
   private nonisolated(unsafe) let address: UnsafeMutableRawPointer
   private let mappedSize: Int
 
+  /// Allocates and fills the bytes.
+  ///
   /// - Parameters:
-  ///   - count: How many bytes, at least 1.
-  ///   - fill: Writes them, in place; they are zero before.
-  /// - Throws: `internalError` where there is no memory, and whatever `fill` throws.
+  ///   - count: The number of bytes, at least 1.
+  ///   - fill: Writes the bytes in place. They are zero before.
+  /// - Throws: `internalError` if there is no memory, and every error of `fill`.
   package init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) throws {
     precondition(count > 0)
     let page = sysconf(CInt(_SC_PAGESIZE))
@@ -42,7 +43,7 @@ package final class LockedBytes: Sendable {
     munmap(address, mappedSize)
   }
 
-  /// The bytes, valid only inside `body`.
+  /// Calls `body` with the bytes, which are valid only during the call.
   package func withUnsafeBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

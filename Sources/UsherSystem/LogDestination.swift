@@ -2,20 +2,24 @@ import FoundationEssentials
 import Glibc
 import Logging
 
-/// Where log entries go.
+/// The destination of log entries.
 package enum LogDestination: Sendable, Equatable {
   case journal
-  /// `showsPriority`: the stream ends in the journal, which reads a `<6>` before a line.
+  /// Standard error. `showsPriority` means that the stream leads to the journal, which interprets a
+  /// `<6>` at the start of a line.
   case standardError(showsPriority: Bool)
 
-  /// The journal where standard error is connected to it and it takes entries, else standard error.
+  /// Returns the journal if standard error is connected to it and it accepts entries, else standard
+  /// error.
   ///
-  /// A daemon started by hand logs where its starter looks, also on a machine with a journal.
+  /// A daemon that was started from a shell therefore logs to that shell, even on a machine with a
+  /// journal.
   ///
   /// - Parameters:
-  ///   - environment: `$JOURNAL_STREAM` is `device:inode` of the stream systemd connected.
-  ///   - descriptor: What is compared with it: standard error may have been redirected since.
-  ///   - journalSocket: Where entries with fields are sent.
+  ///   - environment: `$JOURNAL_STREAM` is the `device:inode` of the stream that systemd connected.
+  ///   - descriptor: The descriptor that is compared with it, because standard error may have been
+  ///     redirected since.
+  ///   - journalSocket: The socket that accepts entries with fields.
   package static func choose(
     environment: [String: String], descriptor: CInt = STDERR_FILENO,
     journalSocket: String = "/run/systemd/journal/socket"
@@ -40,8 +44,9 @@ package enum LogDestination: Sendable, Equatable {
   }
 }
 
-/// Makes every `Logger` write where ``LogDestination`` says, what the threshold lets through. Once a process, before the first
-/// logger.
+/// Makes every `Logger` write the entries above the threshold to the chosen ``LogDestination``.
+///
+/// Must be called once per process, before the first logger is created.
 package func bootstrapLogging(_ threshold: LogThreshold) {
   let destination = LogDestination.choose(environment: ProcessInfo.processInfo.environment)
   LoggingSystem.bootstrap(

@@ -1,8 +1,8 @@
 import Logging
 
-/// One log event with all its metadata merged, sorted by key.
+/// A log event with its merged metadata, sorted by key.
 ///
-/// What is nearer to the call wins: event over logger over provider.
+/// Metadata of the event overrides that of the logger, which overrides that of the provider.
 package struct LogEntry {
   /// The metadata key whose value becomes the journal's `MESSAGE_ID`.
   package static let messageIDKey = "messageID"
@@ -27,7 +27,7 @@ package struct LogEntry {
 }
 
 extension Logger.Level {
-  /// The syslog(3) priority, as the journal wants it.
+  /// The syslog(3) priority for the journal.
   var priority: Int {
     switch self {
     case .trace, .debug: 7

@@ -1,11 +1,11 @@
 package import Logging
 import Synchronization
 
-/// The least important entries that are written: of every logger that was made with it, and at once.
+/// The lowest level that is written. A change applies at once to every logger that uses it.
 package final class LogThreshold: Sendable {
   private static let levels = Logger.Level.allCases
 
-  /// A place in ``levels``.
+  /// The index into ``levels``.
   private let place: Atomic<Int>
 
   package init(_ level: Logger.Level) { place = Atomic(Self.place(of: level)) }
@@ -18,7 +18,7 @@ package final class LogThreshold: Sendable {
   private static func place(of level: Logger.Level) -> Int { levels.firstIndex(of: level) ?? 0 }
 }
 
-/// A logger's level: its own where it was given one, else what the threshold says.
+/// A logger's level: its own if one was set, else the threshold's.
 struct LevelChoice: Sendable {
   let threshold: LogThreshold
   private var own: Logger.Level?

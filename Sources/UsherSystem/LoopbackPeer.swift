@@ -1,18 +1,20 @@
 import CSystemd
 import Glibc
 
-/// Whose connection it is that reaches a loopback listener: TCP knows no peer credentials.
+/// Finds the user behind a connection to a loopback listener. TCP has no peer credentials.
 ///
-/// RFC 8252 §8.6 leaves it open who answers on a loopback port; the uid keeps one user of the
-/// machine from finishing another's sign-in.
+/// RFC 8252 §8.6 does not say who may connect to a loopback port. Comparing the uid keeps one user
+/// of the machine from completing another user's sign-in.
 package enum LoopbackPeer {
   /// One end of a TCP connection.
   package struct Endpoint: Sendable, Equatable {
-    /// IPv6 in network order; IPv4 in its mapped form.
+    /// An IPv6 address in network byte order. An IPv4 address is in its mapped form.
     let address: [UInt8]
     let port: UInt16
 
-    /// - Parameter address: An IPv4 or IPv6 literal, without a zone; nil for anything else.
+    /// Creates an endpoint.
+    ///
+    /// - Parameter address: An IPv4 or IPv6 literal without a zone. Any other text gives nil.
     package init?(address: String, port: UInt16) {
       var bytes = [UInt8](repeating: 0, count: 16)
       if inet_pton(AF_INET6, address, &bytes) != 1 {
@@ -29,7 +31,7 @@ package enum LoopbackPeer {
         ? address[12] == 127 : address.dropLast().allSatisfy { $0 == 0 } && address[15] == 1
     }
 
-    /// Whether it stands for every address of the machine.
+    /// Whether it is the wildcard address, which stands for every address of the machine.
     var isWildcard: Bool {
       (address.starts(with: Self.mapped) ? address.dropFirst(12) : address[...])
         .allSatisfy { $0 == 0 }
@@ -38,26 +40,28 @@ package enum LoopbackPeer {
     private static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
   }
 
-  /// The user whose process holds the client's socket.
+  /// Returns the user whose process holds the client's socket.
   ///
-  /// Asks sock_diag, else reads `/proc`. Nil where the connection is not on loopback, is not known,
-  /// or nobody holds its socket any more: then nothing can be said, and nothing should be granted.
+  /// Asks sock_diag, or reads `/proc` if that fails. Nil if the connection is not on loopback, is
+  /// unknown, or no process holds its socket any more. The owner is then unknown, and the caller
+  /// should grant nothing.
   ///
   /// - Parameters:
-  ///   - client: The remote end, as accept reported it.
-  ///   - server: Our end, as getsockname reports it.
+  ///   - client: The remote end, as reported by accept.
+  ///   - server: The local end, as reported by getsockname.
   package static func uid(client: Endpoint, server: Endpoint) -> UInt32? {
     guard client.isLoopback, server.isLoopback else { return nil }
     return uidByNetlink(client: client, server: server)
       ?? uidByProc(client: client, server: server)
   }
 
-  /// The users who listen at an address of the loopback, or at all addresses with its port.
+  /// Returns the users with a socket that listens at a loopback address, or at all addresses with
+  /// its port.
   ///
-  /// Reads `/proc`, which takes long where there are many sockets. Empty where nobody listens there;
-  /// a socket that is bound and does not listen is not seen.
+  /// Reads `/proc`, which is slow if there are many sockets. Does not find a socket that is bound
+  /// but does not listen.
   ///
-  /// - Returns: Nil where the kernel's list cannot be read.
+  /// - Returns: An empty set if nothing listens there. Nil if the kernel's list cannot be read.
   package static func listeners(at server: Endpoint) -> Set<UInt32>? {
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].compactMap(ConnectionTable.text)
     guard !tables.isEmpty else { return nil }

@@ -1,32 +1,32 @@
-/// The key that wraps the store's data key: 32 bytes.
+/// The 32-byte key that encrypts the store's data key.
 package struct MasterKey: Sendable {
-  /// Its length in bytes.
+  /// The length of the key in bytes.
   package static let length = 32
 
   package let bytes: LockedBytes
   package let origin: Origin
 
-  /// Where it came from: what `status` and `doctor` say.
+  /// The source of the key, which `status` and `doctor` report.
   package enum Origin: Sendable, Equatable {
     case systemdCredential
     case keyFile(String)
   }
 }
 
-/// The forms in which a key is written down: 32 raw bytes, 64 hexadecimal digits, or Base64 of 32
-/// bytes; a text form may end in one newline.
+/// The accepted encodings of a key: 32 raw bytes, 64 hexadecimal digits, or Base64 of 32 bytes. A
+/// text encoding may end with one newline.
 ///
-/// It works from buffer to buffer so that no copy of the key stays behind.
+/// Decodes from buffer to buffer, so that no copy of the key remains in memory.
 enum MasterKeyText {
-  /// No form is longer.
+  /// The length of the longest encoding in bytes.
   static let longest = 65
 
-  /// Writes the key to `key`, which has 32 bytes; false where `text` is none of the forms.
+  /// Writes the key to `key`, which has 32 bytes. Returns false if `text` is not a valid encoding.
   static func decode(_ text: UnsafeRawBufferPointer, into key: UnsafeMutableRawBufferPointer)
     -> Bool
   {
     if text.count == MasterKey.length {
-      // 32 characters of hexadecimal are a key of 16 bytes by mistake.
+      // 32 hexadecimal digits are probably a 16-byte key that was given by mistake.
       guard !text.allSatisfy({ hexDigit($0) != nil }) else { return false }
       key.copyMemory(from: text)
       return true
@@ -53,7 +53,7 @@ enum MasterKeyText {
     return true
   }
 
-  /// 43 digits of RFC 4648 §4: 256 bits and two that must be zero.
+  /// Decodes 43 digits of RFC 4648 §4: 256 bits and two more that must be zero.
   private static func decodeBase64(
     _ text: Slice<UnsafeRawBufferPointer>, into key: UnsafeMutableRawBufferPointer
   ) -> Bool {

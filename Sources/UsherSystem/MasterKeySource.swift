@@ -1,25 +1,26 @@
 import Glibc
 import UsherCore
 
-/// Finds the master key, or makes one.
+/// Loads the master key or generates one.
 package struct MasterKeySource: Sendable {
-  /// The systemd credential that is asked first.
+  /// The name of the systemd credential, which takes precedence.
   package static let credentialName = "usherd.master-key"
-  /// The file in the state directory that is asked next.
+  /// The name of the key file in the state directory, which is used if there is no credential.
   package static let fileName = "master.key"
 
   private let credentials: CredentialsDirectory?
 
   package init(credentials: CredentialsDirectory?) { self.credentials = credentials }
 
-  /// The credential if there is one, else the key file, which is made where it is missing.
+  /// Loads the key from the credential or else from the key file, which is generated if it is
+  /// missing.
   ///
   /// - Parameters:
-  ///   - stateDirectory: An existing directory of ours.
-  ///   - generating: False where a store already exists: without its key it must not get a new one.
-  ///     Asked only where there is no key.
-  /// - Throws: `storageUnavailable` with a sentence that says what is wrong with which key;
-  ///   `internalError` for a credential that cannot be read. A bad key is never replaced.
+  ///   - stateDirectory: An existing directory that belongs to the daemon's user.
+  ///   - generating: Whether a key may be generated. False if a store exists, because a new key
+  ///     cannot open it. Evaluated only if there is no key.
+  /// - Throws: `storageUnavailable` with a sentence that names the key and the cause, or
+  ///   `internalError` if the credential cannot be read. An invalid key is never replaced.
   package func load(
     stateDirectory: String, generating: @autoclosure () throws -> Bool = true
   ) throws -> MasterKey {
@@ -47,7 +48,7 @@ package struct MasterKeySource: Sendable {
   }
 
   private func credential() throws -> MasterKey? {
-    // One byte more than the longest form shows that a file is too long.
+    // One byte more than the longest form, to detect a file that is too long.
     var length = 0
     let room = try LockedBytes(count: MasterKeyText.longest + 1) { buffer in
       let count = try credentials?.withFile(named: Self.credentialName) { file, _ throws(Errno) in
@@ -73,7 +74,7 @@ package struct MasterKeySource: Sendable {
 // MARK: - The key file
 
 extension MasterKeySource {
-  /// Nil where there is no file.
+  /// Returns the key in the file, or nil if there is no file.
   private static func read(_ path: String) throws -> MasterKey? {
     guard let file = try opened(path) else { return nil }
     if let fault = fault(of: try file.status()) {
@@ -98,7 +99,7 @@ extension MasterKeySource {
     }
   }
 
-  /// Why a file is not to be trusted as the key, in words that follow its name.
+  /// Returns why the file must not be trusted as the key, in words that follow its name.
   private static func fault(of status: stat) -> String? {
     if !status.isRegularFile { return "is not a regular file" }
     if status.st_uid != geteuid() {
@@ -114,8 +115,8 @@ extension MasterKeySource {
     return nil
   }
 
-  /// Writes a fresh key under another name and gives it its own only when it is on the disk, so
-  /// that no half-written key is ever found. Where another process was faster, his key stays.
+  /// Generates a key under a temporary name and links it to its own name after it is on disk, so
+  /// that a partial key is never found. If another process was faster, that process's key is kept.
   private static func generate(_ path: String, in directory: String) throws {
     let key = try LockedBytes(count: MasterKey.length) { try fillWithRandom($0) }
     let draft = "\(path).\(UInt64.random(in: .min ... .max))"

@@ -1,14 +1,14 @@
 import CSystemd
 import Glibc
 
-/// A thread for one piece of work that blocks, and no longer.
+/// A thread that runs one blocking function and then ends.
 enum OwnThread {
-  /// Returns at once.
+  /// Starts the thread and returns at once.
   ///
   /// - Parameters:
-  ///   - name: As `ps` and a debugger show it, where it has one; at most 15 bytes.
-  ///   - stackSize: In bytes.
-  /// - Throws: Where the system has no thread left; `body` is not called then.
+  ///   - name: The name that `ps` and debuggers show, at most 15 bytes.
+  ///   - stackSize: The size of the stack in bytes.
+  /// - Throws: If the system cannot create a thread. `body` is not called then.
   static func start(
     _ name: String? = nil, stackSize: Int = 256 << 10, _ body: @escaping @Sendable () -> Void
   ) throws(Errno) {

@@ -2,22 +2,22 @@ import CSystemd
 import Glibc
 package import UsherCore
 
-/// Who is at the other end of a Unix socket, as the kernel says when he is let in: never by what he
-/// writes.
+/// The process at the other end of a Unix socket, as the kernel reports it when the connection is
+/// accepted. Nothing here comes from what the peer sends.
 ///
-/// All of it holds as long as the connection, whatever becomes of the process and whoever else gets
-/// hold of the socket. Authorise by ``uid``, ``gid``, ``groups`` and ``identity``; ``pid`` is for
-/// the audit only.
+/// All values stay those of the process that connected, even if it ends or another process gets the
+/// socket. Authorize by ``uid``, ``gid``, ``groups`` and ``identity``. Use ``pid`` only for the
+/// audit.
 package struct Peer: Sendable, Equatable {
   package let uid: UInt32
   package let gid: UInt32
-  /// The supplementary groups he had when he connected.
+  /// The supplementary groups at the time of the connection.
   package let groups: [UInt32]
-  /// 0 where he lives in a pid namespace we do not see.
+  /// The process id, or 0 if the process is in a pid namespace that the daemon cannot see.
   package let pid: Int32
   package let origin: Origin
   package let identity: Identity
-  /// What of ``identity`` the kernel does not tell: nil there is not the same as none.
+  /// The parts of ``identity`` that could not be determined. Nil there then does not mean none.
   package let unknown: Unknown
 
   package struct Unknown: OptionSet, Sendable {
@@ -29,28 +29,29 @@ package struct Peer: Sendable, Equatable {
     package static let executable = Unknown(rawValue: 1 << 1)
   }
 
-  /// How sure we were which process it is.
+  /// How the process was identified.
   package enum Origin: Sendable {
-    /// The kernel handed out the pidfd of the process that connected.
+    /// The kernel provided the pidfd of the process that connected.
     case socket
-    /// A kernel before 6.5: the pidfd was opened by number. Nothing shows where the number was given
-    /// to another process of the same user between connecting and accept.
+    /// A kernel before 6.5: the pidfd was opened by process id. If another process of the same user
+    /// got the id between connect and accept, that is not detected.
     case number
-    /// He was gone already, or is out of our sight.
+    /// The process was already gone or is not visible.
     case none
   }
 
-  /// What his process is, beyond the user it runs as; all nil where he was gone when it was read.
+  /// What is known about the process beyond its user. All values are nil if it was gone when they
+  /// were read.
   package struct Identity: Sendable, Equatable {
-    /// The systemd unit of the system instance, like `till.service`.
+    /// The unit of the system manager, such as `till.service`.
     package var unit: String?
-    /// 32 hexadecimal digits that tell one start of the unit from the next.
+    /// 32 hexadecimal digits that identify one start of the unit.
     package var invocation: String?
-    /// The path of his control group in the unified hierarchy, from the root of the daemon's
-    /// namespace on; of users' processes too.
+    /// The path of the control group in the unified hierarchy, relative to the root of the daemon's
+    /// namespace. Also present for users' own processes.
     package var controlGroup: String?
-    /// The path of his program, only where the kernel lets us read it and the path leads to that
-    /// same file for us too.
+    /// The path of the program. Nil if the kernel does not let the daemon read it, or if the path
+    /// does not lead to the same file in the daemon's view.
     package var executable: String?
 
     package init(
@@ -72,18 +73,19 @@ package struct Peer: Sendable, Equatable {
 // MARK: - At accept
 
 extension Peer {
-  /// Reads who connected. Never waits: for the event loop, right after accept.
+  /// Reads the identity of the peer. Never blocks; call it on the event loop right after accept.
   ///
-  /// - Parameter fd: A connected Unix socket; it stays the caller's.
-  /// - Throws: `internalError` where the kernel does not say who it is, also for want of
-  ///   descriptors: whom we cannot tell, we do not serve.
+  /// - Parameter fd: A connected Unix socket. The caller keeps ownership.
+  /// - Throws: `internalError` if the kernel does not identify the peer or the process has no
+  ///   descriptors left, because an unidentified peer is not served. `permissionDenied` if the peer
+  ///   has more than `mostGroups` supplementary groups.
   package static func read(fd: CInt) throws(UsherError) -> Peer {
     try read(fd: fd, kernel: Kernel())
   }
 
-  /// The user who connected, and nothing else: to refuse him before more is asked.
+  /// Returns only the uid of the peer, to refuse it before anything else is read.
   ///
-  /// - Throws: As ``read(fd:)``.
+  /// - Throws: `internalError` if the kernel does not identify the peer.
   package static func user(fd: CInt) throws(UsherError) -> UInt32 { try credentials(fd: fd).uid }
 
   private static func credentials(
@@ -93,22 +95,22 @@ extension Peer {
     var uid: UInt32 = 0
     var gid: UInt32 = 0
     let result = usher_peer_credentials(fd, &pid, &uid, &gid)
-    // A socket without a peer yields uid and gid -1.
+    // The kernel reports uid and gid -1 for a socket without a peer.
     guard result == 0, uid != .max else {
       throw Errno(result == 0 ? ENOTCONN : -result).explained("the kernel does not say who calls")
     }
     return (pid, uid, gid)
   }
 
-  /// What the peer is read from.
+  /// The sources of a peer's identity, replaceable in tests.
   struct Kernel {
-    /// Where procfs is mounted.
+    /// The mount point of procfs.
     var proc = "/proc"
-    /// Where the system's manager says which start of a unit runs.
+    /// Where the system manager records which start of a unit is running.
     var units = "/run/systemd/units"
-    /// Whether to ask the socket for the pidfd, which kernels before 6.5 do not know.
+    /// Whether to ask the socket for the pidfd, which kernels before 6.5 do not support.
     var hasPeerDescriptors = true
-    /// Until when he has connected; nil: until now.
+    /// The latest time at which the peer can have connected, or nil for now.
     var accepted: BootTick?
   }
 
@@ -122,8 +124,8 @@ extension Peer {
       origin = handle.origin
       if let pidfd = handle.pidfd, pid > 0 {
         let process = try ProcessDirectory(pid, proc: kernel.proc)
-        // The order matters. While the pidfd's process runs, its number is its own: so the directory,
-        // which was opened before, is that process's.
+        // The order matters: if the process of the pidfd still runs now, its id was not reused, so
+        // the directory opened before is that process's.
         let isHis = handle.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
         if isHis {
           let seen = try process.identity(units: kernel.units)
@@ -147,24 +149,27 @@ extension Peer {
       do throws(Errno) {
         return (.socket, try ProcessDescriptor(peerOf: fd))
       } catch {
-        // Any other error is of a kernel that knows the question: the number says nothing then.
+        // Any other error comes from a kernel that supports the option. Then the process id must not
+        // be used instead.
         guard error.code == ENOPROTOOPT else { throw error }
       }
     }
     return pid > 0 ? (.number, try ProcessDescriptor(process: pid)) : (.none, nil)
   }
 
-  /// The most supplementary groups that a caller may have. The kernel allows 65,536, which a user with
-  /// subordinate ids can have: to copy and look through them would cost each accept too much.
+  /// The most supplementary groups that a caller may have. The kernel allows 65,536, which a user
+  /// with subordinate ids can have. Copying and searching them would make each accept too slow.
   package static let mostGroups = 1024
 
-  /// None where the kernel has no SO_PEERGROUPS (before 4.13). A process can also drop groups: a rule
-  /// by group holds by the user database as well.
+  /// Returns the supplementary groups of the peer.
+  ///
+  /// Empty if the kernel does not support SO_PEERGROUPS (before 4.13). Because a process can also
+  /// drop groups, rules by group consult the user database too.
   ///
   /// - Throws: `permissionDenied` for more than ``mostGroups``.
   private static func groups(fd: CInt) throws(UsherError) -> [UInt32] {
     var room = 32
-    // The kernel says how many there are, so the second try fits.
+    // The kernel returns the required size, so the second attempt fits.
     for _ in 0..<3 {
       var count = room
       var result: CInt = 0
@@ -187,7 +192,7 @@ extension Peer {
 }
 
 extension Errno {
-  /// Whether it says something about the process asked for, and nothing about us: it is gone, not to
-  /// be seen, or the kernel is too old.
+  /// Whether the error concerns the process that was looked up: it is gone or not visible, or the
+  /// kernel is too old. Other errors mean that the daemon lacks resources.
   fileprivate var isAboutProcess: Bool { ![EMFILE, ENFILE, ENOMEM].contains(code) }
 }

@@ -1,10 +1,10 @@
-/// Text from elsewhere made fit for one line of a terminal, a log or a status.
+/// Escaping of untrusted text for one line of a terminal, a log or a status.
 package enum Printable {
-  /// `text` without anything that could end the line, move a cursor, or reorder what is shown.
+  /// Escapes everything that could end the line, move a cursor or change the order of display.
   ///
   /// Control characters (C0, DEL, C1), line and paragraph separators and the Unicode bidirectional
-  /// controls become `\n`, `\t`, … or `\u{9b}`; a backslash becomes two, so that what was escaped
-  /// can be told from what was written.
+  /// controls become `\n`, `\t`, … or `\u{9b}`. A backslash is doubled, so that escaped and literal
+  /// text can be told apart.
   package static func line(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isEscaped) else { return text }
     var line = ""
@@ -14,8 +14,8 @@ package enum Printable {
     return line
   }
 
-  /// A value of a `key=value` pair: as ``line(_:)``, and in quotation marks where it would
-  /// otherwise be unclear where the value ends.
+  /// Escapes the value of a `key=value` pair like ``line(_:)``, and puts it in quotation marks if
+  /// its end would be ambiguous.
   package static func value(_ text: String) -> String {
     let isPlain =
       !text.isEmpty && !text.unicodeScalars.contains { " \"=".unicodeScalars.contains($0) }

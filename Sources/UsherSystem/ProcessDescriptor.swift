@@ -1,21 +1,21 @@
 import CSystemd
 import Glibc
 
-/// A pidfd: names one process for good, however its number is used again.
+/// A pidfd: it identifies one process permanently, even if the process id is reused.
 final class ProcessDescriptor: Sendable {
   let raw: CInt
 
   deinit { close(raw) }
 
-  /// The process that connected, in the kernel's own knowledge.
+  /// Opens the pidfd of the process that connected, as recorded by the kernel.
   ///
-  /// - Throws: `ENOPROTOOPT` before Linux 6.5 (Debian 12 has 6.1); another error where the process is
-  ///   gone. Some kernels hand out the pidfd of one that is gone: then it does not run.
+  /// - Throws: `ENOPROTOOPT` before Linux 6.5 (Debian 12 has 6.1), or another error if the process
+  ///   is gone. Some kernels return a pidfd even then; its process is not running.
   convenience init(peerOf socket: CInt) throws(Errno) {
     try self.init(usher_peer_pidfd(socket))
   }
 
-  /// The process that has this number now.
+  /// Opens the pidfd of the process that has this id now.
   convenience init(process: Int32) throws(Errno) {
     try self.init(usher_pidfd_open(process))
   }
@@ -25,7 +25,7 @@ final class ProcessDescriptor: Sendable {
     raw = result
   }
 
-  /// Whether the process has not ended yet: then its number has been its own all the time.
+  /// Whether the process has not ended. If so, its process id was never reused.
   var isRunning: Bool {
     var state = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
     var result: CInt

@@ -1,26 +1,30 @@
 import Glibc
 
-/// One process in procfs, held by its directory.
+/// A process in procfs, identified by its open directory.
 ///
-/// What is read below it is of that process or fails: a number that is given away meanwhile leads to
-/// nothing here. Whose the number was when the directory was opened, a pidfd says that still runs
-/// afterwards.
+/// Everything read below the directory belongs to that process, or the read fails; a reused process
+/// id has no effect. To know which process had the id when the directory was opened, check
+/// afterwards that a pidfd of the process still runs.
 struct ProcessDirectory: ~Copyable {
   private let directory: Descriptor
 
-  /// - Throws: `ENOENT` where no process has this number, or it is hidden from us.
+  /// Opens the directory.
+  ///
+  /// - Throws: `ENOENT` if there is no process with this id, or if it is hidden from the daemon.
   init(_ pid: Int32, proc: String) throws(Errno) {
     directory = try .open("\(proc)/\(pid)", O_RDONLY | O_DIRECTORY)
   }
 
-  /// Whether it runs as this user and has begun before that moment.
+  /// Whether the process runs as this user and started at or before the given time.
   func isOf(_ uid: UInt32, begunBy moment: BootTick) throws(Errno) -> Bool {
     guard try directory.status().st_uid == uid, let begin = try begin() else { return false }
     return begin <= moment
   }
 
-  /// - Parameter units: Where the system's manager says which start of a unit runs.
-  /// - Returns: Also what of it cannot be told, which is not the same as being none.
+  /// Reads the identity of the process.
+  ///
+  /// - Parameter units: Where the system manager records which start of a unit is running.
+  /// - Returns: The identity, and which parts of it could not be determined.
   func identity(
     units: String
   ) throws(Errno) -> (identity: Peer.Identity, unknown: Peer.Unknown) {
@@ -32,7 +36,7 @@ struct ProcessDirectory: ~Copyable {
       identity.invocation = invocation
     }
     var unknown: Peer.Unknown = []
-    // A path that leads out of the daemon's own control group namespace tells no unit.
+    // A path outside the daemon's own control group namespace does not identify a unit.
     if group.map({ $0.hasPrefix("/..") }) ?? true { unknown.insert(.unit) }
     if !program.isTold { unknown.insert(.executable) }
     return (identity, unknown)
@@ -42,18 +46,21 @@ struct ProcessDirectory: ~Copyable {
     try text("cgroup").flatMap { ControlGroup.path(in: $0) }
   }
 
-  /// When it began. The second field is the program's name, which may contain anything.
+  /// The start time of the process. The second field of `stat` is the program's name, which may
+  /// contain any character, so parsing starts after its last parenthesis.
   private func begin() throws(Errno) -> BootTick? {
     guard let text = try text("stat"), let end = text.lastIndex(of: ")") else { return nil }
     let fields = text[end...].split(separator: " ")
     return fields.count > 20 ? UInt64(fields[20]).map(BootTick.init) : nil
   }
 
-  /// A process in a mount namespace of its own can put any file at any path: so the path must lead
-  /// to the running file in our own view.
+  /// The path of the program, and whether it could be determined.
   ///
-  /// The program cannot be told where the kernel does not let the daemon look, and where its file was
-  /// deleted, as when a package is upgraded: then no path leads to it any more.
+  /// A process in its own mount namespace can put any file at any path. So the path must lead to
+  /// the running file in the daemon's view.
+  ///
+  /// The program cannot be determined if the kernel does not let the daemon read it, or if its file
+  /// was deleted, for example by a package upgrade.
   private var program: (path: String?, isTold: Bool) {
     var running = stat()
     var named = stat()
@@ -71,7 +78,7 @@ struct ProcessDirectory: ~Copyable {
     return id.flatMap { $0.utf8.count == 32 && $0.allSatisfy(\.isHexDigit) ? $0 : nil }
   }
 
-  /// Nil for a file that is not there or is longer than 64 KiB.
+  /// Returns the text of a file. Nil if it does not exist or has 64 KiB or more.
   private func text(_ name: String) throws(Errno) -> String? {
     let limit = 64 << 10
     let raw = openat(directory.raw, name, O_RDONLY | O_CLOEXEC)
@@ -95,7 +102,7 @@ struct ProcessDirectory: ~Copyable {
   }
 }
 
-/// A moment in the kernel's hundredths of a second since boot: what procfs tells processes' begin in.
+/// A time in hundredths of a second since boot, the unit of process start times in procfs.
 struct BootTick: Comparable, Sendable {
   let number: UInt64
 

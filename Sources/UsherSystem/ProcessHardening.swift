@@ -1,11 +1,12 @@
 import CSystemd
 import Glibc
 
-/// What the process forbids itself before it holds a secret.
+/// Restrictions that the process sets for itself before it holds a secret.
 package enum ProcessHardening {
-  /// No core dumps, no ptrace by the same user, and files for us only.
+  /// Forbids core dumps and ptrace by the same user, and creates files for the daemon's user only.
   ///
-  /// - Returns: A sentence for each thing the kernel refused; the daemon runs on without it.
+  /// - Returns: A sentence for each restriction that the kernel refused. The daemon continues
+  ///   without it.
   package static func apply() -> [String] {
     var refused: [String] = []
     let dumps = usher_forbid_dumps()
@@ -20,6 +21,6 @@ package enum ProcessHardening {
     return refused
   }
 
-  /// Whether a core of this process may be written, and its memory read by its own user.
+  /// Whether a core dump of this process may be written, and its memory read by its own user.
   package static var isDumpable: Bool { usher_is_dumpable() != 0 }
 }

@@ -1,16 +1,16 @@
 import CSystemd
 import Glibc
 
-/// What the daemon tells the one who started it: sd_notify(3).
+/// Notifies the service manager about the daemon's state: sd_notify(3).
 ///
-/// Without `$NOTIFY_SOCKET` every call does nothing, so the daemon need not know whether systemd
-/// runs it.
+/// Without `$NOTIFY_SOCKET` every call does nothing, so the daemon need not know whether it runs
+/// under systemd.
 package struct ServiceNotifier: Sendable {
   /// Sends one message of `KEY=value` lines.
   package typealias Send = @Sendable (String) -> Void
 
-  /// How often ``pingWatchdog()`` is to be called: half of `WatchdogSec=`, or nil where systemd
-  /// does not watch this process.
+  /// How often to call ``pingWatchdog()``: half of `WatchdogSec=`. Nil if systemd does not watch
+  /// this process.
   package let watchdogInterval: Duration?
 
   private let send: Send
@@ -20,7 +20,7 @@ package struct ServiceNotifier: Sendable {
     self.send = send
   }
 
-  /// The one whose manager is the process environment's.
+  /// Creates a notifier for the service manager in the process environment.
   package static func system() -> ServiceNotifier {
     var microseconds: UInt64 = 0
     let isWatched = usher_watchdog_enabled(&microseconds) > 0
@@ -29,17 +29,17 @@ package struct ServiceNotifier: Sendable {
       send: { _ = usher_notify($0) })
   }
 
-  /// Sockets answer and the store is open; also what ends a reload.
+  /// Reports that the sockets are served and the store is open. Also ends a reload.
   package func ready(status: String) {
     send("READY=1\nSTATUS=\(Printable.line(status))")
   }
 
-  /// One line for `systemctl status`. Control characters in it are escaped.
+  /// Sets the one-line text of `systemctl status`. Control characters are escaped.
   package func status(_ text: String) {
     send("STATUS=\(Printable.line(text))")
   }
 
-  /// The configuration is being read again; ``ready(status:)`` says when that is over.
+  /// Reports that the configuration is being reloaded. ``ready(status:)`` ends the reload.
   package func reloading() {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC, &now)
@@ -47,19 +47,19 @@ package struct ServiceNotifier: Sendable {
     send("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
   }
 
-  /// No new work is taken; what runs is being finished.
+  /// Reports that no new work is accepted and that work in progress is being finished.
   package func stopping(status: String = "Finishing what runs") {
     send("STOPPING=1\nSTATUS=\(Printable.line(status))")
   }
 
-  /// Starting or stopping takes so long from now on; never less than the unit says
-  /// (systemd.service(5), `TimeoutStartSec=` and `TimeoutStopSec=`).
+  /// Extends the start or stop timeout to this time from now. It never becomes shorter than the
+  /// unit's own (systemd.service(5), `TimeoutStartSec=` and `TimeoutStopSec=`).
   package func extendTimeout(by time: Duration) {
     let (seconds, attoseconds) = time.components
     send("EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000 + attoseconds / 1_000_000_000_000)")
   }
 
-  /// The loop that calls this still turns.
+  /// Reports that the calling loop is alive.
   package func pingWatchdog() {
     send("WATCHDOG=1")
   }

@@ -1,24 +1,29 @@
 import Glibc
 import Synchronization
 
-/// Closes sockets beside the event loop, one after the other.
+/// Closes sockets on another thread, one after the other, so that the event loop does not wait.
 ///
-/// To close a socket the kernel frees all that was sent to it and wakes who sent it. With a full socket
-/// that takes ten times as long as to accept it, and whoever connects next would wait for it.
+/// When a socket is closed, the kernel frees everything that was sent to it and wakes the sender.
+/// For a full socket this takes ten times as long as accepting it and would delay the next
+/// connections.
 package final class SocketCloser: Sendable {
-  /// The most sockets that may wait to be closed, because each has a descriptor. The caller closes the rest.
+  /// The most sockets in the queue, because each one uses a descriptor. The caller closes any more
+  /// itself.
   private static let most = 256
 
   private struct State {
     var waiting: [CInt] = []
-    /// Whether a thread closes those that wait.
+    /// Whether a thread is closing sockets.
     var isClosing = false
   }
 
   private let start: @Sendable (@escaping @Sendable () -> Void) -> Void
   private let state = Mutex(State())
 
-  /// - Parameter start: Begins a function on another thread and returns. At most one runs at a time.
+  /// Creates a closer.
+  ///
+  /// - Parameter start: Starts a function on another thread and returns. At most one such function
+  ///   runs at a time.
   package init(on start: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
     self.start = start
   }
@@ -39,7 +44,8 @@ package final class SocketCloser: Sendable {
     while let sockets = next() { Self.close(sockets) }
   }
 
-  /// - Returns: Those that wait; nil where none does: then nobody closes them until ``start`` is called.
+  /// Returns the queued sockets. Nil if there are none; the thread then ends, and the next
+  /// `close(_:)` starts another.
   private func next() -> [CInt]? {
     state.withLock { state in
       guard !state.waiting.isEmpty else {

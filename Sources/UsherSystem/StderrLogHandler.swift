@@ -2,10 +2,10 @@ import Glibc
 package import Logging
 package import UsherCore
 
-/// Writes one line an entry: `time level message key=value …`.
+/// Writes one line per entry: `time level message key=value …`.
 ///
-/// Whatever a provider or a caller wrote stays within its line and its value, and reaches no
-/// terminal as a command: see ``Printable``.
+/// Text from providers and callers cannot leave its line or its value, and cannot send commands to
+/// a terminal: see ``Printable``.
 package struct StderrLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
@@ -20,9 +20,12 @@ package struct StderrLogHandler: LogHandler {
   private let descriptor: CInt
   private let clock: any Clock
 
+  /// Creates a handler.
+  ///
   /// - Parameters:
-  ///   - showsPriority: Begin each line with `<6>`, which the journal reads and takes off.
-  ///   - descriptor: Where to; it stays the caller's.
+  ///   - showsPriority: Whether to begin each line with a priority such as `<6>`, which the journal
+  ///     interprets and removes.
+  ///   - descriptor: The destination. The caller keeps ownership.
   package init(
     label: String, threshold: LogThreshold, showsPriority: Bool = false,
     descriptor: CInt = STDERR_FILENO, clock: any Clock = SystemClock()
@@ -44,7 +47,7 @@ package struct StderrLogHandler: LogHandler {
       LogEntry(event: event, label: label, metadata: metadata, provider: metadataProvider))
   }
 
-  /// In one call, so that lines of several threads do not mix.
+  /// Writes the line with one call if possible, so that lines of several threads do not mix.
   func write(_ entry: LogEntry) {
     var rest = Array(line(of: entry).utf8)[...]
     while !rest.isEmpty {
@@ -52,7 +55,7 @@ package struct StderrLogHandler: LogHandler {
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if errno != EINTR {
-        return  // nobody is left to be told
+        return  // The destination is gone, so the entry is lost.
       }
     }
   }

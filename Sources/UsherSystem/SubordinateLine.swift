@@ -1,9 +1,9 @@
-/// A line of `/etc/subuid`, read as newuidmap(1) does, and laxer where it is strict: blanks around a field
-/// and a carriage return at the end count as not written, more fields than three are ignored.
+/// A line of `/etc/subuid`, parsed like newuidmap(1) but more leniently.
 ///
-/// A range that newuidmap grants is thus never missed.
+/// Blanks around a field, a carriage return at the end and additional fields are ignored. So no
+/// range that newuidmap grants is missed.
 enum SubordinateLine: Equatable {
-  /// Nothing, or a comment.
+  /// An empty line, a comment or a range without ids.
   case empty
   case malformed
   case range(owner: String, ids: ClosedRange<UInt32>)
@@ -16,7 +16,7 @@ enum SubordinateLine: Equatable {
     }
     let fields = line.split(
       separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
-    // In C a text ends at the byte 0: its name would be another one.
+    // In C a string ends at a NUL byte, so the name would be a different one.
     guard fields.count >= 3, !line.contains(0), case let name = fields[0].withoutBlanks,
       !name.isEmpty, let first = Self.number(fields[1]).flatMap({ UInt32(exactly: $0) }),
       let count = Self.number(fields[2])
@@ -32,10 +32,11 @@ enum SubordinateLine: Equatable {
     self = .range(owner: String(decoding: name, as: UTF8.self), ids: first...last)
   }
 
-  /// Reads a number as strtoul(3) does with base 0: `0x` begins a hexadecimal number, `0b` a binary one,
-  /// another `0` an octal one.
+  /// Parses a number like strtoul(3) with base 0: `0x` starts a hexadecimal number, `0b` a binary
+  /// one, any other `0` an octal one.
   ///
-  /// - Returns: At most 2^32, which no id reaches; nil where it is no number, or a negative one.
+  /// - Returns: At most 2^32, which is more than any id. Nil if the text is not a number, or a
+  ///   negative one.
   private static func number(_ field: ArraySlice<UInt8>) -> UInt64? {
     var digits = field.withoutBlanks
     if digits.first == UInt8(ascii: "+") { digits.removeFirst() }
@@ -62,7 +63,7 @@ enum SubordinateLine: Equatable {
 }
 
 extension ArraySlice<UInt8> {
-  /// Without what isspace(3) accepts, at both ends.
+  /// The slice without leading and trailing bytes that isspace(3) accepts.
   fileprivate var withoutBlanks: ArraySlice<UInt8> {
     var part = drop { $0.isBlank }
     while part.last?.isBlank == true { part.removeLast() }

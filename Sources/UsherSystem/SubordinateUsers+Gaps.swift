@@ -6,10 +6,10 @@ extension SubordinateUsers {
     /// The numbers of the first malformed lines.
     private var lines: [Int] = []
     private var lineCount = 0
-    /// The first names whose look-up failed, and why.
+    /// The first names whose look-up failed, with the cause.
     private var failures: [String] = []
     private var failureCount = 0
-    /// The file goes on.
+    /// Whether the file is longer than the part that was read.
     var isCut = false
 
     package init() {}

@@ -1,29 +1,29 @@
 import Glibc
 package import UsherCore
 
-/// Which user may be which others, in user namespaces of its own: `/etc/subuid` (subuid(5)).
+/// The subordinate ids that each user may use in user namespaces: `/etc/subuid` (subuid(5)).
 ///
-/// A user has 65,536 subordinate ids as Debian sets it up. Limits per user count all of them as that
-/// user's: else it would have each limit 65,536 times.
+/// Debian gives each user 65,536 subordinate ids. Per-user limits count all of them as that user,
+/// who would otherwise have each limit 65,536 times.
 package struct SubordinateUsers: Sendable, Equatable {
-  /// The lowest id that counts as subordinate while it is not known whose it is. Users and services
-  /// of a machine are below it, subordinate ids are not (`SUB_UID_MIN` of login.defs(5): 100,000).
+  /// The lowest id that counts as subordinate while its owner is unknown. Users and services of a
+  /// machine are below it, subordinate ids are not (`SUB_UID_MIN` of login.defs(5): 100,000).
   package static let firstUnsure: UInt32 = 65_536
 
   private struct Range: Equatable {
     let ids: ClosedRange<UInt32>
     let owner: SubordinateOwner
-    /// The last id of this range and of all before it.
+    /// The highest id of this range and all ranges before it.
     var reach: UInt32 = 0
   }
 
-  /// By their first id, then as they stand in the file.
+  /// Sorted by first id, then by position in the file.
   private let ranges: [Range]
-  /// False where there may be ranges that were not read.
+  /// False if there may be ranges that were not read.
   private let isComplete: Bool
   package let gaps: Gaps
 
-  /// No file has been read: an id from ``firstUnsure`` on may be anybody's.
+  /// The state before any file was read: an id from ``firstUnsure`` on may belong to any user.
   package static let unread = SubordinateUsers([], isComplete: false, Gaps())
 
   private init(_ ranges: [Range], isComplete: Bool, _ gaps: Gaps) {
@@ -32,10 +32,12 @@ package struct SubordinateUsers: Sendable, Equatable {
     self.gaps = gaps
   }
 
+  /// Parses the file.
+  ///
   /// - Parameters:
   ///   - file: Lines such as `anna:100000:65536`.
-  ///   - isWhole: False where the file goes on.
-  ///   - user: Finds the uid of a name.
+  ///   - isWhole: False if the file is longer than this.
+  ///   - user: Looks up the uid of a name.
   package init(_ file: [UInt8], isWhole: Bool = true, user: (String) -> UserNumberLookup) {
     var ranges: [Range] = []
     var gaps = Gaps()
@@ -78,9 +80,10 @@ package struct SubordinateUsers: Sendable, Equatable {
     self.init(Array(text.utf8)) { user($0).map { .number($0) } ?? .nobody }
   }
 
-  /// As this machine has it now. May ask a user database that is far away: not from an event loop.
+  /// Reads the machine's current file. May query a remote user database, so it must not be called
+  /// on an event loop.
   ///
-  /// - Returns: Nil where the file is there and cannot be read.
+  /// - Returns: Nil if the file exists and cannot be read.
   package static func ofSystem(
     path: String = "/etc/subuid", atMost limit: Int = 4 << 20
   ) -> SubordinateUsers? {
@@ -88,7 +91,7 @@ package struct SubordinateUsers: Sendable, Equatable {
       var bytes = try Descriptor.open(path, O_RDONLY).read(atMost: limit + 1)
       let isWhole = bytes.count <= limit
       if !isWhole {
-        // Without the line that was cut.
+        // Drops the last line, which is incomplete.
         let end = bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0
         bytes.removeSubrange(end...)
       }
@@ -98,13 +101,14 @@ package struct SubordinateUsers: Sendable, Equatable {
     }
   }
 
-  /// The user whose limits count for this one; itself where it is nobody's.
+  /// Returns the user to whose limits this uid counts, or the uid itself if it is in no range.
   package func owner(of uid: UInt32) -> UInt32 { user(ofSubordinate: uid) ?? uid }
 
-  /// The user whose limits count for a subordinate id; nil for an id that is in no range.
+  /// Returns the user to whose limits a subordinate id counts, or nil if the id is in no range.
   ///
-  /// If an id has several owners, the known one whose range begins last counts. If none is known, the first id
-  /// of the range stands for its owner: a range has the limits of one user all the same.
+  /// If an id has several owners, the known owner of the range that begins last is returned. If no
+  /// owner is known, the first id of the range stands for its owner, so that the range still has
+  /// the limits of one user.
   package func user(ofSubordinate uid: UInt32) -> UInt32? {
     let ranges = ranges(with: uid)
     for range in ranges {
@@ -113,7 +117,7 @@ package struct SubordinateUsers: Sendable, Equatable {
     return ranges.first?.ids.lowerBound
   }
 
-  /// All users that a subordinate id may belong to; none for an id that is nobody's.
+  /// Returns all users that a subordinate id may belong to. Empty if it belongs to none.
   package func owners(ofSubordinate uid: UInt32) -> [SubordinateOwner] {
     var owners: [SubordinateOwner] = []
     for range in ranges(with: uid) where !owners.contains(range.owner) {
@@ -123,7 +127,7 @@ package struct SubordinateUsers: Sendable, Equatable {
     return owners
   }
 
-  /// Returns the ranges that have an id, the one that begins last first.
+  /// Returns the ranges that contain an id, the one that begins last first.
   private func ranges(with uid: UInt32) -> [Range] {
     var (low, high) = (0, ranges.count)
     while low < high {
@@ -131,7 +135,7 @@ package struct SubordinateUsers: Sendable, Equatable {
       if ranges[middle].ids.lowerBound <= uid { low = middle + 1 } else { high = middle }
     }
     var found: [Range] = []
-    // Ranges may overlap: one that begins earlier may have the id, too.
+    // Ranges may overlap, so a range that begins earlier may contain the id too.
     while low > 0, ranges[low - 1].reach >= uid {
       if ranges[low - 1].ids.contains(uid) { found.append(ranges[low - 1]) }
       low -= 1

@@ -1,7 +1,7 @@
 package import Glibc
 import UsherCore
 
-/// A descriptor that is closed when its owner goes.
+/// A file descriptor that is closed when its owner is destroyed.
 package struct Descriptor: ~Copyable, Sendable {
   package let raw: CInt
 
@@ -9,7 +9,7 @@ package struct Descriptor: ~Copyable, Sendable {
 
   deinit { close(raw) }
 
-  /// Hands the descriptor over: whoever takes it closes it.
+  /// Transfers ownership of the descriptor to the caller, who must close it.
   consuming func release() -> CInt {
     let raw = self.raw
     discard self
@@ -17,19 +17,19 @@ package struct Descriptor: ~Copyable, Sendable {
   }
 }
 
-/// An errno value, as thrown by calls of the kernel.
+/// An errno value, thrown by system calls.
 package struct Errno: Error, Equatable {
   package let code: CInt
 
   init(_ code: CInt) { self.code = code }
 
-  /// What the last failing call of this thread left.
+  /// The errno value of the calling thread's last failed call.
   static var last: Errno { Errno(errno) }
 
-  /// The C library's words for it.
+  /// The C library's text for the value.
   package var words: String { String(cString: strerror(code)) }
 
-  /// The error for those above, whose sentence ends with the kernel's own words.
+  /// Returns an error for callers. Its sentence ends with the text for the errno value.
   func explained(
     _ sentence: String, as reason: UsherError.Reason = .internalError
   ) -> UsherError {
@@ -61,7 +61,7 @@ extension Descriptor {
     return status
   }
 
-  /// Reads until `buffer` is full or the file ends; says how many bytes came.
+  /// Reads until the buffer is full or the file ends. Returns the number of bytes.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     var filled = 0
     while filled < buffer.count {
@@ -76,10 +76,9 @@ extension Descriptor {
     return filled
   }
 
-  /// Reads the file whole, or its first `limit` bytes where it is longer.
+  /// Reads the whole file, or its first `limit` bytes if it is longer.
   ///
-  /// Takes the memory of a small file for a small file, however high the limit is: all that is given
-  /// back is wiped.
+  /// Allocates in proportion to the file, not to the limit, because all freed memory is wiped.
   package func read(atMost limit: Int) throws(Errno) -> [UInt8] {
     var bytes = try readOnce(atMost: min(limit, Self.firstRead))
     var isMore = bytes.count == Self.firstRead

@@ -1,16 +1,17 @@
 import Glibc
 
 extension SystemUsers {
-  /// The users that the user database has in a group: those it lists there, and those of the local
-  /// password file whose primary group it is.
+  /// Returns the members of a group: the users that the user database lists in it, and the users of
+  /// the local password file who have it as their primary group.
   ///
-  /// May look up names over the network: never on an event loop.
+  /// May look up names over the network, so it must not be called on an event loop.
   package static func memberIDs(of gid: UInt32) -> [UInt32] {
     let listed = memberNames(of: gid).compactMap { userID(named: $0) }
     return Array(Set(listed + localUserIDs(withPrimaryGroup: gid)))
   }
 
-  /// Whether the local password file has this number: then no directory decides what its name is.
+  /// Whether the local password file contains this uid. If so, no remote directory decides its
+  /// name.
   package static func isLocal(_ uid: UInt32) -> Bool {
     var isLocal = false
     forEachLocalUser { if $0.pw_uid == uid { isLocal = true } }
@@ -28,7 +29,7 @@ extension SystemUsers {
     defer { fclose(file) }
     var entry = passwd()
     var found: UnsafeMutablePointer<passwd>?
-    // A longer line is no user's.
+    // No valid line is longer than this. A longer line ends the enumeration.
     let size = 64 << 10
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { buffer in
       guard let text = buffer.baseAddress else { return }

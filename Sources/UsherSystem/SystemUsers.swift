@@ -1,10 +1,10 @@
 import Glibc
 
-/// The machine's users and groups, as the C library knows them (files, LDAP, …).
+/// The machine's users and groups, from the C library's databases (files, LDAP, …).
 ///
-/// A look-up may go over the network: never from an event loop.
+/// A look-up may go over the network, so it must not be made on an event loop.
 package enum SystemUsers {
-  /// Nil where there is no group of that name.
+  /// Returns the gid of a group, or nil if there is no group with this name.
   package static func groupID(named name: String) -> UInt32? {
     lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
       getgrnam_r(name, entry, buffer, size, found)
@@ -13,7 +13,7 @@ package enum SystemUsers {
     }
   }
 
-  /// The names that the user database lists in a group.
+  /// The user names that the user database lists in a group.
   static func memberNames(of gid: UInt32) -> [String] {
     let names = lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
       getgrgid_r(gid, entry, buffer, size, found)
@@ -29,12 +29,13 @@ package enum SystemUsers {
     return names ?? []
   }
 
-  /// Nil where there is no user of that name.
+  /// Returns the uid of a user, or nil if there is no user with this name.
   package static func userID(named name: String) -> UInt32? {
     if case .number(let uid) = number(ofUser: name) { uid } else { nil }
   }
 
-  /// Tells a name that no user has apart from a look-up that failed, as far as the C library does.
+  /// Looks up a uid by name. Distinguishes an unknown name from a failed look-up, as far as the C
+  /// library does.
   package static func number(ofUser name: String) -> UserNumberLookup {
     let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwnam_r(name, entry, buffer, size, found)
@@ -48,7 +49,7 @@ package enum SystemUsers {
     }
   }
 
-  /// Nil where the number has no name.
+  /// Returns the name of a user, or nil if the uid has none.
   package static func userName(of uid: UInt32) -> String? {
     switch user(of: uid) {
     case .named(let name): name
@@ -56,8 +57,8 @@ package enum SystemUsers {
     }
   }
 
-  /// Tells a number without a name apart from a look-up that failed, as far as the C library does: a
-  /// directory that cannot be reached may count as one that does not know the number.
+  /// Looks up a name by uid. Distinguishes a uid without a name from a failed look-up, as far as
+  /// the C library does: an unreachable directory may look like an unknown uid.
   package static func user(of uid: UInt32) -> UserLookup {
     let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwuid_r(uid, entry, buffer, size, found)
@@ -71,7 +72,7 @@ package enum SystemUsers {
     }
   }
 
-  /// All groups of a user, the primary one first; none where the number has no name.
+  /// Returns all groups of a user, the primary one first. Empty if the uid has no name.
   package static func groupIDs(of uid: UInt32) -> [UInt32] {
     let found = lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwuid_r(uid, entry, buffer, size, found)
@@ -79,7 +80,7 @@ package enum SystemUsers {
       entry.pw_name.map { (name: String(cString: $0), group: entry.pw_gid) }
     }
     guard let found else { return [] }
-    // As many as the kernel lets a process have (NGROUPS_MAX, limits.h).
+    // The kernel's limit for a process (NGROUPS_MAX, limits.h).
     var count = CInt(65_536)
     var groups = [gid_t](repeating: 0, count: Int(count))
     getgrouplist(found.name, found.group, &groups, &count)
@@ -91,8 +92,7 @@ package enum SystemUsers {
     UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>
   ) -> CInt
 
-  /// The `…_r` calls want a buffer of a size nobody knows: it is doubled until it does, up to 1
-  /// MiB.
+  /// Calls a `…_r` function with a buffer that is doubled until it is large enough, up to 1 MiB.
   private static func attempt<Entry, Value>(
     _ call: Call<Entry>, read: (Entry) -> Value?
   ) -> Attempt<Value> {
@@ -127,19 +127,19 @@ package enum SystemUsers {
   }
 }
 
-/// What the user database says of a uid.
+/// The result of a look-up by uid.
 package enum UserLookup: Sendable, Equatable {
   case named(String)
   case nameless
-  /// It did not answer.
+  /// The user database did not answer.
   case failed
 }
 
-/// The answer of the user database to a look-up by name.
+/// The result of a look-up by name.
 package enum UserNumberLookup: Sendable, Equatable {
   case number(UInt32)
   /// No user has the name.
   case nobody
-  /// It did not answer, for this reason.
+  /// The user database did not answer, for this reason.
   case failed(String)
 }

@@ -1,11 +1,14 @@
 import Glibc
 import UsherCore
 
-/// A Unix socket's file name in the form the kernel takes it.
+/// The address of a Unix socket in the kernel's format.
 struct UnixAddress {
   private var storage = sockaddr_un()
 
-  /// - Throws: `internalError` where the path does not fit `sun_path` (107 bytes) or holds a NUL.
+  /// Creates the address of a path.
+  ///
+  /// - Throws: `internalError` if the path is empty, contains a NUL or does not fit into `sun_path`
+  ///   (107 bytes).
   init(path: String) throws {
     let limit = MemoryLayout.size(ofValue: storage.sun_path) - 1
     let bytes = Array(path.utf8)

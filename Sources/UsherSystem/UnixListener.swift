@@ -1,18 +1,19 @@
 import Glibc
 import UsherCore
 
-/// The daemon's own listening socket, where systemd passed none.
+/// Creates the daemon's own listening socket if systemd passed none.
 package enum UnixListener {
-  /// Binds and listens.
+  /// Binds a socket to the path and listens on it.
   ///
-  /// A socket somebody answers on is never taken away from him; one that nobody answers on is left
-  /// over and removed. At no moment has the file a wider mode than `mode`, and nobody connects
-  /// before it has it. Two daemons that start at once are kept apart by a lock on the directory.
+  /// A socket that another process serves is never replaced. A stale one is removed. The socket
+  /// file never has wider permissions than `mode`. A lock on the directory keeps two daemons that
+  /// start at once apart.
   ///
   /// - Parameters:
-  ///   - mode: The permissions of the socket's file, whatever the umask is.
-  ///   - creatingParent: Whether a missing directory is made, with mode 0755. Only the last one is.
-  /// - Returns: A listening, non-blocking descriptor, closed on exec, that belongs to the caller.
+  ///   - mode: The permissions of the socket file, independent of the umask.
+  ///   - creatingParent: Whether to create a missing directory with mode 0755. Only the last path
+  ///     component is created.
+  /// - Returns: A listening, non-blocking, close-on-exec descriptor. The caller owns it.
   /// - Throws: `internalError` with a sentence for the operator.
   package static func bind(
     path: String, mode: UInt32, creatingParent: Bool = false
@@ -21,14 +22,17 @@ package enum UnixListener {
     let parent = parent(of: path)
     if creatingParent { try makeDirectory(parent) }
     let lock = try lockedDirectory(parent)
-    // Closing the descriptor is not enough: a program that another thread is starting has a copy of it.
+    // Closing the descriptor does not release the lock if a child that another thread is starting
+    // has a copy of it.
     defer { flock(lock.raw, LOCK_UN) }
     try removeStale(path: path, address: address)
     return try bound(to: address, path: path, mode: mode).release()
   }
 
-  /// Removes the socket's file. Call it while the descriptor is still open, else another daemon may
-  /// have bound the path already. A file that is gone is no error.
+  /// Removes the socket file. A missing file is not an error.
+  ///
+  /// Must be called while the descriptor is still open. Otherwise another daemon may have bound the
+  /// path already.
   package static func unlink(path: String) {
     _ = Glibc.unlink(path)
   }
@@ -38,8 +42,8 @@ package enum UnixListener {
   ) throws -> Descriptor {
     do throws(Errno) {
       let listener = try Descriptor.socket(AF_UNIX, SOCK_STREAM, flags: nonBlocking)
-      // Linux makes the file with the socket's own mode, so there is no moment with a wider one and
-      // no need for the umask, which belongs to all threads.
+      // Linux creates the file with the socket's mode. So the mode is never wider, and the umask,
+      // which all threads share, does not have to change.
       guard fchmod(listener.raw, mode) == 0 else { throw .last }
       try address.bind(listener)
       guard chmod(path, mode) == 0, listen(listener.raw, SOMAXCONN) == 0 else {
@@ -71,7 +75,7 @@ package enum UnixListener {
       case ENOENT: return
       case ECONNREFUSED: break
       case EADDRINUSE, EAGAIN, EINPROGRESS, EPROTOTYPE:
-        // EAGAIN: his queue is full, so he lives.
+        // EAGAIN means that the backlog is full, so a server is listening.
         throw UsherError(.internalError, "another usherd is serving \(path)")
       default: throw error.explained("cannot find out who serves \(path)")
       }
@@ -97,7 +101,7 @@ package enum UnixListener {
 
   private static func makeDirectory(_ directory: String) throws {
     if mkdir(directory, 0o755) == 0 {
-      // The umask may have taken bits away.
+      // The umask may have removed permissions.
       guard chmod(directory, 0o755) == 0 else {
         throw Errno.last.explained("cannot open \(directory) to its users")
       }

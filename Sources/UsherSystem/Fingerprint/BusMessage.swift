@@ -1,7 +1,7 @@
 import CSystemd
 import Glibc
 
-/// A message that came by a bus; stays with the thread of that bus.
+/// A message received from a bus. It must stay on the thread of that bus.
 final class BusMessage {
   private let raw: OpaquePointer
 
@@ -9,13 +9,13 @@ final class BusMessage {
 
   deinit { usher_message_free(raw) }
 
-  /// The cookie of the call it answers; 0 where it answers none.
+  /// The cookie of the call that this message replies to, or 0 if it is not a reply.
   var answers: UInt64 { usher_message_answers(raw) }
 
-  /// The unique name of the connection that sent it: the daemon writes it into every message.
+  /// The unique name of the sender's connection. The bus daemon sets it in every message.
   var sender: String? { usher_message_sender(raw).map { String(cString: $0) } }
 
-  /// Nil unless it is an error.
+  /// The error in the message, or nil if it is not an error.
   var error: BusError? {
     var text: UnsafePointer<CChar>?
     guard let name = usher_message_error(raw, &text) else { return nil }
@@ -28,14 +28,14 @@ final class BusMessage {
     usher_message_is_signal(raw, sender, path, interface, member) > 0
   }
 
-  /// The body, where it is one string or object path.
+  /// Reads a body that is one string or object path.
   func string() throws(BusError) -> String {
     var value: UnsafePointer<CChar>?
     guard usher_message_read_string(raw, &value) == 0, let value else { throw .malformed }
     return String(cString: value)
   }
 
-  /// The body, where it is a string and a boolean.
+  /// Reads a body that is a string and a boolean.
   func stringAndFlag() throws(BusError) -> (String, Bool) {
     var value: UnsafePointer<CChar>?
     var flag: CInt = 0
@@ -44,7 +44,7 @@ final class BusMessage {
     return (String(cString: value), flag != 0)
   }
 
-  /// The body, where it is an array of strings.
+  /// Reads a body that is an array of strings.
   func strings() throws(BusError) -> [String] {
     var values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     guard usher_message_read_strings(raw, &values) == 0, let values else { throw .malformed }

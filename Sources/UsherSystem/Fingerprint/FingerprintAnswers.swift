@@ -1,43 +1,43 @@
-/// What a scan came to.
+/// The result of a fingerprint scan.
 package enum FingerprintVerdict: Sendable, Equatable {
-  /// It is one of the user's fingers.
+  /// The finger is one of the user's.
   case match
-  /// It is none of them.
+  /// The finger is none of the user's.
   case noMatch
 }
 
-/// Why the finger is wanted once more; the scan goes on.
+/// Why the user has to present the finger again. The scan continues.
 package enum FingerprintHint: String, Sendable, Equatable {
-  /// Also for reasons that this version of usherd does not know.
+  /// The default, also for reasons that this version of usherd does not know.
   case retryScan
   case swipeTooShort
   case fingerNotCentered
   case removeAndRetry
 }
 
-/// Why there is no verdict.
+/// Why a scan has no result.
 package enum FingerprintError: Error, Equatable {
-  /// This machine has no reader, or no fprintd.
+  /// The machine has no reader or no fprintd.
   case noReader
-  /// The user has no print.
+  /// The user has no enrolled fingerprint.
   case notEnrolled
-  /// Somebody else holds the reader: another process, or another call in this one.
+  /// Another process, or another call in this process, has claimed the reader.
   case inUse
-  /// The reader went away, or stopped obeying, in the middle.
+  /// The reader was disconnected or stopped responding during the scan.
   case unplugged
-  /// Refused, by polkit mostly: fprintd's words.
+  /// The call was refused, usually by polkit. Carries fprintd's text.
   case notPermitted(String)
-  /// The bus or fprintd does not answer, or the reader reports an error: words for the journal, one
-  /// line.
+  /// The bus or fprintd does not answer, or the reader reports an error. Carries one line for the
+  /// journal.
   case unavailable(String)
-  /// The task was cancelled, or the reader closed.
+  /// The task was cancelled or the reader was closed.
   case cancelled
-  /// There was no verdict within the limit.
+  /// There was no result within the limit.
   case timedOut
 }
 
 extension FingerprintError {
-  /// For the calls at a reader; fprintd's `net.reactivated.Fprint.Error.*` and D-Bus's own.
+  /// Maps a bus error: fprintd's `net.reactivated.Fprint.Error.*` and D-Bus's own errors.
   init(_ failure: BusError) {
     self =
       switch failure {
@@ -58,10 +58,10 @@ extension FingerprintError {
     case "net.reactivated.Fprint.Error.PermissionDenied",
       "org.freedesktop.DBus.Error.AccessDenied":
       .notPermitted(text)
-    // What GLib says of an object that was there before.
+    // GLib's errors for an object that no longer exists.
     case "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownObject":
       .unplugged
-    // The bus's word for who has left, where a call to it is under way or comes later.
+    // The bus reports these if the service ended before or during a call.
     case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.NameHasNoOwner",
       "org.freedesktop.DBus.Error.ServiceUnknown":
       Self(.gone)
@@ -72,7 +72,7 @@ extension FingerprintError {
   private static func brief(_ text: String) -> String { Printable.line(String(text.prefix(200))) }
 }
 
-/// What the signal `VerifyStatus` says: net.reactivated.Fprint.Device, "Verify Statuses".
+/// The meaning of the signal `VerifyStatus`: net.reactivated.Fprint.Device, "Verify Statuses".
 enum VerifyStatus: Equatable {
   case goesOn(FingerprintHint)
   case ended(End)
@@ -83,8 +83,10 @@ enum VerifyStatus: Equatable {
     case failed(String)
   }
 
-  /// A word we do not know is a hint while the scan goes on, and a failure where it ended it. A
-  /// verdict that does not end the scan is none.
+  /// Interprets the status.
+  ///
+  /// An unknown word is a hint while the scan continues, and a failure if it ended the scan. A
+  /// verdict that does not end the scan is a failure too.
   init(word: String, isDone: Bool) {
     self =
       switch (word, isDone) {

@@ -1,17 +1,17 @@
 import Glibc
 import Synchronization
 
-/// The machine's fingerprint reader as fprintd offers it: net.reactivated.Fprint on the system bus.
+/// The machine's fingerprint reader, accessed through fprintd: net.reactivated.Fprint on the system
+/// bus.
 ///
-/// Nothing is held while nothing is asked: each call has a thread and a connection of its own, and
-/// both are gone when it returns. So fprintd may end when it is idle, and a bus that was away is
-/// found again by the next call.
+/// Each call uses its own thread and connection and releases both when it returns. So fprintd may
+/// exit when it is idle, and a call works even if the bus was restarted before.
 ///
-/// Whether there is a reader, ``enrolledFingers(of:)`` tells without a scan: it throws
-/// ``FingerprintError/noReader`` where there is none, or no fprintd.
+/// To find out without a scan whether there is a reader, call ``enrolledFingers(of:)``. It throws
+/// ``FingerprintError/noReader`` if there is no reader or no fprintd.
 ///
-/// fprintd asks polkit for `net.reactivated.fprint.device.verify`, and for
-/// `net.reactivated.fprint.device.setusername` where the user is not our own.
+/// fprintd asks polkit for `net.reactivated.fprint.device.verify`, and also for
+/// `net.reactivated.fprint.device.setusername` if the user is not the daemon's own.
 package final class FingerprintReader: Sendable {
   private struct State {
     var isClosed = false
@@ -23,28 +23,31 @@ package final class FingerprintReader: Sendable {
   private let callLimit: Duration
   private let state = Mutex(State())
 
-  /// Does nothing yet.
+  /// Creates a reader without connecting to the bus.
   ///
-  /// - Parameter address: Of the bus, as in the D-Bus Specification, "Server Addresses"; nil: the
-  ///   system bus. `$DBUS_SYSTEM_BUS_ADDRESS` is honoured.
+  /// - Parameter address: The bus address as in the D-Bus Specification, "Server Addresses". Nil
+  ///   means the system bus, which `$DBUS_SYSTEM_BUS_ADDRESS` can override.
   package convenience init(address: String? = nil) {
     self.init(address: address, callLimit: .seconds(5))
   }
 
-  /// - Parameter callLimit: How long fprintd, polkit behind it, and the bus may think over one
-  ///   call, a scan apart.
+  /// Creates a reader.
+  ///
+  /// - Parameter callLimit: The maximum duration of one call to fprintd, including polkit. It does
+  ///   not apply to the scan.
   init(address: String?, callLimit: Duration) {
     self.address = address
     self.callLimit = callLimit
   }
 
-  /// The names of the fingers that have prints ("right-index-finger"), sorted; empty where the user
-  /// has none, and where there is no such user.
+  /// Returns the sorted names of the enrolled fingers, such as "right-index-finger". Empty if the
+  /// user has none or does not exist.
   ///
-  /// The same finger enrolled anew has the same name. At most two calls of 5 s each.
+  /// A finger that is enrolled again has the same name. Makes at most two calls of 5 s each.
   ///
-  /// - Parameter user: A user's name: 1 to 256 bytes without NUL and `/`, and neither `.` nor `..`
-  ///   (fprintd makes a path of it). Any other is ``FingerprintError/notPermitted(_:)``.
+  /// - Parameter user: A user name of 1 to 256 bytes without NUL and `/`, and not `.` or `..`,
+  ///   because fprintd makes a path of it. Any other name throws
+  ///   ``FingerprintError/notPermitted(_:)``.
   package func enrolledFingers(
     of user: String
   ) async throws(FingerprintError) -> [String] {
@@ -53,19 +56,20 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  /// Claims the reader for the user and looks at one finger: until it is, or is not, one of his, or
-  /// there is trouble.
+  /// Claims the reader for the user and scans one finger until there is a result or an error.
   ///
-  /// Whatever the outcome, the reader is free again on return. Cancelling the task, or the limit,
-  /// stops the scan; it returns when the reader is released, for which fprintd has 5 s per call.
-  /// With several fingers enrolled, a reader that cannot tell which of them it sees (few cannot)
-  /// wants fprintd's first.
+  /// The reader is released on return in every case. Cancelling the task, or reaching the limit,
+  /// stops the scan. The call then returns as soon as the reader is released, for which fprintd has
+  /// 5 s per call.
+  ///
+  /// If several fingers are enrolled, the few readers that cannot identify a finger accept only
+  /// fprintd's first one.
   ///
   /// - Parameters:
-  ///   - user: As in ``enrolledFingers(of:)``.
-  ///   - limit: Counted from now; then ``FingerprintError/timedOut``.
-  ///   - onHint: Called on another thread, while the scan goes on; must not block.
-  /// - Throws: ``FingerprintError/inUse`` at once where this object is scanning already.
+  ///   - user: A user name as in ``enrolledFingers(of:)``.
+  ///   - limit: The time limit from now. After it the call throws ``FingerprintError/timedOut``.
+  ///   - onHint: Called on another thread during the scan. It must not block.
+  /// - Throws: ``FingerprintError/inUse`` at once if this object is already scanning.
   package func verify(
     user: String, within limit: Duration,
     onHint: @escaping @Sendable (FingerprintHint) -> Void
@@ -82,7 +86,7 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  /// Ends what is running as if it were cancelled, and refuses what comes later likewise.
+  /// Cancels the calls in progress and all later calls.
   package func close() {
     let running = state.withLock { state in
       state.isClosed = true

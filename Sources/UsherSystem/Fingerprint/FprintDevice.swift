@@ -1,18 +1,18 @@
-/// One reader, and the conversation with fprintd about it: net.reactivated.Fprint.Manager and
-/// net.reactivated.Fprint.Device, fprintd 1.94.
+/// One fingerprint reader, accessed through fprintd 1.94: net.reactivated.Fprint.Manager and
+/// net.reactivated.Fprint.Device.
 ///
-/// A conversation has a connection of its own. When that ends, fprintd takes back whatever was
-/// claimed by it; that is why a reader is free again even where fprintd does not answer any more.
+/// Each session has its own bus connection. When the connection ends, fprintd releases what was
+/// claimed through it, so the reader becomes free even if fprintd stops answering calls.
 struct FprintDevice {
   private let bus: MessageBus
-  /// The unique name of fprintd's connection: nobody else can answer or signal in its place.
+  /// The unique name of fprintd's connection. No other process can reply or signal in its name.
   private let owner: String
   private let path: String
   private let callLimit: Duration
 
-  /// Finds the default reader; starts fprintd where D-Bus can.
+  /// Finds the default reader. D-Bus starts fprintd if necessary.
   ///
-  /// - Parameter callLimit: How long one call may take.
+  /// - Parameter callLimit: The maximum duration of one call.
   init(at bus: MessageBus, callLimit: Duration) throws(FingerprintError) {
     let call = BusCall(
       destination: "net.reactivated.Fprint", path: "/net/reactivated/Fprint/Manager",
@@ -42,13 +42,13 @@ struct FprintDevice {
     }
   }
 
-  /// Claims the reader, scans, and releases it again, whatever happens in between.
+  /// Claims the reader, scans a finger and releases the reader, whatever the result is.
   func verify(
     user: String, until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
   ) throws(FingerprintError) -> FingerprintVerdict {
     do throws(BusError) {
       try bus.listen(for: departure, until: .now + callLimit)
-      // One has to know whether it was claimed, so nothing but the time ends this waiting.
+      // The outcome of Claim must be known, so only the time limit ends this call.
       _ = try bus.call(
         method("Claim", user), until: .now + callLimit, mayBeInterrupted: false)
     } catch {
@@ -60,7 +60,8 @@ struct FprintDevice {
     case .success(.verdict(let verdict)): return verdict
     case .success(.disconnected): throw .unplugged
     case .success(.failed(let word)):
-      // A reader that is gone fails like any other, but cannot be released either.
+      // A reader that was disconnected reports an ordinary failure, but it cannot be released
+      // either.
       if case .refused = disobedience { throw .unplugged }
       throw .unavailable("the reader failed: \(word)")
     case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
@@ -71,7 +72,7 @@ struct FprintDevice {
   private func scan(
     until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
   ) throws(BusError) -> VerifyStatus.End {
-    // Only now: what was signalled before is about the scan of whoever had the reader before.
+    // Subscribes only after the claim. Earlier signals belong to another client's scan.
     try bus.listen(for: status, until: min(.now + callLimit, deadline))
     _ = try bus.call(method("VerifyStart", "any"), until: min(.now + callLimit, deadline))
     while true {
@@ -85,14 +86,16 @@ struct FprintDevice {
     }
   }
 
-  /// What fprintd had against it; then the end of the connection does the same.
+  /// Stops the scan and releases the reader.
+  ///
+  /// Returns fprintd's error, or nil. After an error the end of the connection releases the reader.
   private func release() -> BusError? {
     do throws(BusError) {
       do throws(BusError) {
         _ = try bus.call(
           method("VerifyStop"), until: .now + callLimit, mayBeInterrupted: false)
       } catch .refused {
-        // There was no scan, or its end was the reader's.
+        // No scan was running, or the reader had ended it.
       }
       _ = try bus.call(method("Release"), until: .now + callLimit, mayBeInterrupted: false)
       return nil

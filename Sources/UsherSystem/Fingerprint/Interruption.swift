@@ -2,7 +2,7 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// Ends another thread's waiting, once and for good.
+/// Wakes a thread that waits, once and permanently.
 final class Interruption: Sendable {
   private let flag = Atomic(false)
   private let descriptor: Descriptor
@@ -13,7 +13,7 @@ final class Interruption: Sendable {
     descriptor = Descriptor(raw)
   }
 
-  /// Can be read from the interruption on, so that poll(2) returns.
+  /// A descriptor that becomes readable with the interruption, so that poll(2) returns.
   var raw: CInt { descriptor.raw }
 
   var hasHappened: Bool { flag.load(ordering: .acquiring) }

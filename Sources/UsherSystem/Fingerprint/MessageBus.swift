@@ -1,22 +1,22 @@
 import CSystemd
 import Glibc
 
-/// Why a D-Bus call has no answer.
+/// Why a D-Bus call has no reply.
 enum BusError: Error, Equatable {
-  /// The other side, or the daemon for it, answered with an error: its name and its text.
+  /// The callee, or the bus daemon on its behalf, replied with an error: its name and text.
   case refused(name: String, text: String)
-  /// No daemon, or the connection to it ended: the system's words.
+  /// There is no bus daemon, or the connection to it ended. Carries the system's text.
   case disconnected(String)
-  /// The other side is not on the bus any more.
+  /// The callee has left the bus.
   case gone
-  /// The other side said something that its interface does not.
+  /// The reply does not match the interface of the callee.
   case malformed
-  /// The time was over first.
+  /// The deadline passed.
   case late
   case interrupted
 }
 
-/// A method of an object: where it is, and what it takes.
+/// A method call: the object, the method and its argument.
 struct BusCall {
   var destination: String
   var path: String
@@ -25,15 +25,16 @@ struct BusCall {
   var argument: String?
 }
 
-/// A signal one listens for.
+/// A signal to subscribe to.
 struct BusSignal: Equatable {
-  /// The unique name of the connection. With a well-known one, anybody on the bus could send the
-  /// signal: the daemon delivers signals that are addressed to us without asking for a match.
+  /// The unique name of the sender's connection. With a well-known name any process on the bus
+  /// could send the signal, because the daemon delivers signals addressed to this connection
+  /// without a match rule.
   var sender: String
   var path: String
   var interface: String
   var member: String
-  /// Only those whose first argument is this string; the daemon looks at it.
+  /// If set, only signals with this first argument match. The daemon filters them.
   var subject: String?
 
   fileprivate var rule: String {
@@ -47,10 +48,10 @@ struct BusSignal: Equatable {
   }
 }
 
-/// A connection to a D-Bus daemon, for one thread; it ends with this object.
+/// A connection to a D-Bus daemon, for one thread. It is closed when this object is destroyed.
 ///
-/// D-Bus Specification, "Message Bus Message Routing". Nothing here blocks longer than it is told,
-/// nor after the interruption.
+/// See the D-Bus Specification, "Message Bus Message Routing". No call blocks longer than its
+/// deadline or after the interruption, unless `mayBeInterrupted` is false.
 final class MessageBus {
   typealias Instant = ContinuousClock.Instant
 
@@ -59,8 +60,10 @@ final class MessageBus {
   private var wanted: [BusSignal] = []
   private var arrived: [BusMessage] = []
 
-  /// - Parameter address: As in the D-Bus Specification, "Server Addresses"; nil: the system bus,
-  ///   `$DBUS_SYSTEM_BUS_ADDRESS` or `unix:path=/run/dbus/system_bus_socket`.
+  /// Starts to connect.
+  ///
+  /// - Parameter address: The address as in the D-Bus Specification, "Server Addresses". Nil means
+  ///   the system bus: `$DBUS_SYSTEM_BUS_ADDRESS` or `unix:path=/run/dbus/system_bus_socket`.
   init(address: String?, interruption: Interruption) throws(BusError) {
     var opened: OpaquePointer?
     let result = usher_bus_open(address, &opened)
@@ -71,9 +74,9 @@ final class MessageBus {
 
   deinit { usher_bus_close(raw) }
 
-  /// Calls and waits for the answer. Signals that come in the meantime are kept.
+  /// Sends a call and waits for the reply. Signals that arrive meanwhile are queued.
   ///
-  /// - Parameter mayBeInterrupted: Where false, only the time ends the waiting.
+  /// - Parameter mayBeInterrupted: If false, only the deadline ends the wait.
   func call(
     _ call: BusCall, until deadline: Instant, mayBeInterrupted: Bool = true
   ) throws(BusError) -> BusMessage {
@@ -92,7 +95,7 @@ final class MessageBus {
     }
   }
 
-  /// Asks the daemon for a signal: none that is sent after this returns is missed.
+  /// Subscribes to a signal. No signal sent after this returns is missed.
   func listen(for signal: BusSignal, until deadline: Instant) throws(BusError) {
     wanted.append(signal)
     _ = try call(
@@ -101,7 +104,7 @@ final class MessageBus {
         member: "AddMatch", argument: signal.rule), until: deadline)
   }
 
-  /// The next of the signals listened for.
+  /// Returns the next signal of the subscriptions.
   func nextSignal(until deadline: Instant) throws(BusError) -> (BusSignal, BusMessage) {
     while true {
       let message =
@@ -111,14 +114,15 @@ final class MessageBus {
     }
   }
 
-  /// The daemon's own name, by which it sends what it has to say.
+  /// The bus daemon's own name.
   static let daemon = "org.freedesktop.DBus"
 
   private func next(
     until deadline: Instant, mayBeInterrupted: Bool
   ) throws(BusError) -> BusMessage {
     while true {
-      // Each time, for a stream of messages that never ends must not stop the clock.
+      // Checked for each message, because an endless stream of messages must not disable the
+      // deadline.
       let left = try checkWaiting(until: deadline, mayBeInterrupted: mayBeInterrupted)
       var message: OpaquePointer?
       let result = usher_bus_process(raw, &message)
@@ -131,7 +135,7 @@ final class MessageBus {
     }
   }
 
-  /// How long it may still take.
+  /// Returns the remaining time.
   @discardableResult
   private func checkWaiting(
     until deadline: Instant, mayBeInterrupted: Bool
@@ -142,7 +146,8 @@ final class MessageBus {
     return left
   }
 
-  /// Rounded up, for poll(2); at most an hour, after which it is called again.
+  /// The duration for poll(2), rounded up and at most one hour. After an hour the caller polls
+  /// again.
   private static func milliseconds(_ duration: Duration) -> CInt {
     let (seconds, attoseconds) = min(duration, .seconds(3600)).components
     return CInt(seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
