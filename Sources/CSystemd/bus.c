@@ -17,7 +17,7 @@ static sd_bus_message *message_of(usher_message *message) { return (sd_bus_messa
 static int start(sd_bus *bus, const char *address) {
   int result = sd_bus_set_address(bus, address);
   if (result >= 0) result = sd_bus_set_bus_client(bus, 1);
-  // Nobody has a descriptor to give us.
+  // No peer passes file descriptors to this client.
   if (result >= 0) result = sd_bus_negotiate_fds(bus, 0);
   if (result >= 0) result = sd_bus_start(bus);
   return result;
@@ -57,8 +57,8 @@ int usher_bus_process(usher_bus *bus, usher_message **message) {
   return result < 0 ? result : result > 0;
 }
 
-// How long poll(2) may sleep until sd-bus wants to be called, which says it in the microseconds of
-// the monotonic clock.
+// Returns the time in milliseconds until sd-bus wants to be called, for poll(2). `due` is in
+// microseconds of the monotonic clock.
 static int sleep_until(uint64_t due) {
   if (due == UINT64_MAX) return INT_MAX;
   struct timespec now;
@@ -117,7 +117,7 @@ static int begin(sd_bus_message *message) {
   return result < 0 ? result : 0;
 }
 
-// sd-bus says 0 where the body has ended.
+// sd-bus returns 0 at the end of the body.
 static int end(int result) { return result == 0 ? -EBADMSG : result < 0 ? result : 0; }
 
 int usher_message_read_string(usher_message *message, const char **value) {
@@ -146,7 +146,7 @@ int usher_message_read_strings(usher_message *message, char ***values) {
   if (sd_bus_message_has_signature(body, "as") <= 0) return -EBADMSG;
   result = sd_bus_message_read_strv(body, values);
   if (result < 0) return result;
-  // An empty array may be told by no array.
+  // An empty array may be returned as NULL.
   if (*values == NULL) *values = calloc(1, sizeof **values);
   return *values == NULL ? -ENOMEM : 0;
 }

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// In the kernel longer than in Debian 12's headers.
+// The headers of Debian 12 lack these constants, which the kernel has supported for longer.
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif

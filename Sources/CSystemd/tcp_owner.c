@@ -24,14 +24,15 @@ static int is_mapped(const uint8_t address[16]) {
   return memcmp(address, mapped_prefix, sizeof mapped_prefix) == 0;
 }
 
-// Whether an address in an answer, of the answer's own family, is the one we asked for.
+// Whether an address of a reply, in the reply's own family, is the requested one.
 static int is_same(int family, const __be32 found[4], const uint8_t wanted[16]) {
   if (family == AF_INET6) return memcmp(found, wanted, 16) == 0;
   return is_mapped(wanted) && memcmp(found, wanted + 12, 4) == 0;
 }
 
-// The kernel answers with uid 0 for a socket that no process holds (closed, TIME_WAIT), and with a
-// listener where there is no connection: neither is anybody's connection.
+// Rejects replies that do not describe a connection with an owner: for a socket that no process
+// holds (closed, TIME_WAIT) the kernel reports uid 0, and if there is no connection it reports a
+// listener.
 static int read_owner(const struct inet_diag_msg *found, const struct inet_diag_sockid *wanted,
                       const uint8_t local[16], const uint8_t remote[16], uint32_t *owner) {
   if (found->idiag_inode == 0 || found->idiag_state == TCP_LISTEN ||
@@ -48,7 +49,7 @@ static int read_owner(const struct inet_diag_msg *found, const struct inet_diag_
 
 static int ask(int fd, const struct request *request, const uint8_t local[16],
                const uint8_t remote[16], uint32_t *owner) {
-  // The kernel answers at once; the limit is for the day it does not.
+  // The kernel replies at once. The timeout is a safeguard.
   const struct timeval limit = {.tv_sec = 1};
   if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0) return -errno;
   const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
