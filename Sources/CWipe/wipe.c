@@ -9,14 +9,16 @@
 #include <stdint.h>
 #include <string.h>
 
-// glibc's own, under the names that stay when a program has its own (glibc's manual, "Replacing
-// malloc"). The allocator itself is not replaced, so blocks of malloc, calloc, aligned_alloc,
-// posix_memalign and memalign all come this way, and blocks that glibc gave out earlier do too.
+// glibc's own functions, under names that remain when a program defines its own (glibc's manual,
+// "Replacing malloc"). The allocator itself is not replaced, so this `free` handles blocks of
+// malloc, calloc, aligned_alloc, posix_memalign and memalign, and blocks that glibc allocated
+// earlier.
 extern void __libc_free(void *block);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_malloc(size_t size);
 
-// The usable size may be more than what was asked for: a caller may have used all of it.
+// Wipes the usable size, which may exceed the requested size, because a caller may have used all of
+// it.
 static void wipe(void *block, size_t from) {
   const size_t size = malloc_usable_size(block);
   if (from < size) explicit_bzero((char *)block + from, size - from);
@@ -28,7 +30,7 @@ void free(void *block) {
   __libc_free(block);
 }
 
-// A block that must grow is moved here, not by glibc, which would free the old one unwiped.
+// A block that must grow is moved here, because glibc would free the old block without wiping it.
 void *realloc(void *block, size_t size) {
   if (block == NULL) return __libc_malloc(size);
   if (size == 0) {
@@ -37,7 +39,7 @@ void *realloc(void *block, size_t size) {
   }
   const size_t old = malloc_usable_size(block);
   if (size <= old) {
-    // What glibc cuts off and gives back.
+    // Wipes the part that glibc cuts off and frees.
     wipe(block, size);
     return __libc_realloc(block, size);
   }
@@ -48,7 +50,7 @@ void *realloc(void *block, size_t size) {
   return moved;
 }
 
-// glibc's calls its own realloc.
+// Replaced because glibc's reallocarray calls glibc's own realloc.
 void *reallocarray(void *block, size_t count, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -58,7 +60,7 @@ void *reallocarray(void *block, size_t count, size_t size) {
   return realloc(block, bytes);
 }
 
-// C23: glibc has them from 2.43 on; a library that asks for them gets these before and after.
+// C23 functions. glibc has them from 2.43 on; libraries that use them get these with any version.
 void free_sized(void *block, size_t size) {
   (void)size;
   free(block);

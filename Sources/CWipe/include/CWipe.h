@@ -1,7 +1,7 @@
-// Memory that is given back is wiped: free(3), realloc(3) and reallocarray(3) of the program that
-// links this, for itself and for every library in it.
+// Wipes memory when it is freed. Replaces free(3), realloc(3) and reallocarray(3) of the program
+// that links this module, and of every library in its process.
 #pragma once
 
-// What cannot be told apart by looking at the program's names: whether `free` is this module's.
-// 1 or 0.
+// Returns 1 if the process's `free` is this module's, else 0. The symbols of the program alone do
+// not show that.
 int usher_wipes_freed_memory(void);
