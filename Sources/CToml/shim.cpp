@@ -1,8 +1,9 @@
-// What toml++ knows of a document, for a language that cannot call C++.
+// A C interface to the toml++ parser, for Swift code that cannot call C++.
 
-// In 3.3.0 a document can break the parser's assertions (`[[\x01a]]`) and reach what its tables of
-// characters call unreachable (`a \u00d0`). It must be refused then, without abort or undefined
-// behaviour; there the right answer is that the character is none of those asked for.
+// In toml++ 3.3.0 a document can violate the parser's assertions (`[[\x01a]]`) and reach code in
+// its character tables that is marked unreachable (`a \u00d0`). Such a document must be refused
+// without an abort or undefined behaviour. In the character tables the right result is false: the
+// character is not in the requested class.
 #include <stdexcept>
 #undef NDEBUG
 #define TOML_ASSERT(expr)                            \
@@ -39,7 +40,8 @@ void say(usher_toml_failure *failure, usher_toml_position at, const char *messag
   std::snprintf(failure->message, sizeof failure->message, "%s", message);
 }
 
-/// The parser has no limit for `a.a.a…`, and each dot costs stack when the tree is taken down.
+/// Returns the first line with too many dots, or 0. The parser does not limit `a.a.a…`, and each
+/// dot uses stack when the tree is destroyed.
 uint32_t line_with_too_many_dots(std::string_view text) noexcept {
   uint32_t line = 1;
   int dots = 0;
@@ -65,7 +67,8 @@ bool breaks_assertion(std::string_view text) {
   }
 }
 
-/// Finds the line by halves: a text that ends before it breaks nothing, a longer one does.
+/// Finds the line by bisection: a prefix that ends before the line parses without a violated
+/// assertion, a longer one does not.
 uint32_t line_that_breaks_assertion(std::string_view text) {
   size_t good = 0;
   size_t bad = text.size();

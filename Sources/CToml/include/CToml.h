@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/// Counted from 1, columns in characters; 0 where there is none.
+/// A position counted from 1, with columns in characters. 0 means no position.
 typedef struct {
   uint32_t line;
   uint32_t column;
@@ -26,9 +26,9 @@ typedef enum {
   USHER_TOML_DATE,
 } usher_toml_kind;
 
-/// One step through a document: a value, or the begin or end of a table or array.
+/// One step through a document: a value, or the beginning or end of a table or array.
 ///
-/// Pointers are good for the duration of the call that hands the event over.
+/// Pointers are valid only during the call that passes the event.
 typedef struct {
   usher_toml_kind kind;
   bool has_key;
@@ -49,12 +49,12 @@ typedef struct {
 
 typedef void (*usher_toml_sink)(void *context, const usher_toml_event *event);
 
-/// Parses a whole document and hands its values to `sink`, parents before children.
+/// Parses a whole document and passes its values to `sink`, parents before children.
 ///
-/// The first event begins the root table, the last one ends it. Nothing is handed over when the
-/// document is not TOML: then the answer is false and `failure` says what and where. No C++
-/// exception leaves this function. Keys with more than 256 dots in a line and more than 16 values
-/// inside each other are refused, which bounds the stack this needs.
+/// The first event begins the root table, the last one ends it. If the document is not valid TOML,
+/// nothing is passed, the result is false and `failure` contains the cause and position. No C++
+/// exception leaves this function. A line with more than 256 dots, and more than 16 nested values,
+/// are refused, which bounds the stack usage.
 bool usher_toml_read(const char *text, size_t length, usher_toml_sink sink, void *context,
                      usher_toml_failure *failure);
 
