@@ -40,7 +40,7 @@ package struct Peer: Sendable, Equatable {
     case none
   }
 
-  /// What is known about the process beyond its user. All values are nil if it was gone when they
+  /// The properties of the process beyond its user. All are nil if the process was gone when they
   /// were read.
   package struct Identity: Sendable, Equatable {
     /// The unit of the system manager, such as `till.service`.
@@ -70,7 +70,7 @@ package struct Peer: Sendable, Equatable {
   }
 }
 
-// MARK: - At accept
+// MARK: - Reading the peer at accept
 
 extension Peer {
   /// Reads the identity of the peer. Never blocks; call it on the event loop right after accept.
@@ -106,7 +106,7 @@ extension Peer {
   struct Kernel {
     /// The mount point of procfs.
     var proc = "/proc"
-    /// Where the system manager records which start of a unit is running.
+    /// The directory in which the system manager records which start of a unit is running.
     var units = "/run/systemd/units"
     /// Whether to ask the socket for the pidfd, which kernels before 6.5 do not support.
     var hasPeerDescriptors = true

@@ -23,7 +23,8 @@ struct ProcessDirectory: ~Copyable {
 
   /// Reads the identity of the process.
   ///
-  /// - Parameter units: Where the system manager records which start of a unit is running.
+  /// - Parameter units: The directory in which the system manager records which start of a unit is
+  ///   running.
   /// - Returns: The identity, and which parts of it could not be determined.
   func identity(
     units: String

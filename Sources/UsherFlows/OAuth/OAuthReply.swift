@@ -14,16 +14,16 @@ package enum OAuthReply<Granted: Sendable & Equatable>: Sendable, Equatable {
   /// The provider is temporarily unable to answer.
   ///
   /// - Parameters:
-  ///   - message: A sentence for people.
+  ///   - message: A user-facing sentence.
   ///   - after: The delay that the reply's `Retry-After` asks for, at most one hour.
   case retry(message: String, after: Duration?)
-  /// The reply is not a valid OAuth response. The message is a sentence for people.
+  /// The reply is not a valid OAuth response. The message is a user-facing sentence.
   case unreadable(message: String)
 }
 
 /// A reply that reports success but cannot be used.
 ///
-/// The message is a sentence for people. It may quote a short identifier such as `token_type`,
+/// The message is a user-facing sentence. It may quote a short identifier such as `token_type`,
 /// never a token.
 package struct UnusableReply: Error, Sendable, Equatable {
   package let message: String

@@ -63,7 +63,7 @@ extension TokenDialect {
   }
 }
 
-/// What is needed to handle a provider's tokens.
+/// The dialect for a provider's tokens, or the input that is needed to create it.
 package enum TokenHandling: Sendable {
   case known(any TokenDialect)
   /// The dialect depends on the provider's metadata, which must be discovered first.

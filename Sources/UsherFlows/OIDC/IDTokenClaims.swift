@@ -16,7 +16,7 @@ package struct IDTokenClaims: Sendable, Equatable {
     /// The nonce that was sent, or nil if none was.
     package var nonce: Secret?
     package var now: Timestamp
-    /// The tolerated difference between the provider's clock and ours.
+    /// The tolerated difference between the clocks of the provider and the daemon.
     package var skew: Duration
     /// Checked against `at_hash`, with the hash function of `algorithm`.
     package var accessToken: Secret?
@@ -56,7 +56,7 @@ package struct IDTokenClaims: Sendable, Equatable {
     case otherSubject = "sub is not the person who signed in"
     case authTime = "auth_time is missing or longer ago than was asked for"
 
-    /// A sentence for people.
+    /// A user-facing sentence.
     package var message: String { "the ID token is refused: \(rawValue)" }
   }
 }

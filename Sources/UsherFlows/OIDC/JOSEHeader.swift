@@ -35,7 +35,8 @@ package struct JOSEHeader: Sendable, Equatable {
 
   /// Parses and checks the header.
   ///
-  /// - Throws: A sentence for people if the token must be rejected whatever its signature.
+  /// - Throws: `UnusableReply` with a user-facing sentence if the token must be rejected whatever
+  ///   its signature.
   package init(
     of token: Secret, accepting accepted: Set<SigningAlgorithm>
   ) throws(UnusableReply) {

@@ -12,7 +12,7 @@ package struct OIDCAuthorize: FlowMachine {
     /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
     /// requested.
     package var scope: String?
-    /// An existing account to sign in again. The sign-in of any other person is refused.
+    /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
     package var loginHint: String?
     /// `login`, `consent`, `select_account`, … (OIDC Core §3.1.2.1).
@@ -43,7 +43,7 @@ package struct OIDCAuthorize: FlowMachine {
   }
 
   private enum State: Codable, Sendable, Equatable {
-    /// → preparing, or the end
+    /// Fetches the provider's metadata. → preparing, or the end
     case discovering(RetryBackoff)
     /// Waits for the redirect listener. → authorizing, or the end
     case preparing(OIDCAttempt)
@@ -52,7 +52,7 @@ package struct OIDCAuthorize: FlowMachine {
     /// The code is being redeemed. The code is held only between two attempts, and only in memory.
     /// → signingIn, preparing with a new attempt, or the end
     case exchanging(OIDCAttempt, redirectURI: String, Transient, RetryBackoff)
-    /// → the end
+    /// Turns the tokens into an account. → the end
     case signingIn(OIDCSignIn)
   }
 

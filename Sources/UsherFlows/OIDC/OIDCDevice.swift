@@ -11,7 +11,7 @@ package struct OIDCDevice: FlowMachine {
     /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
     /// requested.
     package var scope: String?
-    /// An existing account to sign in again. The sign-in of any other person is refused.
+    /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
     /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
@@ -28,13 +28,13 @@ package struct OIDCDevice: FlowMachine {
   private var notice: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// → requesting, or the end
+    /// Fetches the provider's metadata. → requesting, or the end
     case discovering(RetryBackoff)
-    /// → polling, or the end
+    /// Requests a device code. → polling, or the end
     case requesting(OIDCMetadata, RetryBackoff)
-    /// → signingIn, or the end
+    /// Shows the code and polls for the tokens. → signingIn, requesting with a new code, or the end
     case polling(Polling)
-    /// → the end
+    /// Turns the tokens into an account. → the end
     case signingIn(OIDCSignIn)
   }
 
@@ -219,7 +219,7 @@ extension OIDCDevice {
   }
 }
 
-// MARK: - Waiting for the person
+// MARK: - Waiting for the user
 
 extension OIDCDevice {
   private mutating func show(_ polling: Polling, problem: Problem? = nil) -> Answer<OIDCCall> {

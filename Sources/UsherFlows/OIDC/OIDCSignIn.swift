@@ -20,18 +20,18 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     var nonce: Sealed<Secret>?
     /// The requested maximum age of the authentication, in seconds.
     var maxAge: Int?
-    /// The account that the flow is about. The sign-in of any other person is refused.
+    /// The account that the flow is about. The sign-in of any other user is refused.
     var account: KnownAccount?
     var keepAlive = false
     /// Whether a missing ID token is an error. If it is not, the userinfo endpoint identifies the
-    /// person.
+    /// user.
     ///
     /// OIDC Core requires an ID token in every reply to a code. The device grant has no such rule.
     var needsIDToken = true
   }
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// → asking, or the end
+    /// Verifies the signature of the ID token. → asking, or the end
     case verifying(Sealed<Secret>, RetryBackoff)
     /// Holds the claims of the ID token, or nil if there was no ID token. → the end
     case asking(PersonClaims?, RetryBackoff?)

@@ -8,7 +8,7 @@ package enum SigningKey: Sendable, Equatable {
   case key(JSONValue, SigningAlgorithm)
   /// No key fits. The caller fetches the key set again, once.
   case unknownKey
-  /// The token must be rejected with any key set. The message is a sentence for people.
+  /// The token must be rejected with any key set. The message is a user-facing sentence.
   case refused(message: String)
 }
 

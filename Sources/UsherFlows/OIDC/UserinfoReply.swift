@@ -6,13 +6,13 @@ package enum UserinfoReply: Sendable, Equatable {
   case claims(PersonClaims)
   /// The `sub` differs from the ID token's, so the claims must not be used (§5.3.2).
   case otherSubject
-  /// The reply cannot be used. The message is a sentence for people.
+  /// The reply cannot be used. The message is a user-facing sentence.
   case unusable(message: String)
 
   /// Classifies a reply.
   ///
   /// - Parameter subject: The `sub` of the ID token. Nil if there was no ID token: then the reply's
-  ///   own `sub` identifies the person.
+  ///   own `sub` identifies the user.
   package init(_ reply: HTTPReply, subject: String?) {
     guard (200..<300).contains(reply.status) else {
       self = .unusable(message: "the userinfo endpoint answers HTTP \(reply.status)")

@@ -11,8 +11,8 @@ package struct PaysafeAuthorize: FlowMachine {
   package struct Params: Codable, Sendable, Equatable {
     /// The brand whose customer signs in. Default: the configured brand.
     package var brandIdentity: String?
-    /// Where the app receives the redirect itself: https, or http on the loopback. If absent, the
-    /// daemon listens for it.
+    /// The URL at which the app receives the redirect itself: https, or http on the loopback. If
+    /// absent, the daemon listens for the redirect.
     package var redirectURI: String?
     /// The app's page for customers who forgot their PIN or password.
     package var resetCredentialsURL: String?
@@ -53,7 +53,7 @@ package struct PaysafeAuthorize: FlowMachine {
     /// The customer is in the browser. → redeeming, handedOver, preparing or itself with a new
     /// attempt, or the end
     case authorizing(PaysafeAttempt, redirectURI: String, ListenerState)
-    /// → preparing or authorizing with a new attempt, or the end
+    /// Redeems the code. → preparing or authorizing with a new attempt, or the end
     case redeeming(Redemption)
     /// The app's backend redeems the code. → the end
     case handedOver(PaysafeHandover)

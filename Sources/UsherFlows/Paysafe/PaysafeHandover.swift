@@ -107,6 +107,8 @@ private struct UnfitField: Error {
 }
 
 extension Failure {
+  /// Returns the failure for a code that the app could not redeem.
+  ///
   /// - Parameter reason: The reason as the app states it.
   fileprivate static func exchangeFailed(_ reason: String) -> Failure {
     let reason = ProviderText.clean(reason)

@@ -5,7 +5,7 @@ import UsherCore
 /// The checked parameters of a log-in.
 struct PaysafeLogin: Codable, Sendable, Equatable {
   let brand: String
-  /// Where the app receives the redirect itself. Nil if the daemon listens for it.
+  /// The URL at which the app receives the redirect itself. Nil if the daemon listens for it.
   let redirectURI: String?
   /// Additional query parameters of the authorization URL, by name.
   let hints: [String: String]

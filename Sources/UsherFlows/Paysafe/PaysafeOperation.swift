@@ -26,7 +26,7 @@ package struct PaysafeOperation: FlowMachine {
     package var operation: Operation?
     /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
-    /// Where the provider's approval page sends the browser back to: https, or http on the
+    /// The URL to which the provider's approval page sends the browser back: https, or http on the
     /// loopback.
     package var returnUrl: String?
     /// The language of messages to the customer, such as `en` or `en-GB`.
@@ -50,11 +50,11 @@ package struct PaysafeOperation: FlowMachine {
   private var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// → approving, or the end
+    /// Makes the call without an approval. → approving, or the end
     case performing(RetryBackoff)
-    /// → retrying, or the end
+    /// Asks the customer for approval. → retrying, or the end
     case approving(Demanded, SCAProcess)
-    /// → approving, or the end
+    /// Makes the call with the approval. → approving, or the end
     case retrying(Demanded, RetryBackoff)
   }
 

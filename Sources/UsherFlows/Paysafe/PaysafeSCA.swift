@@ -20,7 +20,7 @@ package struct PaysafeSCA: FlowMachine {
     package var availableVerifications: [Available]?
     /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
-    /// Where the provider's approval page sends the browser back to: https, or http on the
+    /// The URL to which the provider's approval page sends the browser back: https, or http on the
     /// loopback.
     package var returnUrl: String?
     /// The language of messages to the customer, such as `en` or `en-GB`.

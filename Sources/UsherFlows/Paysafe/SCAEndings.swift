@@ -77,6 +77,8 @@ extension Problem {
       provider: ProviderErrorCode(name: provider, code: "FAILED", message: reason))
   }
 
+  /// The provider limits the rate of requests.
+  ///
   /// - Parameter time: The remaining time, or nil if the provider does not state it.
   static func rateLimited(_ word: ProviderErrorCode, for time: Duration?) -> Problem {
     Problem(

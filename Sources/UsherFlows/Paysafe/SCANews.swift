@@ -42,7 +42,7 @@ struct SCACounters: Codable, Sendable, Equatable {
   }
 }
 
-/// What a reply says about a challenge.
+/// The content of a reply about a challenge.
 struct SCAChallengeNews: Sendable, Equatable {
   /// The required action, or nil if the verification is absent or unknown.
   let form: SCAForm?

@@ -41,15 +41,15 @@ struct SCAProcess: Codable, Sendable, Equatable {
   enum State: Codable, Sendable, Equatable {
     /// Asks for the event's status and then shows the notice. → choosing, challenging, or the end
     case required(RetryBackoff, notice: Problem?)
-    /// → challenging, or the end
+    /// Lets the customer choose a verification. → challenging, or the end
     case choosing
-    /// → challenged, watching, choosing, required, inquiring, or the end
+    /// Sends a challenge. → challenged, watching, choosing, required, inquiring, or the end
     case challenging(Sending, RetryBackoff)
     /// Waits for a code or password. → attempting, challenging, or the end
     case challenged(Challenge)
     /// The challenge is answered elsewhere. → choosing, or the end
     case watching(Watch)
-    /// → challenged, inquiring, or the end
+    /// Submits the customer's input. → challenged, inquiring, or the end
     case attempting(Challenge)
     /// A reply was lost. → challenging, challenged, watching, or the end
     case inquiring(Doubt, RetryBackoff)

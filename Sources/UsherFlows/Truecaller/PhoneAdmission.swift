@@ -27,11 +27,11 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   private var isConfirmed: Bool?
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// → updating, reading, or the end
+    /// Validates the access token. → updating, reading, or the end
     case validating
-    /// → reading, keeping, or the end
+    /// Writes the name. → reading, keeping, or the end
     case updating(TruecallerName)
-    /// → checking, keeping, or the end
+    /// Reads the profile. → checking, keeping, or the end
     case reading
     /// The profile is signed. → keeping, or the end
     case checking(SignedProfile)
@@ -186,7 +186,7 @@ extension CallOutcome {
   }
 }
 
-// MARK: - What the server says
+// MARK: - Replies of the server
 
 extension PhoneAdmission {
   private mutating func answered(

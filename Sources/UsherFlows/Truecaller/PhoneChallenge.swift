@@ -52,7 +52,7 @@ struct PhoneChallenge: Codable, Sendable, Equatable {
 enum CreateReply: Equatable {
   case sent(PhoneChallenge)
   case verifiedBefore(Secret)
-  /// A reply that the SDK does not define. The message is a sentence for people.
+  /// A reply that the SDK does not define. The message is a user-facing sentence.
   case unusable(String)
 
   /// The lifetime of a code if the server does not state one.

@@ -82,14 +82,18 @@ extension Failure {
       retryable: false, provider: TCError.verificationFailed.word(provider))
   }
 
-  /// - Parameter message: A sentence for people.
+  /// The profile's signature is invalid or malformed.
+  ///
+  /// - Parameter message: A user-facing sentence.
   static func badSignature(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Not the provider's profile", message: message,
       retryable: false, provider: TCError.verificationFailed.word(provider))
   }
 
-  /// - Parameter message: A sentence for people.
+  /// The provider's reply cannot be used.
+  ///
+  /// - Parameter message: A user-facing sentence.
   static func unusable(
     _ message: String, _ error: TCError, _ provider: ProviderName
   ) -> Failure {
@@ -109,6 +113,8 @@ extension Problem {
       provider: TCError.internal.word(provider, refusal))
   }
 
+  /// The code has expired.
+  ///
   /// - Parameter refusal: Nil if the code expired by the daemon's clock.
   static func codeExpired(
     _ refusal: TruecallerRefusal? = nil, _ provider: ProviderName

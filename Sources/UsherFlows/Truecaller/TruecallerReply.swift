@@ -8,13 +8,13 @@ enum TruecallerReply: Equatable {
   case refused(TruecallerRefusal)
   /// A temporary failure.
   case failed(TruecallerReplyError)
-  /// The reply is malformed. The message is a sentence for people.
+  /// The reply is malformed. The message is a user-facing sentence.
   case unreadable(String)
 
   /// Classifies the outcome of a call.
   ///
   /// - Parameters:
-  ///   - typed: The values that must not be repeated to people.
+  ///   - typed: The values that must not be shown to users.
   ///   - needsBody: Whether a success needs a body. A body that is present must be an object in any
   ///     case.
   init(_ outcome: CallOutcome, hiding typed: TypedValues, needsBody: Bool = true) {
@@ -81,7 +81,7 @@ struct TruecallerRefusal: Equatable {
   /// Whether the body has a `code` other than null, which makes a reply a refusal.
   var hasCode: Bool { members["code"].map { !$0.isNull } ?? false }
 
-  /// A sentence for people.
+  /// A user-facing sentence.
   var sentence: String {
     if let message { return message }
     return (200..<300).contains(status)
@@ -99,7 +99,7 @@ enum TruecallerReplyError: Equatable {
   /// The server replied that it cannot answer, with the delay of its `Retry-After` if there is one.
   case server(TruecallerRefusal, after: Duration?)
 
-  /// - Parameter reply: A reply that reports a temporary failure.
+  /// Reads a reply that reports a temporary failure.
   init(busy reply: HTTPReply, hiding typed: TypedValues) {
     let refusal = TruecallerRefusal(reply, reply.jsonObject ?? [:], hiding: typed)
     self = .server(refusal, after: reply.retryAfter)

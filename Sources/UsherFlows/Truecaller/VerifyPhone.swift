@@ -271,7 +271,7 @@ extension VerifyPhone {
   }
 }
 
-// MARK: - The person and the code
+// MARK: - The user and the code
 
 extension VerifyPhone {
   private mutating func otpInitiated(
