@@ -26,7 +26,7 @@ package struct DescriptorBudget: Sendable {
   /// One more than the highest possible descriptor number.
   private let limit: Int
 
-  /// For tests that do not concern the budget, and for a process without a limit.
+  /// No limit: for tests that do not concern the budget, and if the limit cannot be read.
   package static let unlimited = DescriptorBudget(limit: .max)
 
   /// Creates a budget.

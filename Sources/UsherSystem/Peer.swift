@@ -149,8 +149,8 @@ extension Peer {
       do throws(Errno) {
         return (.socket, try ProcessDescriptor(peerOf: fd))
       } catch {
-        // Any other error comes from a kernel that supports the option. Then the process id must not
-        // be used instead.
+        // Any other error comes from a kernel that supports the option. Then the process id must
+        // not be used instead.
         guard error.code == ENOPROTOOPT else { throw error }
       }
     }

@@ -2,8 +2,8 @@ import UsherCore
 
 /// Access tokens that can be neither refreshed nor revoked.
 ///
-/// Used for Truecaller, which documents no endpoint for either, and for the local provider, which
-/// issues no tokens at all.
+/// Used for Truecaller and BSA, for which no endpoint to do so is known, and for the local
+/// provider, which issues no tokens.
 struct PlainTokens: TokenDialect {
   var isPublicClient: Bool { false }
 

@@ -47,7 +47,8 @@ package struct PhonePlan: Equatable, Sendable {
   /// numbers of many lengths, the range spans all of them. First digits are given only in these
   /// cases:
   ///
-  /// - A 0 belongs to the number in Italy, Côte d'Ivoire, Congo, Gabon and Benin.
+  /// - A 0 belongs to the number in Italy, San Marino, Vatican City, Côte d'Ivoire, Congo, Gabon
+  ///   and Benin.
   /// - Numbers of North America do not begin with 0 or 1.
   /// - Kazakhstan shares its calling code with Russia.
   /// - Mobile numbers of India have exactly ten digits and begin with 6, 7, 8 or 9.

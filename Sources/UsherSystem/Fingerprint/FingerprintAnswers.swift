@@ -25,7 +25,7 @@ package enum FingerprintError: Error, Equatable {
   case inUse
   /// The reader was disconnected or stopped responding during the scan.
   case unplugged
-  /// The call was refused, usually by polkit. Carries fprintd's text.
+  /// The call was refused, usually by polkit, or the user name is invalid. Carries a text.
   case notPermitted(String)
   /// The bus or fprintd does not answer, or the reader reports an error. Carries one line for the
   /// journal.
