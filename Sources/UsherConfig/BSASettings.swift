@@ -165,6 +165,8 @@ extension String {
 }
 
 extension BSASettings: ProviderTypeSettings {
+  package static let type = ProviderType.bsa
+
   package var variety: ProviderVariety { .bsa }
   package var tokenAddresses: [String] { [baseURL.text] }
   package var oneTimeCodes: TOTPSettings? { totp }

@@ -60,7 +60,7 @@ package struct Config: SettingsSection {
   private func refuseSharedListeners(_ table: SettingsTable) {
     var first: [LoopbackAddress: Int] = [:]
     for (place, provider) in providers.enumerated() {
-      guard let address = provider.settings.value.callbackAddress else { continue }
+      guard let address = provider.settings.callbackAddress else { continue }
       guard let other = first[address] else {
         first[address] = place
         continue

@@ -164,6 +164,8 @@ package struct FreedomIDPaths: SettingsSection {
 }
 
 extension FreedomIDSettings: ProviderTypeSettings {
+  package static let type = ProviderType.freedomid
+
   package var variety: ProviderVariety {
     switch mode {
     case .device: .freedomidDevice
@@ -175,6 +177,11 @@ extension FreedomIDSettings: ProviderTypeSettings {
   package var tokenAddresses: [String] {
     [baseURL.text, apiBaseURL.text] + [endpoints.token?.text].compactMap(\.self)
       + paths.showingTokens.wholeURLs
+  }
+
+  /// In its mode `oidc` it runs the flows of OpenID Connect.
+  package func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings? {
+    self as? Settings ?? (mode == .oidc ? oidc as? Settings : nil)
   }
 }
 

@@ -161,6 +161,8 @@ package struct GoPayPaths: SettingsSection {
 }
 
 extension GoPaySettings: ProviderTypeSettings {
+  package static let type = ProviderType.gopay
+
   package var variety: ProviderVariety { .gopay }
   package var callbackAddress: LoopbackAddress? { callbackListen }
   package var tokenAddresses: [String] {

@@ -160,6 +160,8 @@ package struct OIDCEndpoints: SettingsSection {
 }
 
 extension OIDCSettings: ProviderTypeSettings {
+  package static let type = ProviderType.oidc
+
   package var variety: ProviderVariety { .oidc }
   package var tokenAddresses: [String] {
     [issuer.text] + [endpoints.token?.text].compactMap(\.self)

@@ -93,6 +93,8 @@ extension String {
 }
 
 extension PaysafeSettings: ProviderTypeSettings {
+  package static let type = ProviderType.paysafe
+
   package var variety: ProviderVariety { .paysafe }
   package var tokenAddresses: [String] { [baseURL.text] + [paths.token].wholeURLs }
 }

@@ -1,5 +1,9 @@
+package import UsherCore
+
 /// The settings of one type of provider, and what the daemon reads from them whatever the type is.
 package protocol ProviderTypeSettings: SettingsSection {
+  static var type: ProviderType { get }
+
   /// The type in its mode, which decides which flows there are.
   var variety: ProviderVariety { get }
   /// The address at which the daemon listens for the provider's calls; nil if it does not listen.
@@ -14,6 +18,9 @@ package protocol ProviderTypeSettings: SettingsSection {
   /// Whether a refresh token that nobody will use any more is revoked. At providers other than OpenID
   /// Connect a revocation may end more than its token: a binding, or a device.
   var revokesReplaced: Bool { get }
+
+  /// Returns these settings as those of a type whose flows the provider shares; nil if it shares none.
+  func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings?
 }
 
 extension ProviderTypeSettings {
@@ -21,10 +28,19 @@ extension ProviderTypeSettings {
   package var oneTimeCodes: TOTPSettings? { nil }
   package var mayNarrowRefresh: Bool { false }
   package var revokesReplaced: Bool { false }
+
+  package func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings? {
+    self as? Settings
+  }
+
+  package var type: ProviderType { Self.type }
+
+  func isEqual(to other: any ProviderTypeSettings) -> Bool { self == other as? Self }
 }
 
 /// The settings of the daemon's own provider, which has none.
 package struct LocalProviderSettings: ProviderTypeSettings {
+  package static let type = ProviderType.local
   package static var blank: LocalProviderSettings { LocalProviderSettings() }
 
   package init() {}
@@ -35,12 +51,54 @@ package struct LocalProviderSettings: ProviderTypeSettings {
   package mutating func bind(_ table: SettingsTable) {}
 }
 
-extension ProviderConfig {
-  package var mayNarrowRefresh: Bool { settings.value.mayNarrowRefresh }
-  package var revokesReplaced: Bool { settings.value.revokesReplaced }
-}
-
 extension [ProviderPath] {
   /// The paths that are whole URLs, and therefore not below a base URL.
   var wholeURLs: [String] { map(\.text).filter { !$0.hasPrefix("/") } }
+}
+
+/// A provider whose settings are known to be of one type.
+package struct Provider<Settings: ProviderTypeSettings>: Codable, Equatable, Sendable {
+  /// It is shared by all that hold the provider: settings are large, and every flow has a provider.
+  private final class Storage: Sendable {
+    let config: ProviderConfig
+    let settings: Settings
+
+    init(_ config: ProviderConfig, _ settings: Settings) {
+      self.config = config
+      self.settings = settings
+    }
+  }
+
+  private let storage: Storage
+
+  /// Creates the typed form of a configuration; nil if its settings cannot be viewed as these.
+  package init?(_ config: ProviderConfig) {
+    guard let settings = config.settings.view(as: Settings.self) else { return nil }
+    storage = Storage(config, settings)
+  }
+
+  package var config: ProviderConfig { storage.config }
+  package var settings: Settings { storage.settings }
+  package var name: ProviderName { storage.config.name }
+
+  package static func == (one: Provider, other: Provider) -> Bool {
+    one.storage === other.storage || one.config == other.config
+  }
+
+  /// Decodes what ``encode(to:)`` wrote.
+  ///
+  /// - Throws: `DecodingError` if the provider is of another type.
+  package init(from decoder: any Decoder) throws {
+    let config = try ProviderConfig(from: decoder)
+    guard let provider = Provider(config) else {
+      throw DecodingError.dataCorrupted(
+        .init(
+          codingPath: decoder.codingPath,
+          debugDescription: "provider \(config.name) is of type \(config.settings.type)"))
+    }
+    self = provider
+  }
+
+  /// Encodes the whole configuration.
+  package func encode(to encoder: any Encoder) throws { try config.encode(to: encoder) }
 }

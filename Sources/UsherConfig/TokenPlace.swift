@@ -8,6 +8,6 @@ package struct TokenPlace: Codable, Equatable, Sendable {
 
 extension ProviderConfig {
   package var tokenPlace: TokenPlace {
-    TokenPlace(variety: settings.variety, addresses: settings.value.tokenAddresses)
+    TokenPlace(variety: settings.variety, addresses: settings.tokenAddresses)
   }
 }

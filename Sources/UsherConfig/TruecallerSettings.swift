@@ -122,6 +122,8 @@ package struct TruecallerPaths: SettingsSection {
 }
 
 extension TruecallerSettings: ProviderTypeSettings {
+  package static let type = ProviderType.truecaller
+
   package var variety: ProviderVariety { .truecaller }
   package var tokenAddresses: [String] { [otpBaseURL.text] }
 }

@@ -167,8 +167,8 @@ final class Services: Sendable {
       verifier: verifier, clock: dependencies.clock)
     registration = RegistrationService(dependencies: dependencies, providers: providers) {
       [http] call, provider async throws(UsherError) in
-      try http.checkCredential(of: provider)
-      return await http.send(call, for: provider)
+      try http.checkCredential(of: provider.config)
+      return await http.send(call, for: provider.config)
     }
     audits = AuditService(log: store.audit, repository: audit)
   }

@@ -41,7 +41,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
   /// The provider's configuration at the start of the flow. It holds no secret, and later changes
   /// of the configuration do not affect it.
-  var provider: ProviderConfig { get }
+  var provider: Provider<Call.Settings> { get }
   /// The present state as the owner sees it.
   var view: FlowView { get }
 
@@ -51,7 +51,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   ///   allow the request. An error that the provider or the SDK would report is not thrown: the
   ///   flow fails with the answer `.fail`.
   static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<Call.Settings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (Self, Answer<Call>)
 
   mutating func receive(_ event: FlowEvent<Call>, at moment: inout TransitionContext) -> Answer<
@@ -133,8 +133,8 @@ package struct FlowView: Codable, Sendable, Equatable {
 }
 
 /// The context that a flow starts with, in addition to its parameters.
-package struct FlowContext: Sendable {
-  package var provider: ProviderConfig
+package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
+  package var provider: Provider<Settings>
   /// The caller's account that `params.account` names, if it names one.
   package var account: KnownAccount?
   /// The id by which the caller knows the flow; the flow's own id if the caller gave none.
@@ -162,7 +162,7 @@ package struct FlowContext: Sendable {
   package var handoffSecrets: [HandoffSecret]
 
   package init(
-    provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
+    provider: Provider<Settings>, account: KnownAccount? = nil, requestID: String,
     statedRequestID: String? = nil, endsAt: Timestamp = .latest,
     installationID: String = "00000000-0000-4000-8000-000000000000",
     credential: CredentialCheck = CredentialCheck(nil), accounts: [NamedAccount] = [],

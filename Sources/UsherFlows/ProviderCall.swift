@@ -4,7 +4,10 @@ package import UsherCore
 /// A call to a provider that a machine requests by name; the provider's dialect renders it as HTTP.
 ///
 /// It may hold user input, so it is not `Codable` and is never stored.
-package protocol ProviderCall: Sendable, Equatable {
+package protocol ProviderCall<Settings>: Sendable, Equatable {
+  /// The settings of the provider that the call is for.
+  associatedtype Settings: ProviderTypeSettings
+
   /// A short name for logs and errors: `token`, `userinfo`, `jwks`.
   var name: String { get }
 
@@ -35,7 +38,7 @@ package protocol ProviderCall: Sendable, Equatable {
   /// a machine.
   ///
   /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
-  func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest
+  func render(_ context: RenderContext<Settings>) throws(UsherError) -> HTTPRequest
 }
 
 /// A provider's endpoint, classified by whether its failures affect other calls.
@@ -83,8 +86,8 @@ package enum ClientTokenReply: Sendable, Equatable {
 }
 
 /// The values that a call may use to render its request.
-package struct RenderContext: Sendable {
-  package var provider: ProviderConfig
+package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
+  package var provider: Provider<Settings>
   /// The credential that the provider's configuration names; nil for a public client.
   package var credential: Secret?
   /// The provider's credentials that are set, by name.
@@ -96,7 +99,7 @@ package struct RenderContext: Sendable {
   package var moment: TransitionContext
 
   package init(
-    provider: ProviderConfig, credential: Secret?, credentials: [String: Secret] = [:],
+    provider: Provider<Settings>, credential: Secret?, credentials: [String: Secret] = [:],
     accessToken: Secret? = nil, clientToken: Secret? = nil, moment: TransitionContext
   ) {
     self.provider = provider

@@ -18,7 +18,7 @@ package protocol ProviderDefinition<Settings> {
   ///   - attributes: The attributes of the account.
   ///   - installation: The id of the owner's installation; nil if it is not known.
   static func tokens(
-    _ provider: ProviderConfig, _ settings: Settings, attributes: [String: JSONValue],
+    _ provider: Provider<Settings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling
 
@@ -34,18 +34,21 @@ package protocol ProviderDefinition<Settings> {
   static func flaw(of credential: Secret, named name: String, _ settings: Settings) -> String?
 
   /// Returns the probe that shows whether the provider is usable; nil if there is no simple one.
-  static func probe(_ provider: ProviderConfig, _ settings: Settings) -> ProviderProbe?
+  static func probe(_ provider: Provider<Settings>) -> ProviderProbe?
 
   /// Returns the follow-up on an account after its sign-in; nil if the provider has none.
   static func followUp(
-    _ provider: ProviderConfig, _ settings: Settings, attributes: [String: JSONValue]
+    _ provider: Provider<Settings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)?
 
   /// Returns how the provider calls the daemon; nil if it does not, or if no listener is
   /// configured.
   static func callback(_ settings: Settings) -> (any CallbackDialect)?
 
-  /// The account attributes that ``tokens(_:_:attributes:installation:)`` reads.
+  /// The source of the keys for the provider's signatures; nil if it signs nothing but ID tokens.
+  static func signatureKeys(_ settings: Settings) -> SignatureKeySource?
+
+  /// The account attributes that ``tokens(_:attributes:installation:)`` reads.
   static var tokenAttributes: Set<String> { get }
 
   /// Whether a caller can request an access token with part of the account's scope.
@@ -64,12 +67,13 @@ extension ProviderDefinition {
     of credential: Secret, named name: String, _ settings: Settings
   ) -> String? { nil }
   package static func probe(
-    _ provider: ProviderConfig, _ settings: Settings
+    _ provider: Provider<Settings>
   ) -> ProviderProbe? { nil }
   package static func followUp(
-    _ provider: ProviderConfig, _ settings: Settings, attributes: [String: JSONValue]
+    _ provider: Provider<Settings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? { nil }
   package static func callback(_ settings: Settings) -> (any CallbackDialect)? { nil }
+  package static func signatureKeys(_ settings: Settings) -> SignatureKeySource? { nil }
   package static var tokenAttributes: Set<String> { [] }
   package static var hasScopes: Bool { false }
   package static func grant(_ text: String) -> String? { nil }

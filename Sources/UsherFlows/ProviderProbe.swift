@@ -23,9 +23,9 @@ extension ProviderProbe {
   /// user.
   ///
   /// - Returns: Nil if no brand is configured, because the address needs one.
-  static func paysafe(_ provider: ProviderConfig, _ settings: PaysafeSettings) -> ProviderProbe? {
-    guard let brand = settings.brandIdentity else { return nil }
-    let isPublic = settings.clientCredential == nil
+  static func paysafe(_ provider: Provider<PaysafeSettings>) -> ProviderProbe? {
+    guard let brand = provider.settings.brandIdentity else { return nil }
+    let isPublic = provider.settings.clientCredential == nil
     return ProviderProbe("token", PaysafeCall.configToken(brand: brand)) { outcome in
       switch outcome {
       case .reply(let reply):

@@ -56,6 +56,10 @@ package enum ProviderRegistry {
     provider.definition.callback(provider)
   }
 
+  package static func signatureKeys(of provider: ProviderConfig) -> SignatureKeySource? {
+    provider.definition.signatureKeys(provider)
+  }
+
   package static func grant(_ text: String, of variety: ProviderVariety) -> String? {
     definition(of: variety).grant(text)
   }
@@ -100,51 +104,52 @@ extension ProviderConfig {
   package func flaw(of credential: Secret, named name: String) -> String? {
     definition.flaw(of: credential, named: name, self)
   }
-
-  /// Returns the settings as the type that a definition expects.
-  fileprivate func settings<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings {
-    guard let settings = settings.value as? Settings else {
-      preconditionFailure("\(self.settings.variety) is defined for other settings than its own")
-    }
-    return settings
-  }
 }
 
 // Adapters that pass a definition the settings of its own type.
 extension ProviderDefinition {
+  private static func provider(_ config: ProviderConfig) -> Provider<Settings> {
+    guard let provider = Provider<Settings>(config) else {
+      preconditionFailure("\(config.settings.variety) is defined for other settings than its own")
+    }
+    return provider
+  }
+
   fileprivate static func tokens(
-    _ provider: ProviderConfig, _ attributes: [String: JSONValue], _ installation: String?
+    _ config: ProviderConfig, _ attributes: [String: JSONValue], _ installation: String?
   ) -> TokenHandling {
-    tokens(
-      provider, provider.settings(as: Settings.self), attributes: attributes,
-      installation: installation)
+    tokens(provider(config), attributes: attributes, installation: installation)
   }
 
-  fileprivate static func oauthClient(_ provider: ProviderConfig) -> OAuthClient {
-    oauthClient(provider.settings(as: Settings.self))
+  fileprivate static func oauthClient(_ config: ProviderConfig) -> OAuthClient {
+    oauthClient(provider(config).settings)
   }
 
-  fileprivate static func credentialNames(_ provider: ProviderConfig) -> [String] {
-    credentialNames(provider.settings(as: Settings.self))
+  fileprivate static func credentialNames(_ config: ProviderConfig) -> [String] {
+    credentialNames(provider(config).settings)
   }
 
   fileprivate static func flaw(
-    of credential: Secret, named name: String, _ provider: ProviderConfig
+    of credential: Secret, named name: String, _ config: ProviderConfig
   ) -> String? {
-    flaw(of: credential, named: name, provider.settings(as: Settings.self))
+    flaw(of: credential, named: name, provider(config).settings)
   }
 
-  fileprivate static func probe(_ provider: ProviderConfig) -> ProviderProbe? {
-    probe(provider, provider.settings(as: Settings.self))
+  fileprivate static func probe(_ config: ProviderConfig) -> ProviderProbe? {
+    probe(provider(config))
   }
 
   fileprivate static func followUp(
-    _ provider: ProviderConfig, _ attributes: [String: JSONValue]
+    _ config: ProviderConfig, _ attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
-    followUp(provider, provider.settings(as: Settings.self), attributes: attributes)
+    followUp(provider(config), attributes: attributes)
   }
 
-  fileprivate static func callback(_ provider: ProviderConfig) -> (any CallbackDialect)? {
-    callback(provider.settings(as: Settings.self))
+  fileprivate static func signatureKeys(_ config: ProviderConfig) -> SignatureKeySource? {
+    signatureKeys(provider(config).settings)
+  }
+
+  fileprivate static func callback(_ config: ProviderConfig) -> (any CallbackDialect)? {
+    callback(provider(config).settings)
   }
 }

@@ -10,3 +10,31 @@ package struct SignedText: Codable, Sendable, Equatable {
     self.signature = signature
   }
 }
+
+/// Where the key comes from with which a provider signs texts.
+package struct SignatureKeySource: Sendable {
+  /// The address of the keys, which tells one source from another.
+  package var url: String
+  /// The call that fetches the keys.
+  package var call: any ProviderCall
+  /// Reads the key out of the reply.
+  package var read: @Sendable (CallOutcome) -> SignatureKey
+
+  package init(
+    url: String, call: any ProviderCall, read: @escaping @Sendable (CallOutcome) -> SignatureKey
+  ) {
+    self.url = url
+    self.call = call
+    self.read = read
+  }
+}
+
+/// What a provider answers when it is asked for the key with which it signs texts.
+package enum SignatureKey: Sendable, Equatable {
+  /// The DER of a SubjectPublicKeyInfo (RFC 5280 §4.1), unchecked.
+  case key([UInt8])
+  /// The key could not be had now; the server's reply, if there was one.
+  case unreachable(String, HTTPReply? = nil)
+  /// The server answered something that names no key.
+  case unusable(String)
+}

@@ -65,7 +65,8 @@ struct MethodTraitsTests {
 
   @Test("names are unique, and an unknown name has no traits")
   func names() {
-    #expect(Set(Methods.all.map(\.name)).count == Methods.all.count)
+    let names = Methods.all.map { method in method.name }
+    #expect(Set(names).count == names.count)
     #expect(Methods.traits(of: "no.such") == .unknown)
     #expect(Methods.traits(of: "token.get") == TokenGet.traits)
   }

@@ -20,7 +20,7 @@ struct PaysafeTests {
       baseURL: try ProviderURL(setting: "https://api.example.com/v1"), clientID: "acme-wallet")
     #expect(
       config.providers
-        == [ProviderConfig(name: ProviderName("wallet"), settings: .paysafe(expected))])
+        == [ProviderConfig(name: ProviderName("wallet"), settings: expected)])
     #expect(config.providers.first?.settings.type == .paysafe)
   }
 

@@ -11,7 +11,7 @@ struct ProviderTests {
     let expected = OIDCSettings(
       issuer: try ProviderURL(setting: "https://id.example.com"), clientID: "usher")
     #expect(
-      config.providers == [ProviderConfig(name: ProviderName("work"), settings: .oidc(expected))])
+      config.providers == [ProviderConfig(name: ProviderName("work"), settings: expected)])
     #expect(config.provider(ProviderName("work")) != nil)
   }
 

@@ -105,43 +105,24 @@ func message(_ description: String) -> String {
   return parts.count == 3 ? String(parts[2]) : description
 }
 
+/// Returns the settings of a provider, which must be of the expected type.
+private func settings<Settings: ProviderTypeSettings>(
+  _ config: Config, _ place: Int = 0
+) throws -> Settings {
+  let provider = try #require(config.providers.dropFirst(place).first)
+  return try #require(provider.settings as? Settings)
+}
+
 func oidc(_ config: Config, _ place: Int = 0) throws -> OIDCSettings {
-  guard case .oidc(let settings) = try #require(config.providers.dropFirst(place).first).settings
-  else { throw ConfigError([]) }
-  return settings
+  try settings(config, place)
 }
 
-func truecaller(_ config: Config) throws -> TruecallerSettings {
-  guard case .truecaller(let settings) = try #require(config.providers.first).settings else {
-    throw ConfigError([])
-  }
-  return settings
-}
+func truecaller(_ config: Config) throws -> TruecallerSettings { try settings(config) }
 
-func paysafe(_ config: Config) throws -> PaysafeSettings {
-  guard case .paysafe(let settings) = try #require(config.providers.first).settings else {
-    throw ConfigError([])
-  }
-  return settings
-}
+func paysafe(_ config: Config) throws -> PaysafeSettings { try settings(config) }
 
-func freedomid(_ config: Config) throws -> FreedomIDSettings {
-  guard case .freedomid(let settings) = try #require(config.providers.first).settings else {
-    throw ConfigError([])
-  }
-  return settings
-}
+func freedomid(_ config: Config) throws -> FreedomIDSettings { try settings(config) }
 
-func gopay(_ config: Config) throws -> GoPaySettings {
-  guard case .gopay(let settings) = try #require(config.providers.first).settings else {
-    throw ConfigError([])
-  }
-  return settings
-}
+func gopay(_ config: Config) throws -> GoPaySettings { try settings(config) }
 
-func bsa(_ config: Config) throws -> BSASettings {
-  guard case .bsa(let settings) = try #require(config.providers.first).settings else {
-    throw ConfigError([])
-  }
-  return settings
-}
+func bsa(_ config: Config) throws -> BSASettings { try settings(config) }

@@ -19,7 +19,7 @@ struct AccountPlaceTests {
     provider = try .sample()
     let issuer = try ProviderURL(setting: "https://other.example")
     other = ProviderConfig(
-      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, settings: OIDCSettings(issuer: issuer, clientID: "usher"))
     var config = Config()
     config.providers = [provider]
     harness = try FlowHarness(config: config)
@@ -66,7 +66,7 @@ struct AccountElsewhereTests {
   private static func other() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://other.example")
     return ProviderConfig(
-      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, settings: OIDCSettings(issuer: issuer, clientID: "usher"))
   }
 
   @Test("gives no token from the next call on, and gives it again when its own is back")

@@ -17,7 +17,7 @@ struct CallbackReloadTests {
   ) throws -> ProviderConfig {
     var settings = GoPaySettings(clientID: client, merchantID: "merchant")
     settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:\(port)")
-    return ProviderConfig(name: ProviderName(name), settings: .gopay(settings))
+    return ProviderConfig(name: ProviderName(name), settings: settings)
   }
 
   private func begun(_ providers: [ProviderConfig]) async throws -> LockController {

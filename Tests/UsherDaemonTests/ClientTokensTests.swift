@@ -11,7 +11,7 @@ import UsherTestKit
 private struct Grant: ClientTokenCall {
   var name: String { "grant" }
 
-  func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+  func render(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest {
     HTTPRequest(method: .post, url: "https://id.example/token")
   }
 
@@ -82,7 +82,7 @@ struct ClientTokensTests {
   ) async -> Result<Secret, ClientTokens.Unavailable> {
     let issuer = try! ProviderURL(setting: "https://id.example")
     let provider = ProviderConfig(
-      name: provider, settings: .oidc(OIDCSettings(issuer: issuer, clientID: client)))
+      name: provider, settings: OIDCSettings(issuer: issuer, clientID: client))
     return await tokens.token(
       for: provider, by: Grant(), otherThan: refused.map { Secret($0) }
     ) { [grantor] _ in await grantor.ask() }

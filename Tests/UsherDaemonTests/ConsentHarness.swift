@@ -35,7 +35,7 @@ final class ConsentHarness: Sendable {
       baseURL: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "acme")
     change(&settings)
     var config = Config()
-    config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
+    config.providers = [ProviderConfig(name: Self.provider, settings: settings)]
     if let other { config.providers.append(other) }
     harness = try FlowHarness(config: config)
     let (dependencies, store, repository) = (

@@ -17,14 +17,14 @@ struct DescriptorLackTests {
 
   /// A sign-in that waits for its listener, or whose person is in the browser.
   private func session(isInBrowser: Bool) async throws -> FlowSession {
-    let provider = try ProviderConfig.sample()
+    let provider = try #require(Provider<OIDCSettings>(try ProviderConfig.sample()))
     let read = OIDCMetadata.read(
       documents: [
         [
           "issuer": "https://id.example", "authorization_endpoint": "https://id.example/authorize",
           "token_endpoint": "https://id.example/token", "jwks_uri": "https://id.example/keys",
         ]
-      ], settings: provider.oidc)
+      ], settings: provider.settings)
     var moment = harness.dependencies.moment()
     var (flow, _) = try OIDCAuthorize.begin(
       .init(), FlowContext(provider: provider, requestID: "r"), at: &moment)

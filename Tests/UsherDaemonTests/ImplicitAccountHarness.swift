@@ -56,11 +56,11 @@ final class ImplicitAccountHarness: Sendable {
       config.providers = [
         ProviderConfig(
           name: Self.wallet,
-          settings: .paysafe(PaysafeSettings(baseURL: nobody, clientID: "acme"))),
-        ProviderConfig(name: Self.bsa, settings: .bsa(bsa)),
-        ProviderConfig(name: Self.freedom, settings: .freedomid(freedom)),
-        ProviderConfig(name: Self.gopay, settings: .gopay(gopay)),
-        ProviderConfig(name: Self.phones, settings: .truecaller(phones)),
+          settings: PaysafeSettings(baseURL: nobody, clientID: "acme")),
+        ProviderConfig(name: Self.bsa, settings: bsa),
+        ProviderConfig(name: Self.freedom, settings: freedom),
+        ProviderConfig(name: Self.gopay, settings: gopay),
+        ProviderConfig(name: Self.phones, settings: phones),
       ]
       config.limits.flowStartsPerMinute = 100_000
       config.limits.openConfirmationsPerUser = 1000

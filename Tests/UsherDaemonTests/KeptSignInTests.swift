@@ -22,7 +22,7 @@ struct KeptSignInTests {
     settings.clientCredential = "freedom-secret"
     // Port 9 of the loopback: nobody is there.
     settings.baseURL = try ProviderURL(setting: "http://127.0.0.1:9")
-    provider = ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings))
+    provider = ProviderConfig(name: ProviderName("freedom"), settings: settings)
     harness = try ConsentHarness(provider)
     _ = try await harness.credentials.set(
       CredentialSet(name: "freedom-secret", value: WireSecret(Secret("shared-value"))))
@@ -35,7 +35,8 @@ struct KeptSignInTests {
   /// A sign-in of the client `till` that has its tokens, and asks whose they are.
   private func asking() async throws -> FlowSession {
     var moment = harness.harness.dependencies.moment()
-    let origin = FlowContext(provider: provider, requestID: "req-1")
+    let origin = FlowContext<FreedomIDSettings>(
+      provider: try #require(Provider(provider)), requestID: "req-1")
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
       .init(grants: Self.grants), origin, at: &moment)
     guard case .proceed(let effects) = answer, case .listen(let expectation)? = effects.first

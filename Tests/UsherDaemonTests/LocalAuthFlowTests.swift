@@ -25,7 +25,7 @@ struct LocalAuthFlowTests {
     params.usePasscodeWhenFailed = orPasscode
     var moment = harness.dependencies.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
-      params, FlowContext(provider: .local, requestID: id), at: &moment)
+      params, FlowContext(provider: Provider(.local)!, requestID: id), at: &moment)
     return try await harness.open(flow, answer, id: id, at: ProviderConfig.local.name)
   }
 

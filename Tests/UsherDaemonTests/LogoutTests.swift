@@ -20,7 +20,7 @@ private final class LogoutHarness: Sendable {
     settings.clientCredential = "freedom-secret"
     settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
     calls = try await VerdictHarness(
-      ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings)))
+      ProviderConfig(name: ProviderName("freedom"), settings: settings))
     _ = calls.harness.events.listen(since: nil) { [told] entry in
       if [.token, .kyc].contains(entry.event.topic) { told.add(entry.event.what) }
     }

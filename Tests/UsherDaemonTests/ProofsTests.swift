@@ -28,7 +28,7 @@ struct ProofsTests {
   private static func provider(_ issuer: String) throws -> ProviderConfig {
     var settings = OIDCSettings(issuer: try ProviderURL(setting: issuer), clientID: "usher")
     settings.clientCredential = "sec"
-    return ProviderConfig(name: .work, settings: .oidc(settings))
+    return ProviderConfig(name: .work, settings: settings)
   }
 
   private func set(_ value: String) async throws {

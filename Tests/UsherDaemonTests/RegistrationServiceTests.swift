@@ -27,7 +27,7 @@ struct RegistrationServiceTests {
       settings.registrationChecks = checks
       var config = Config()
       config.providers = [
-        ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings)), try .sample(),
+        ProviderConfig(name: ProviderName("bsa"), settings: settings), try .sample(),
       ]
       config.limits.registrationChecksPerMinute = perMinute
       dependencies = Dependencies.fake(clock, FakeScheduler(clock), config: config)
@@ -217,7 +217,7 @@ struct RegistrationServiceTests {
     var settings = BSASettings(clientKeyCredential: "key", appPackage: "a", appVersion: "1")
     settings.registrationChecks = true
     var config = Config()
-    config.providers = [ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings))]
+    config.providers = [ProviderConfig(name: ProviderName("bsa"), settings: settings)]
     let dependencies = Dependencies.fake(FakeClock(), FakeScheduler(FakeClock()), config: config)
     let service = RegistrationService(dependencies: dependencies, providers: Providers(config)) {
       _, _ throws(UsherError) in throw UsherError(.providerRejected, "the credential is not set")

@@ -26,7 +26,7 @@ struct ReloadTests {
   private func provider(_ name: ProviderName, client: String = "usher") throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://\(name).example")
     return ProviderConfig(
-      name: name, settings: .oidc(OIDCSettings(issuer: issuer, clientID: client)))
+      name: name, settings: OIDCSettings(issuer: issuer, clientID: client))
   }
 
   private func names(_ lockController: LockController) throws -> [ProviderName] {

@@ -128,7 +128,7 @@ struct RevocationQueueTests {
   func expired() async throws {
     var revocation = try await revocation()
     revocation.tokens.removeAll { $0.kind == .refreshToken }
-    #expect(revocation.processContext(at: fixture.clock.now()) == .seconds(300))
+    #expect(revocation.lifetime(at: fixture.clock.now()) == .seconds(300))
     await fixture.close()
   }
 

@@ -25,8 +25,12 @@ extension ProviderConfig {
   static func sample() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://id.example")
     return ProviderConfig(
-      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+      name: .work, settings: OIDCSettings(issuer: issuer, clientID: "usher"))
   }
+}
+
+extension Provider where Settings == OIDCSettings {
+  static func sample() throws -> Provider { try #require(Provider(.sample())) }
 }
 
 extension Response {

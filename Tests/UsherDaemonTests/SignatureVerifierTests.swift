@@ -36,10 +36,10 @@ struct SignatureVerifierTests {
   private let clock = FakeClock()
   private let provider = ProviderConfig(
     name: ProviderName("truecaller"),
-    settings: .truecaller(TruecallerSettings(appKeyCredential: "k", appLink: "l")))
+    settings: TruecallerSettings(appKeyCredential: "k", appLink: "l"))
 
   private func verifier(_ server: KeyServer) -> SignatureVerifier {
-    SignatureVerifier(clock: clock) { _ in server.answer() }
+    SignatureVerifier(clock: clock) { _, _ in server.answer() }
   }
 
   private func signed(_ signature: String, text: String = Vector.text) throws -> SignedText {

@@ -136,7 +136,9 @@ struct FlowCodeTests {
     at provider: ProviderName = TOTPHarness.provider
   ) -> FlowSession {
     FlowSession(
-      of: StubMachine(provider: .local, probe: ""), id: "flw_1", owner: owner, provider: provider,
+      of: StubMachine(
+        provider: Provider(ProviderConfig(name: provider, settings: OIDCSettings.blank))!, probe: ""
+      ), id: "flw_1", owner: owner, provider: provider,
       client: client, at: Timestamp(seconds: 1_800_000_000))
   }
 
@@ -185,7 +187,7 @@ struct RunningFlowCodeTests {
     let settings = BSASettings(
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
     var config = Config()
-    config.providers = [ProviderConfig(name: .work, settings: .bsa(settings))]
+    config.providers = [ProviderConfig(name: .work, settings: settings)]
     let harness = try FlowHarness(config: config)
     for (secret, state) in [(TOTPHarness.secret, "shown"), (nil, "not shown")] {
       var grant = AccountGrant(subject: state, label: "anna", tokens: nil)

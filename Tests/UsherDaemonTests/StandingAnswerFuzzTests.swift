@@ -163,7 +163,7 @@ private struct RandomChanges {
       config.providers = []
       guard let issuer else { return }
       let settings = OIDCSettings(issuer: try ProviderURL(setting: issuer), clientID: "usher")
-      config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
+      config.providers = [ProviderConfig(name: .work, settings: settings)]
     }
   }
 }

@@ -17,7 +17,7 @@ struct StubMachine: FlowMachine {
   static let summary = "A flow for tests."
   static let canary = "canary-of-the-machine"
 
-  var provider: ProviderConfig
+  var provider: Provider<OIDCSettings>
   var probe: String
   var state = "asking"
   var polls = 0
@@ -33,7 +33,7 @@ struct StubMachine: FlowMachine {
   }
 
   static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<OIDCSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (StubMachine, Answer<StubCall>) {
     throw UsherError(.internalError, "begun by the tests only")
   }
@@ -149,7 +149,7 @@ struct StubCall: ProviderCall {
 
   var revokedToken: RevokedToken? { token.map { RevokedToken(Secret($0), .refreshToken) } }
 
-  func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+  func render(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest {
     CallProbe.named(probe)?.saw(name)
     throw UsherError(.internalError, "nothing is sent in tests")
   }

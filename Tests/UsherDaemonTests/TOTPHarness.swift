@@ -33,7 +33,7 @@ final class TOTPHarness: Sendable {
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
     change(&settings.totp)
     var config = Config()
-    config.providers = [ProviderConfig(name: provider, settings: .bsa(settings))]
+    config.providers = [ProviderConfig(name: provider, settings: settings)]
     return config
   }
 

@@ -28,7 +28,7 @@ final class TokenFixture: Sendable {
       issuer: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "usher")
     change(&settings)
     var config = Config()
-    config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
+    config.providers = [ProviderConfig(name: .work, settings: settings)]
     harness = try FlowHarness(config: config, log: log)
     tokens = TokenService(
       dependencies: harness.dependencies, repository: harness.repository,

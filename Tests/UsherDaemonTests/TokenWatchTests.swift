@@ -23,9 +23,9 @@ struct TokenWatchTests {
 
   init() throws {
     var provider = try ProviderConfig.sample()
-    var settings = provider.oidc
+    var settings = try #require(provider.settings as? OIDCSettings)
     settings.clientCredential = "not-set"
-    provider.settings = .oidc(settings)
+    provider.settings = settings
     var config = Config()
     config.providers = [provider]
     harness = try FlowHarness(config: config)
@@ -153,10 +153,10 @@ struct OtherTypeTests {
   @Test(
     "is in need of a new log-in, and the daemon goes on",
     arguments: [
-      ProviderSettings.truecaller(TruecallerSettings(appKeyCredential: "k", appLink: "l")),
-      .gopay(GoPaySettings(clientID: "c", merchantID: "m")),
-    ])
-  func renewal(settings: ProviderSettings) async throws {
+      TruecallerSettings(appKeyCredential: "k", appLink: "l"),
+      GoPaySettings(clientID: "c", merchantID: "m"),
+    ] as [any ProviderTypeSettings])
+  func renewal(settings: any ProviderTypeSettings) async throws {
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: settings)]
     let harness = try FlowHarness(config: config)

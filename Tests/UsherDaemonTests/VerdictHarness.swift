@@ -29,7 +29,7 @@ final class VerdictHarness: Sendable {
     configStore.identityBaseURL = nobody
     configStore.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
     configStore.callbackCredential = "gopay-callback"
-    return ProviderConfig(name: provider, settings: .gopay(configStore))
+    return ProviderConfig(name: provider, settings: configStore)
   }
 
   /// - Parameter other: Nil for one of type `gopay`.

@@ -60,11 +60,12 @@ struct AccountUseTests {
         Machine.Params.self, from: .object(params), schema: schema)
     else { return false }
     let account = AccountID("acc_1")
-    var origin = FlowContext(
-      provider: sample.provider,
+    var origin = FlowContext<Machine.Call.Settings>(
+      provider: try #require(Provider(sample.provider)),
       account: known.contains("account")
         ? KnownAccount(id: account, subject: "+919876543210") : nil,
-      requestID: "req-1", statedRequestID: "req-1", credential: CredentialCheck(Secret("secret")),
+      requestID: "req-1", statedRequestID: "req-1",
+      credential: CredentialCheck(Secret("secret")),
       accounts: [NamedAccount(id: account, subject: "+919876543210", label: "somebody")])
     origin.accountAttributes = [account: ["profilePending": true]]
     var moment = moment()

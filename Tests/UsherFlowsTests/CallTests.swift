@@ -20,7 +20,7 @@ struct CallTests {
     }
     return try call.render(
       RenderContext(
-        provider: provider, credential: secret.map { Secret($0) }, moment: moment()))
+        provider: Provider(provider)!, credential: secret.map { Secret($0) }, moment: moment()))
   }
 
   private func header(_ name: String, _ request: HTTPRequest) -> [String] {
@@ -77,7 +77,8 @@ struct CallTests {
   func missingCredential() throws {
     let provider = try provider { $0.clientCredential = "work-secret" }
     for credential in [nil, Secret("")] {
-      let context = RenderContext(provider: provider, credential: credential, moment: moment())
+      let context = RenderContext<OIDCSettings>(
+        provider: Provider(provider)!, credential: credential, moment: moment())
       #expect(throws: UsherError.self) { try exchange.render(context) }
     }
   }

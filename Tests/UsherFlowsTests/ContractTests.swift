@@ -124,7 +124,7 @@ struct ContractTests {
 
   @Test("a flow that breaks it is caught")
   func broken() throws {
-    let flow = LeakyFlow(provider: try provider(), password: "canary")
+    let flow = LeakyFlow(provider: try #require(Provider(provider())), password: "canary")
     let complaints = checkProviderContract(
       [DrivenFlow("leaky", flow, strays: [.woken])], secrets: ["canary"], at: moment())
     #expect(
@@ -170,14 +170,14 @@ private struct LeakyFlow: FlowMachine {
   static let kind = "Leaky"
   static let summary = "Tell everything."
 
-  var provider: ProviderConfig
+  var provider: Provider<OIDCSettings>
   var password: String
   var wakes = 0
 
   var view: FlowView { FlowView(state: "open", step: .wait(.init(for: password))) }
 
   static func begin(
-    _ params: NoParams, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: NoParams, _ origin: FlowContext<OIDCSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (LeakyFlow, Answer<OIDCCall>) {
     (LeakyFlow(provider: origin.provider, password: ""), .ignore)
   }

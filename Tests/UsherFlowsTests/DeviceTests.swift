@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 
@@ -12,7 +13,9 @@ struct DrivenDevice: AnsweredMachine {
 
   init(account: KnownAccount? = nil, _ params: OIDCDevice.Params = .init()) throws {
     (flow, last) = try OIDCDevice.begin(
-      params, FlowContext(provider: try provider(), account: account, requestID: "req-1"),
+      params,
+      FlowContext<OIDCSettings>(
+        provider: try Provider(provider())!, account: account, requestID: "req-1"),
       at: &moment)
   }
 

@@ -22,7 +22,10 @@ struct DrivenAuthorize: AnsweredMachine {
     provider: ProviderConfig, account: KnownAccount? = nil, _ params: OIDCAuthorize.Params = .init()
   ) throws {
     (flow, last) = try OIDCAuthorize.begin(
-      params, FlowContext(provider: provider, account: account, requestID: "req-1"), at: &moment)
+      params,
+      FlowContext<OIDCSettings>(
+        provider: Provider(provider)!, account: account, requestID: "req-1"),
+      at: &moment)
   }
 
   @discardableResult

@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -36,7 +37,7 @@ func settings(
 func provider(
   redirect: String = "loopback", _ change: (inout OIDCSettings) -> Void = { _ in }
 ) throws -> ProviderConfig {
-  ProviderConfig(name: name, settings: .oidc(try settings(redirect: redirect, change)))
+  ProviderConfig(name: name, settings: try settings(redirect: redirect, change))
 }
 
 func metadata(_ change: (inout OIDCMetadata) -> Void = { _ in }) -> OIDCMetadata {
@@ -121,5 +122,21 @@ extension AnsweredMachine {
 
   var completion: Completion? {
     if case .finish(let completion) = last { completion } else { nil }
+  }
+}
+
+extension ProviderCall {
+  /// Renders a call whose type is not known here.
+  ///
+  /// - Throws: What ``ProviderCall/render(_:)`` throws.
+  func rendered(
+    at provider: ProviderConfig, credential: Secret? = nil, credentials: [String: Secret] = [:],
+    accessToken: Secret? = nil, clientToken: Secret? = nil
+  ) throws -> HTTPRequest {
+    try render(
+      RenderContext(
+        provider: try #require(Provider(provider)), credential: credential,
+        credentials: credentials, accessToken: accessToken, clientToken: clientToken,
+        moment: moment()))
   }
 }

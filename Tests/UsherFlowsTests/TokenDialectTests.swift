@@ -16,7 +16,7 @@ struct TokenDialectTests {
     settings.brandIdentity = "acme"
     settings.clientCredential = "wallet-secret"
     try change(&settings)
-    return ProviderConfig(name: name, settings: .paysafe(settings))
+    return ProviderConfig(name: name, settings: settings)
   }
 
   private func dialect(
@@ -31,7 +31,7 @@ struct TokenDialectTests {
   private func render(
     _ call: any ProviderCall, _ provider: ProviderConfig, _ secret: Secret? = secret
   ) throws -> HTTPRequest {
-    try call.render(RenderContext(provider: provider, credential: secret, moment: moment()))
+    try call.rendered(at: provider, credential: secret)
   }
 
   private func header(_ name: String, _ request: HTTPRequest) -> [String] {
@@ -114,7 +114,7 @@ struct TokenDialectTests {
   private func provider(
     _ change: (inout OIDCSettings) -> Void = { _ in }
   ) throws -> ProviderConfig {
-    ProviderConfig(name: name, settings: .oidc(try settings(change)))
+    ProviderConfig(name: name, settings: try settings(change))
   }
 
   @Test("print no secret")
@@ -211,7 +211,7 @@ struct ProviderProbeTests {
       baseURL: try ProviderURL(setting: "https://api.example.com/v1"), clientID: "acme-wallet")
     settings.brandIdentity = brand
     settings.clientCredential = isPublic ? nil : "wallet-secret"
-    return ProviderConfig(name: name, settings: .paysafe(settings))
+    return ProviderConfig(name: name, settings: settings)
   }
 
   @Test("asks a wallet for the config token, which binds nobody")
@@ -220,8 +220,7 @@ struct ProviderProbeTests {
     let probe = try #require(ProviderRegistry.probe(of: provider))
     #expect(probe.subject == "token")
     #expect(probe.call as? PaysafeCall == .configToken(brand: "acme"))
-    let request = try probe.call.render(
-      RenderContext(provider: provider, credential: Secret("s"), moment: moment()))
+    let request = try probe.call.rendered(at: provider, credential: Secret("s"))
     #expect(request.url == "https://api.example.com/v1/auth/brands/acme/token")
     #expect(request.body?.revealed() == "grant_type=client_credentials")
   }

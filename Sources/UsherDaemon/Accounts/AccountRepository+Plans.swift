@@ -70,7 +70,7 @@ extension AccountRepository {
   ) -> Revocation.Token? {
     guard let existing, let brought = grant.tokens, existing.details.place == place,
       let used = existing.details.grant.refreshToken, used != brought.refreshToken,
-      dependencies.configStore.current.provider(existing.provider)?.revokesReplaced == true
+      dependencies.configStore.current.provider(existing.provider)?.settings.revokesReplaced == true
     else { return nil }
     if existing.keepsGrant(over: grant, place: place, at: now) {
       return .init(

@@ -59,7 +59,6 @@ final class AccountRepository: Sendable {
   let dependencies: Dependencies
   let store: Store
   private let events: EventBus
-  /// The token places of the providers that were configured at the start.
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   let changes = Atomic<Int>(0)
@@ -80,12 +79,10 @@ final class AccountRepository: Sendable {
   /// the generation.
   var generation: Int { changes.load(ordering: .acquiring) }
 
-  /// The number of accounts in memory.
   var count: Int { state.withLock { $0.records.count } }
 
   private var room: Int { dependencies.config.limits.accountsInMemory }
 
-  /// Longer lists are not cached as complete.
   private var longestList: Int { min(max(room / 8, 1), 200) }
 
   static func notFound(_ id: AccountID) -> UsherError {
@@ -117,7 +114,7 @@ extension AccountRepository {
       defer { endRead(read) }
       for owner in owners.map({ $0.map(Optional.some) }) ?? [nil] {
         if let row = try store.accounts(.id(id, of: owner), atMost: 1).first {
-          return take(try unlocked(row), read)
+          return take(try unsealed(row), read)
         }
       }
       return nil
@@ -134,7 +131,7 @@ extension AccountRepository {
     }.value
   }
 
-  private func unlocked(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
+  private func unsealed(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     var record = try AccountRecord(try store.open(row))
     // Rows older than this field get the place from the configuration; the next write stores it.
     if record.details.place == nil { record.details.place = places[record.provider] }
@@ -148,7 +145,6 @@ extension AccountRepository {
   /// The accounts that must be known before a call can be decided.
   enum Need: Sendable {
     case account(AccountID)
-    /// The accounts of the owners at a provider.
     case provider(ProviderName)
     /// All accounts at a provider, for a list; nil: at all providers.
     case list(ProviderName?)
@@ -168,7 +164,6 @@ extension AccountRepository {
     }
   }
 
-  /// Whether an account of any owner is in memory.
   func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
 
   /// Reads the accounts into memory; a list is read by the method that returns it. Blocks.
@@ -209,8 +204,7 @@ extension AccountRepository {
     }
   }
 
-  /// Calls `body` with each account that a provider's callback may concern, one after the other.
-  /// Blocks.
+  /// Calls `body` with each account that a provider's callback may concern. Blocks.
   ///
   /// - Parameters:
   ///   - key: The callback's key (`CallbackDialect.callKey(of:)`). Accounts whose key is unknown
@@ -288,7 +282,7 @@ extension AccountRepository {
   /// Returns the account from memory, without counting as a use, or decrypts the row.
   private func current(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     if let record = state.withLock({ $0.records.peek(row.id) }) { return record }
-    return try unlocked(row)
+    return try unsealed(row)
   }
 }
 
@@ -305,9 +299,7 @@ extension AccountRepository {
 
   private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
 
-  /// Caches a record that was read.
-  ///
-  /// - Returns: The account with any change since the read began; nil if it was removed.
+  /// Caches a record that was read, and returns it as it is now; nil if it was removed meanwhile.
   private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
     let room = room
     let (record, _) = state.withLock { state in
@@ -317,10 +309,9 @@ extension AccountRepository {
     return record
   }
 
-  /// Caches the records of a list that was read.
+  /// Caches the records of a list that was read, and returns them as they are now.
   ///
   /// - Parameter isWhole: Whether `found` is the complete list.
-  /// - Returns: The accounts with any change since the read began.
   private func take(
     _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isWhole: Bool
   ) -> [AccountRecord] {

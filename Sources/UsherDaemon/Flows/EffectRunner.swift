@@ -30,7 +30,7 @@ final class EffectRunner: Sendable {
     self.metadata = metadata
     self.verifier = verifier
     signatures = SignatureVerifier(clock: dependencies.clock) {
-      await http.send(TruecallerCall.keys, for: $0)
+      await http.send($0, for: $1)
     }
     self.listeners = listeners
     self.answers = answers

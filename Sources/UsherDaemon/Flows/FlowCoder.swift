@@ -124,7 +124,7 @@ struct PackedMachine: Sendable {
   let bytes: [UInt8]
   let coder: FlowCoder
 
-  func unlocked() throws(UsherError) -> any AnyFlowMachine {
+  func unpacked() throws(UsherError) -> any AnyFlowMachine {
     try type.init(packed: bytes, by: coder)
   }
 }

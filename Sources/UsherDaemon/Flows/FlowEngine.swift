@@ -87,30 +87,19 @@ final class FlowEngine: Sendable {
         isSeen($0) && (type.accountUse != .named || mayActWith($0, client))
       } : []
     let moment = dependencies.moment()
-    let id = FlowID(dependencies.identifier("flw_"))
-    let left = left(at: call.provider, to: owner, client.name, at: moment.now)
-    var origin = FlowContext(
-      provider: provider, account: record.map { KnownAccount($0) },
-      requestID: call.requestId ?? id.rawValue,
-      statedRequestID: call.requestId, endsAt: end(of: moment.now),
-      installationID: store.installationID(of: owner, provider: provider.name),
-      credential: CredentialCheck(
-        (try? credentials.credential(of: provider)) ?? nil,
-        named: credentials.named(of: provider)),
-      accounts: known.map {
-        NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
-      }, client: client.title, attributes: record?.details.attributes ?? [:],
-      handoffSecrets: left.map(\.handoffSecret))
-    for record in known { origin.accountAttributes[record.id] = record.details.attributes }
-    let (machine, answer) = try begin(type, call.params, origin, moment)
+    let beginning = Beginning(
+      call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
+      account: record, accounts: known,
+      left: left(at: call.provider, to: owner, client.name, at: moment.now), moment: moment)
+    let (machine, answer) = try begin(type, beginning, at: provider)
     if case .proceed(let effects) = answer, effects.contains(where: runner.effects.isTaken) {
       throw UsherError(
         .invalidParams, "params.state is in use: choose a new random one",
         detail: .init(field: "params.state"))
     }
     let session = newSession(
-      id, call, owner: owner, client: client, machine: machine, at: moment.now)
-    let giver = try claim(for: machine, of: left)
+      beginning.id, call, owner: owner, client: client, machine: machine, at: moment.now)
+    let giver = try claim(for: machine, of: beginning.left)
     do throws(UsherError) {
       try await runner.open(
         session, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
@@ -139,15 +128,57 @@ final class FlowEngine: Sendable {
     }
   }
 
+  /// What a flow is begun with, whatever its kind.
+  private struct Beginning {
+    let call: FlowStart
+    let id: FlowID
+    let owner: Owner
+    let client: FlowClient
+    /// The account that the flow acts on.
+    let account: AccountRecord?
+    /// The accounts that the flow may know.
+    let accounts: [AccountRecord]
+    /// What earlier flows have left to this one.
+    let left: [Left]
+    let moment: TransitionContext
+  }
+
   private func begin<Machine: FlowMachine>(
-    _ type: Machine.Type, _ params: JSONValue, _ origin: FlowContext, _ moment: TransitionContext
+    _ type: Machine.Type, _ beginning: Beginning, at config: ProviderConfig
   ) throws(UsherError) -> (any AnyFlowMachine, EngineAnswer) {
-    let decoded = try StrictDecoding.decode(
-      Machine.Params.self, from: params, schema: schema(of: Machine.Params.self),
+    guard let provider = Provider<Machine.Call.Settings>(config) else {
+      throw UsherError(
+        .internalError, "provider \(config.name) is not of the type of flow \(Machine.kind)")
+    }
+    let params = try StrictDecoding.decode(
+      Machine.Params.self, from: beginning.call.params, schema: schema(of: Machine.Params.self),
       prefix: "params")
-    var moment = moment
-    let (machine, answer) = try Machine.begin(decoded, origin, at: &moment)
+    var moment = beginning.moment
+    let (machine, answer) = try Machine.begin(
+      params, context(beginning, at: provider), at: &moment)
     return (FlowMachineBox(machine: machine), FlowMachineBox<Machine>.erased(answer))
+  }
+
+  private func context<Settings: ProviderTypeSettings>(
+    _ beginning: Beginning, at provider: Provider<Settings>
+  ) -> FlowContext<Settings> {
+    let (call, record) = (beginning.call, beginning.account)
+    var context = FlowContext(
+      provider: provider, account: record.map { KnownAccount($0) },
+      requestID: call.requestId ?? beginning.id.rawValue, statedRequestID: call.requestId,
+      endsAt: end(of: beginning.moment.now),
+      installationID: store.installationID(of: beginning.owner, provider: provider.name),
+      credential: CredentialCheck(
+        (try? credentials.credential(of: provider.config)) ?? nil,
+        named: credentials.named(of: provider.config)),
+      accounts: beginning.accounts.map {
+        NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
+      }, client: beginning.client.title, attributes: record?.details.attributes ?? [:],
+      handoffSecrets: beginning.left.map(\.handoffSecret))
+    for record in beginning.accounts {
+      context.accountAttributes[record.id] = record.details.attributes
+    }
+    return context
   }
 
   private func schema(of type: any Decodable.Type) -> Schema {

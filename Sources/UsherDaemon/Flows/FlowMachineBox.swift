@@ -92,7 +92,7 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
   }
 
   var view: FlowView { machine.view }
-  var provider: ProviderConfig { machine.provider }
+  var provider: ProviderConfig { machine.provider.config }
 
   mutating func receive(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer {
     guard let event = Self.typed(event) else { return .ignore }

@@ -132,7 +132,7 @@ final class FlowSession: Sendable {
     case .awake(let standing, _): return standing
     case .resting(let packed):
       do throws(UsherError) {
-        let machine = try packed.unlocked()
+        let machine = try packed.unpacked()
         return Standing(
           machine: machine, view: machine.view, ending: .active, revision: last.revision,
           updatedAt: last.at, expiresAt: expiresAt)
@@ -210,7 +210,7 @@ extension FlowSession {
     }
     // State that exists only in memory is not packed; a machine that has some cannot rest.
     guard let standing, let packed, let machine = standing.machine,
-      let unlocked = try? packed.unlocked(), unlocked.isSame(as: machine)
+      let unpacked = try? packed.unpacked(), unpacked.isSame(as: machine)
     else { return }
     current.withLock { current in
       guard current.moves == 0, !current.isDraining, current.last.revision == standing.revision,

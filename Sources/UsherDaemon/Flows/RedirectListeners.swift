@@ -171,7 +171,7 @@ final class RedirectListeners: Sendable {
         if ports[address] === port { ports[address] = nil }
       }
     }
-    port.unlocked(channel)
+    port.opened(channel)
   }
 
   private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
@@ -293,7 +293,7 @@ final class RedirectPort: Sendable {
     state.withLock { $0.routes.find(path: path, query: query) }
   }
 
-  func unlocked(_ channel: any Channel) {
+  func opened(_ channel: any Channel) {
     let isClosed = state.withLock { state in
       state.channel = channel
       return state.isClosed

@@ -87,7 +87,7 @@ struct RestoredFlow: Sendable {
     guard let place else { return }
     let packed = PackedMachine(
       type: Self.box(type), bytes: try coder.packed(row.payload.bytes, at: place), coder: coder)
-    machine = try packed.unlocked()
+    machine = try packed.unpacked()
     self.packed = packed
   }
 

@@ -25,8 +25,12 @@ actor MetadataCache: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  func discovery(of provider: ProviderConfig) async -> Discovery {
-    let settings = provider.oidc
+  /// Returns the metadata of a provider, from memory if it is fresh.
+  func discovery(of config: ProviderConfig) async -> Discovery {
+    guard let provider = Provider<OIDCSettings>(config) else {
+      return .unusable(message: "provider \(config.name) has no discovery")
+    }
+    let settings = provider.settings
     if let entry = entries[provider.name], entry.settings == settings,
       (.zero..<Self.lifetime).contains(dependencies.clock.monotonicNow() - entry.fetchedAt)
     {
@@ -42,11 +46,12 @@ actor MetadataCache: ProviderObserver {
     return await task.value
   }
 
-  private func fetchForAll(_ provider: ProviderConfig) async -> Discovery {
+  private func fetchForAll(_ provider: Provider<OIDCSettings>) async -> Discovery {
     let (discovery, isWhole) = await fetchDocuments(provider)
     if isWhole, case .found(let metadata) = discovery {
       entries[provider.name] = Entry(
-        settings: provider.oidc, metadata: metadata, fetchedAt: dependencies.clock.monotonicNow())
+        settings: provider.settings, metadata: metadata,
+        fetchedAt: dependencies.clock.monotonicNow())
     }
     fetching[provider.name] = nil
     return discovery
@@ -57,18 +62,22 @@ actor MetadataCache: ProviderObserver {
   }
 
   /// Fetches the metadata without using the cache.
-  func fetch(_ provider: ProviderConfig) async -> Discovery { await fetchDocuments(provider).0 }
+  func fetch(_ provider: Provider<OIDCSettings>) async -> Discovery {
+    await fetchDocuments(provider).0
+  }
 
   /// Reads both well-known documents and applies the configuration's overrides.
   ///
   /// - Returns: The metadata, and whether both URLs answered; incomplete metadata is not cached.
-  private func fetchDocuments(_ provider: ProviderConfig) async -> (Discovery, isWhole: Bool) {
-    let urls = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)
+  private func fetchDocuments(_ provider: Provider<OIDCSettings>) async -> (
+    Discovery, isWhole: Bool
+  ) {
+    let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []
     var failure: String?
     var flaw: String?
     for url in urls {
-      switch await http.send(OIDCCall.discovery(url: url), for: provider) {
+      switch await http.send(OIDCCall.discovery(url: url), for: provider.config) {
       case .reply(let reply) where reply.status == 200:
         if let document = reply.jsonObject {
           documents.append(.object(document))
@@ -82,11 +91,11 @@ actor MetadataCache: ProviderObserver {
       case .unreadable(let message), .noToken(let message): flaw = message
       }
     }
-    if documents.isEmpty, !OIDCMetadata.needsNoDocuments(provider.oidc) {
+    if documents.isEmpty, !OIDCMetadata.needsNoDocuments(provider.settings) {
       if let flaw { return (.unusable(message: flaw), false) }
       if let failure { return (.unreachable(message: failure), false) }
     }
-    let discovery = OIDCMetadata.read(documents: documents, settings: provider.oidc)
+    let discovery = OIDCMetadata.read(documents: documents, settings: provider.settings)
     return (discovery, failure == nil && flaw == nil)
   }
 }

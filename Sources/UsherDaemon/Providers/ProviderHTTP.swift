@@ -124,14 +124,18 @@ final class ProviderHTTP: ProviderObserver {
 
   /// Renders a call. A missing credential, or one of another provider, is left out if the call does
   /// not need it.
-  private func render(
-    _ call: any ProviderCall, _ asker: Asker, _ accessToken: Secret?, _ clientToken: Secret?
+  private func render<Call: ProviderCall>(
+    _ call: Call, _ asker: Asker, _ accessToken: Secret?, _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
+    guard let provider = Provider<Call.Settings>(asker.provider) else {
+      throw UsherError(
+        .internalError, "provider \(asker.provider.name) is not of the type of call \(call.name)")
+    }
     let proofs = credentials.proofs(of: asker.provider, in: asker.flow)
     do throws(UsherError) {
       return try call.render(
         RenderContext(
-          provider: asker.provider, credential: proofs.credential, credentials: proofs.named,
+          provider: provider, credential: proofs.credential, credentials: proofs.named,
           accessToken: accessToken, clientToken: clientToken, moment: dependencies.moment()))
     } catch {
       // The reason for the missing credential is more useful than the error that the call needs

@@ -42,33 +42,29 @@ extension ProviderService {
   func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
     let provider = try providers.named(name)
     let findings =
-      switch provider.settings {
-      case .oidc(let settings): await check(provider, settings)
-      case .freedomid(let settings) where settings.mode == .oidc:
-        await check(provider, settings.oidc)
-      case .paysafe, .truecaller, .gopay, .freedomid, .bsa, .local:
+      if let provider = Provider<OIDCSettings>(provider) {
+        await check(provider)
+      } else {
         await probe(provider)
       }
     return .init(
       provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
   }
 
-  private func check(
-    _ provider: ProviderConfig, _ settings: OIDCSettings
-  ) async -> [ProviderCheck.Finding] {
+  private func check(_ provider: Provider<OIDCSettings>) async -> [ProviderCheck.Finding] {
     var findings: [ProviderCheck.Finding] = []
     switch await metadata.fetch(provider) {
     case .found(let metadata):
       findings.append(
         .init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
-      findings.append(await keys(metadata, provider))
+      findings.append(await keys(metadata, provider.config))
     case .unreachable(let message), .unusable(let message):
       findings.append(.init(subject: "discovery", fine: false, message: message))
     }
-    let url = OIDCMetadata.wellKnownURLs(issuer: settings.issuer.text)[0]
-    let outcome = await http.send(OIDCCall.discovery(url: url), for: provider)
+    let url = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)[0]
+    let outcome = await http.send(OIDCCall.discovery(url: url), for: provider.config)
     return findings + [
-      credential(provider), clock(outcome, allowed: settings.clockSkewSeconds),
+      credential(provider.config), clock(outcome, allowed: provider.settings.clockSkewSeconds),
     ]
   }
 

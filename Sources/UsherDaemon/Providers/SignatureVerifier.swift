@@ -4,35 +4,38 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Verifies signatures of Truecaller profiles, with a key at most one hour old.
+/// Verifies signatures other than those of ID tokens, with a key at most one hour old.
 ///
 /// jwt-kit computes RSA with PKCS #1 v1.5 and SHA-512; keys below 2048 bits are refused.
 actor SignatureVerifier {
   private let clock: any Clock
-  private let fetchKeys: @Sendable (ProviderConfig) async -> CallOutcome
+  private let send: @Sendable (any ProviderCall, ProviderConfig) async -> CallOutcome
   private var keys: [String: (key: [UInt8], fetchedAt: Timestamp)] = [:]
 
-  /// - Parameter fetchKeys: Requests the provider's keys.
+  /// - Parameter send: Sends a request for keys to its provider.
   init(
-    clock: any Clock, fetchKeys: @escaping @Sendable (ProviderConfig) async -> CallOutcome
+    clock: any Clock,
+    send: @escaping @Sendable (any ProviderCall, ProviderConfig) async -> CallOutcome
   ) {
     self.clock = clock
-    self.fetchKeys = fetchKeys
+    self.send = send
   }
 
   /// Verifies a signature. If the cached key does not match, the key is fetched once before the
   /// signature is refused.
   func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
-    let place = provider.truecaller.keysURL
-    if let (key, fetchedAt) = keys[place],
+    guard let source = ProviderRegistry.signatureKeys(of: provider) else {
+      return .keyless(message: "provider \(provider.name) signs nothing")
+    }
+    if let (key, fetchedAt) = keys[source.url],
       (.zero..<MetadataCache.lifetime).contains(clock.monotonicNow() - fetchedAt),
       await signed.isSigned(by: key)
     {
       return .genuine(payload: Array(signed.text.utf8))
     }
-    switch TruecallerKeys(await fetchKeys(provider)) {
+    switch source.read(await send(source.call, provider)) {
     case .key(let key):
-      keys[place] = (key, clock.monotonicNow())
+      keys[source.url] = (key, clock.monotonicNow())
       return await signed.isSigned(by: key)
         ? .genuine(payload: Array(signed.text.utf8))
         : .refused(message: "the profile's signature is wrong")

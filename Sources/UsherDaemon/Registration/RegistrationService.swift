@@ -10,13 +10,13 @@ struct RegistrationService: Sendable {
   let dependencies: Dependencies
   let providers: Providers
   /// Sends one request to the provider; throws if the needed credential is not set.
-  let send: @Sendable (BSACall, ProviderConfig) async throws(UsherError) -> CallOutcome
+  let send: @Sendable (BSACall, Provider<BSASettings>) async throws(UsherError) -> CallOutcome
   private let budget = RateLimiter()
 
   /// A request that was admitted.
   struct Question: Sendable {
     fileprivate let check: BSARegistrationCheck
-    fileprivate let provider: ProviderConfig
+    fileprivate let provider: Provider<BSASettings>
   }
 
   /// Admits or refuses a call before a task is created for it.
@@ -53,14 +53,14 @@ struct RegistrationService: Sendable {
   }
 
   /// Returns the provider if its configuration permits the checks.
-  private func open(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
-    let provider = try providers.named(name)
-    guard case .bsa(let settings) = provider.settings else {
+  private func open(_ name: ProviderName) throws(UsherError) -> Provider<BSASettings> {
+    let config = try providers.named(name)
+    guard let provider = Provider<BSASettings>(config) else {
       throw UsherError(
-        .invalidParams, "provider \(name) is of type \(provider.type), not bsa",
+        .invalidParams, "provider \(name) is of type \(config.type), not bsa",
         detail: .init(field: "provider"))
     }
-    guard settings.registrationChecks else {
+    guard provider.settings.registrationChecks else {
       throw UsherError(
         .permissionDenied,
         "provider \(name) may not be asked who is registered: registration_checks is off")

@@ -57,7 +57,8 @@ final class RPCService: Sendable {
   ) async throws(UsherError) -> Value {
     try await longLinesOfUser.withLock(party) { () async throws(UsherError) in
       if party == .admin { return try read() }
-      return try await longLinesOfAll.withLock(.ofUsers) { () async throws(UsherError) in try read() }
+      return try await longLinesOfAll.withLock(.ofUsers) { () async throws(UsherError) in try read()
+      }
     }
   }
 

@@ -157,7 +157,7 @@ extension TOTPService {
 
   /// Returns nil if the provider is not configured any more or has no one-time codes.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
-    (try? providers.named(record.provider))?.settings.value.oneTimeCodes
+    (try? providers.named(record.provider))?.settings.oneTimeCodes
   }
 
   /// Returns the code generator of an account.
@@ -165,7 +165,8 @@ extension TOTPService {
   /// - Throws: `notFound` if the account has no codes or its provider is not configured any more.
   private func codes(of record: AccountRecord) throws(UsherError) -> AccountCodes {
     let provider = try providers.named(record.provider)
-    guard let settings = provider.settings.value.oneTimeCodes, let authenticator = record.details.authenticator
+    guard let settings = provider.settings.oneTimeCodes,
+      let authenticator = record.details.authenticator
     else { throw noCodes(record) }
     guard let key = TOTPKey(base32: authenticator.secret.unsealed()) else {
       throw UsherError(.internalError, "the secret of account \(record.id) is none")

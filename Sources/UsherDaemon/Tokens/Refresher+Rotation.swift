@@ -11,7 +11,8 @@ extension Refresher {
   func keep(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {
-    let isKept = try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> Bool in
+    let isKept = try await repository.turns.withLock(record.shelf) {
+      () throws(UsherError) -> Bool in
       guard let update = try repository.update(record.id, rotated: rotated, for: used) else {
         return false
       }

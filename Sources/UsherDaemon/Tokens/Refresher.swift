@@ -198,7 +198,8 @@ actor Refresher: ProviderObserver {
   private func keep(
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
-    let saved = try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> [UInt8]? in
+    let saved = try await repository.turns.withLock(record.shelf) {
+      () throws(UsherError) -> [UInt8]? in
       let brought = Unsaved(
         key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
         bootTime: dependencies.clock.bootTime())
@@ -223,7 +224,9 @@ actor Refresher: ProviderObserver {
     guard let current = try repository.find(record.id), current.details.grant.death == nil else {
       return tokens
     }
-    guard dependencies.configStore.current.provider(record.provider)?.revokesReplaced == true else {
+    guard
+      dependencies.configStore.current.provider(record.provider)?.settings.revokesReplaced == true
+    else {
       return []
     }
     let held =
@@ -312,7 +315,7 @@ actor Refresher: ProviderObserver {
       return isForced ? nil : record.narrowing(dependencies)
     }
     let isSafe =
-      dependencies.configStore.current.provider(record.provider)?.mayNarrowRefresh == true
+      dependencies.configStore.current.provider(record.provider)?.settings.mayNarrowRefresh == true
     return isSafe ? nil : record.partRefused
   }
 

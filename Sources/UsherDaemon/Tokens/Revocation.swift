@@ -24,10 +24,10 @@ struct Revocation: Codable, Sendable, Equatable {
 
     /// A refresh token counts as alive past its expiry: the clock may have been wrong when it
     /// arrived.
-    func isAlive(at now: Timestamp) -> Bool { processContext(at: now) > .zero }
+    func isAlive(at now: Timestamp) -> Bool { lifetime(at: now) > .zero }
 
     /// Returns how long the token still lives, at most ``Revocation/patience``.
-    fileprivate func processContext(at now: Timestamp) -> Duration {
+    fileprivate func lifetime(at now: Timestamp) -> Duration {
       guard kind == .accessToken, let expiresAt else { return Revocation.patience }
       return min(expiresAt - now, Revocation.patience)
     }
@@ -141,8 +141,8 @@ struct Revocation: Codable, Sendable, Equatable {
   }
 
   /// Returns how long the longest-lived of the tokens still lives, at most ``patience``.
-  func processContext(at now: Timestamp) -> Duration {
-    tokens.map { $0.processContext(at: now) }.max() ?? .zero
+  func lifetime(at now: Timestamp) -> Duration {
+    tokens.map { $0.lifetime(at: now) }.max() ?? .zero
   }
 
   /// Restarts the period if the clock was set back to before its start, because the elapsed time is

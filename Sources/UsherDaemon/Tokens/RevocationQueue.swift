@@ -145,7 +145,7 @@ actor RevocationQueue {
     let now = dependencies.clock.now()
     return min(
       revocation.timeLeft(at: now, dependencies.clock.bootTime()),
-      revocation.processContext(at: now))
+      revocation.lifetime(at: now))
   }
 
   private func insist(
@@ -157,13 +157,13 @@ actor RevocationQueue {
     while true {
       let left = min(
         deadline - dependencies.clock.monotonicNow(),
-        revocation.processContext(at: dependencies.clock.now()))
+        revocation.lifetime(at: dependencies.clock.now()))
       // The provider is asked once more at the deadline: the machine may have been suspended until
       // now.
       let isLast = pause >= left
       await dependencies.scheduler.pause(isLast ? max(left, .zero) : pause)
       guard !Task.isCancelled else { return }
-      guard revocation.processContext(at: dependencies.clock.now()) > .zero else {
+      guard revocation.lifetime(at: dependencies.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)
       }
       let attempt = await source.revoke(revocation, insisting: false)

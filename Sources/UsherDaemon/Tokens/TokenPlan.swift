@@ -14,8 +14,8 @@ struct TokenPlan: Sendable, Equatable {
 
   /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, from one
   /// second to one minute.
-  static func lead(of processContext: Duration) -> Duration {
-    min(max(processContext / 10, .seconds(1)), .seconds(60))
+  static func lead(of lifetime: Duration) -> Duration {
+    min(max(lifetime / 10, .seconds(1)), .seconds(60))
   }
 
   /// Returns the next task for an account; nil if there is none.

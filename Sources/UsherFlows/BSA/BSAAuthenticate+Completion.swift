@@ -137,7 +137,7 @@ extension BSAAuthenticate {
       problem = nil
       attempt.isWaiting = true
       self.state = state(attempt)
-      return .proceed([.wake(after: .seconds(provider.bsa.pollSeconds))])
+      return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
     case .said: return .ignore
     case .refused(let code):
       return .fail(

@@ -45,7 +45,7 @@ extension BSAAuthenticate {
         return .fail(.lacking("number in data"))
       }
       return poll(
-        Shown(number: number, until: now + .seconds(provider.bsa.otpSeconds)))
+        Shown(number: number, until: now + .seconds(provider.settings.otpSeconds)))
     case .refused(let code): return .fail(.refused(code, provider.name))
     case .failed(let fault):
       var retrying = retrying
@@ -159,7 +159,7 @@ extension BSAAuthenticate {
 
   private mutating func askLater(_ shown: Shown?) -> Answer<BSACall> {
     state = .pending(shown, Poll(isPaused: true))
-    return .proceed([.wake(after: .seconds(provider.bsa.pollSeconds))])
+    return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
   /// Fails and revokes the number that is shown.

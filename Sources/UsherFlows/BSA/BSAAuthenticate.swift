@@ -37,7 +37,7 @@ package struct BSAAuthenticate: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<BSASettings>
   let order: Request
   var state: State
   var problem: Problem?
@@ -105,7 +105,7 @@ package struct BSAAuthenticate: FlowMachine {
   static let waitLimit = 10
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAAuthenticate, Answer<BSACall>) {
     guard let account = origin.account else {
       throw FlowParams.wrong("account", "must name an account of this provider")
@@ -169,7 +169,7 @@ package struct BSAAuthenticate: FlowMachine {
   }
 
   private func display(_ shown: Shown) -> Step {
-    let settings = provider.bsa
+    let settings = provider.settings
     return .displayCode(
       .init(
         userCode: shown.number.unsealed().revealed(),
@@ -287,7 +287,7 @@ extension BSAAuthenticate {
     _ visit: BSAVisit, for site: String? = nil, at now: Timestamp
   ) -> Answer<BSACall> {
     problem = nil
-    let age = Duration.seconds(provider.bsa.localAuthSeconds)
+    let age = Duration.seconds(provider.settings.localAuthSeconds)
     if visit.site == nil, let proof, proof.isGood(for: age, at: now) { return goOn(visit) }
     let place = visit.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
     guard let type = order.authType.localAuthType else { return goOn(visit) }

@@ -78,12 +78,12 @@ package struct BSAVisit: Codable, Sendable, Equatable {
 }
 
 extension BSACall {
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+  package func render(_ context: RenderContext<BSASettings>) throws(UsherError) -> HTTPRequest {
     guard let key = context.credential else {
       throw UsherError(
         .internalError, "provider \(context.provider.name) has no client key")
     }
-    let wire = BSAWire(settings: context.provider.bsa, clientKey: key)
+    let wire = BSAWire(settings: context.provider.settings, clientKey: key)
     let paths = wire.settings.paths
     switch self {
     case .duplicateCheck(let contact):
@@ -231,16 +231,5 @@ extension BSAVisit {
     var members: [String: JSONValue] = ["deviceId": .string(device)]
     members["qrId"] = qrID.map { .string($0) }
     return members
-  }
-}
-
-extension ProviderConfig {
-  /// The settings of a provider of type `bsa`.
-  package var bsa: BSASettings {
-    switch settings {
-    case .bsa(let settings): return settings
-    case .oidc, .paysafe, .truecaller, .gopay, .freedomid, .local:
-      fatalError("provider \(name) is of type \(settings.type) and not asked so")
-    }
   }
 }

@@ -1,7 +1,5 @@
 package import JSONRPC
-package import UsherAPI
 package import UsherConfig
-package import UsherCore
 
 /// BSA. Every call carries the client key.
 package enum BSAProvider: ProviderDefinition {
@@ -10,7 +8,7 @@ package enum BSAProvider: ProviderDefinition {
   ]
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: BSASettings, attributes: [String: JSONValue],
+    _ provider: Provider<BSASettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
     .known(PlainTokens())
@@ -21,7 +19,7 @@ package enum BSAProvider: ProviderDefinition {
   }
 
   package static func probe(
-    _ provider: ProviderConfig, _ settings: BSASettings
+    _ provider: Provider<BSASettings>
   ) -> ProviderProbe? {
     .bsa
   }

@@ -56,13 +56,13 @@ package struct BSARegister: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<BSASettings>
   private var registration: BSARegistration?
   /// Why the flow failed before any call.
   private var refusal: Failure?
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSARegister, Answer<BSACall>) {
     let provider = origin.provider
     do throws(EarlyFailure) {
@@ -75,7 +75,7 @@ package struct BSARegister: FlowMachine {
             provider.name))
       }
       let enrolment = try enrolment(params, origin)
-      guard params.authType != .none || provider.bsa.allowNoLocalAuth else {
+      guard params.authType != .none || provider.settings.allowNoLocalAuth else {
         throw EarlyFailure(.noLocalAuth(provider.name))
       }
       let token = try params.disposeToken.map { handle throws(EarlyFailure) in
@@ -91,7 +91,7 @@ package struct BSARegister: FlowMachine {
   }
 
   private static func enrolment(
-    _ params: Params, _ origin: FlowContext
+    _ params: Params, _ origin: FlowContext<BSASettings>
   ) throws(EarlyFailure) -> BSAEnrolment {
     let email = try origin.checked("email") { () throws(ImpossibleMember) in
       try BSAContact(.email, params.email)
@@ -110,7 +110,7 @@ package struct BSARegister: FlowMachine {
       phoneNumber: phone.target, authType: params.authType,
       pushToken: try origin.line("pushToken", params.pushToken),
       appVersion: try origin.line("appVersion", params.appVersion)
-        ?? origin.provider.bsa.appVersion,
+        ?? origin.provider.settings.appVersion,
       device: BSADevice.id(params.userKey, at: origin.installationID))
   }
 
@@ -130,7 +130,7 @@ package struct BSARegister: FlowMachine {
   package var doubt: String { registration?.doubt ?? .operationUnknown }
 }
 
-extension FlowContext {
+extension FlowContext<BSASettings> {
   /// Returns text that is sent to the provider unchanged; nil for nil.
   ///
   /// - Throws: If the text is not 1 to 4096 printable ASCII characters without spaces.

@@ -47,7 +47,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
   ///   - authType: The authentication method; nil for the registered one.
   static func begin(
     _ purpose: Purpose, _ enrolment: BSAEnrolment, authType: BSAAuthType?,
-    disposeToken: Sealed<Secret>?, _ provider: ProviderConfig, at now: Timestamp
+    disposeToken: Sealed<Secret>?, _ provider: Provider<BSASettings>, at now: Timestamp
   ) -> (BSARegistration, Answer<BSACall>) {
     let member = BSAMember(userKey: enrolment.userKey, name: enrolment.name)
     var verification = ContactVerification(
@@ -61,11 +61,11 @@ struct BSARegistration: Codable, Sendable, Equatable {
     return (registration, answer)
   }
 
-  func view(_ provider: ProviderConfig) -> FlowView {
+  func view(_ provider: Provider<BSASettings>) -> FlowView {
     switch stage {
     case .verifying(let verification):
       FlowView(
-        state: verification.state, step: verification.step(provider.bsa),
+        state: verification.state, step: verification.step(provider.settings),
         problem: verification.problem)
     case .proving(_, let authentication):
       FlowView(state: "localAuth", step: authentication.step, problem: authentication.problem)
@@ -84,7 +84,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
   }
 
   mutating func receive(
-    _ event: FlowEvent<BSACall>, _ provider: ProviderConfig, at now: Timestamp
+    _ event: FlowEvent<BSACall>, _ provider: Provider<BSASettings>, at now: Timestamp
   ) -> Answer<BSACall> {
     switch stage {
     case .verifying(let verification): verifying(event, verification, provider, now)
@@ -120,7 +120,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
 extension BSARegistration {
   private mutating func verifying(
     _ event: FlowEvent<BSACall>, _ verification: ContactVerification,
-    _ provider: ProviderConfig, _ now: Timestamp
+    _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
     var verification = verification
     let course = verification.receive(event, provider, at: now)
@@ -131,7 +131,7 @@ extension BSARegistration {
       if takesRegisteredType, verification.isAsking {
         guard let type = verification.registered else { return fail(.lacking("data.authType")) }
         enrolment.authType = type
-        guard type != .none || provider.bsa.allowNoLocalAuth else {
+        guard type != .none || provider.settings.allowNoLocalAuth else {
           return fail(.noLocalAuth(provider.name))
         }
       }
@@ -148,10 +148,10 @@ extension BSARegistration {
 
 extension BSARegistration {
   private mutating func prove(
-    _ disposeToken: Sealed<Secret>, _ provider: ProviderConfig, at now: Timestamp
+    _ disposeToken: Sealed<Secret>, _ provider: Provider<BSASettings>, at now: Timestamp
   ) -> Answer<BSACall> {
     guard let type = enrolment.authType.localAuthType else {
-      guard provider.bsa.allowNoLocalAuth else {
+      guard provider.settings.allowNoLocalAuth else {
         return fail(.noLocalAuth(provider.name))
       }
       return signUp(SigningUp(disposeToken: disposeToken, proof: nil))
@@ -160,7 +160,7 @@ extension BSARegistration {
     var authentication = LocalAuthentication(
       LocalAuthRequest(
         type, reason: "register \(enrolment.userKey) at \(provider.name)",
-        goodForSeconds: provider.bsa.localAuthSeconds))
+        goodForSeconds: provider.settings.localAuthSeconds))
     let questions = authentication.begin()
     stage = .proving(disposeToken, authentication)
     problem = nil
@@ -169,7 +169,7 @@ extension BSARegistration {
 
   private mutating func proving(
     _ event: FlowEvent<BSACall>, _ disposeToken: Sealed<Secret>,
-    _ authentication: LocalAuthentication, _ provider: ProviderConfig, _ now: Timestamp
+    _ authentication: LocalAuthentication, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
     var authentication = authentication
     switch authentication.receive(event, at: now) {
@@ -208,7 +208,8 @@ extension BSARegistration {
   }
 
   private mutating func signingUp(
-    _ event: FlowEvent<BSACall>, _ work: SigningUp, _ provider: ProviderConfig, _ now: Timestamp
+    _ event: FlowEvent<BSACall>, _ work: SigningUp, _ provider: Provider<BSASettings>,
+    _ now: Timestamp
   ) -> Answer<BSACall> {
     switch event {
     case .called(call(work), let outcome) where !work.retrying.isPaused:
@@ -229,9 +230,9 @@ extension BSARegistration {
 
   /// Repeats the registration; the user authenticates again if the proof is too old.
   private mutating func again(
-    _ work: SigningUp, _ provider: ProviderConfig, _ now: Timestamp
+    _ work: SigningUp, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
-    let age = Duration.seconds(provider.bsa.localAuthSeconds)
+    let age = Duration.seconds(provider.settings.localAuthSeconds)
     guard work.proof.map({ $0.isGood(for: age, at: now) }) ?? true else {
       return prove(work.disposeToken, provider, at: now)
     }
@@ -239,7 +240,7 @@ extension BSARegistration {
   }
 
   private mutating func signedUp(
-    _ reply: BSAReply, _ work: SigningUp, _ provider: ProviderConfig
+    _ reply: BSAReply, _ work: SigningUp, _ provider: Provider<BSASettings>
   ) -> Answer<BSACall> {
     switch reply {
     case .said(let data):

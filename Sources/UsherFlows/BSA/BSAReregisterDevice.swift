@@ -38,19 +38,19 @@ package struct BSAReregisterDevice: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<BSASettings>
   private var registration: BSARegistration?
   /// Why the flow failed before any call.
   private var refusal: Failure?
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAReregisterDevice, Answer<BSACall>) {
     let provider = origin.provider
     do throws(EarlyFailure) {
       try origin.checkApp(params.clientKey, params.appPackage, "the appPackage")
       let enrolment = try enrolment(params, origin)
-      if params.authType == BSAAuthType.none, !provider.bsa.allowNoLocalAuth {
+      if params.authType == BSAAuthType.none, !provider.settings.allowNoLocalAuth {
         throw EarlyFailure(.noLocalAuth(provider.name))
       }
       guard params.disposeToken == nil || params.authType != nil else {
@@ -73,7 +73,7 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   private static func enrolment(
-    _ params: Params, _ origin: FlowContext
+    _ params: Params, _ origin: FlowContext<BSASettings>
   ) throws(EarlyFailure) -> BSAEnrolment {
     let contact = try origin.checked("verifyData") { () throws(ImpossibleMember) in
       try BSAContact(params.verifyBy, params.verifyData)
@@ -88,7 +88,7 @@ package struct BSAReregisterDevice: FlowMachine {
       contact: contact, email: nil, phoneNumber: nil, authType: params.authType ?? .none,
       pushToken: try origin.line("pushToken", params.pushToken),
       appVersion: try origin.line("appVersion", params.appVersion)
-        ?? origin.provider.bsa.appVersion,
+        ?? origin.provider.settings.appVersion,
       device: BSADevice.id(params.userKey, at: origin.installationID))
   }
 

@@ -27,7 +27,7 @@ package struct BSAVerifyContact: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<BSASettings>
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
@@ -37,7 +37,7 @@ package struct BSAVerifyContact: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAVerifyContact, Answer<BSACall>) {
     let provider = origin.provider
     do throws(EarlyFailure) {
@@ -61,7 +61,7 @@ package struct BSAVerifyContact: FlowMachine {
     case .refused: FlowView(state: "sending", step: .wait(.init(for: "the number to be sent")))
     case .verifying(let verification):
       FlowView(
-        state: verification.state, step: verification.step(provider.bsa),
+        state: verification.state, step: verification.step(provider.settings),
         problem: verification.problem, key: verification.contact.key)
     }
   }
@@ -110,7 +110,7 @@ struct EarlyFailure: Error {
   init(_ failure: Failure) { self.failure = failure }
 }
 
-extension FlowContext {
+extension FlowContext<BSASettings> {
   /// Checks that an app's SDK is configured like the daemon; absent values are not compared.
   func checkApp(
     _ clientKey: WireSecret?, _ package: String?, _ name: String
@@ -118,7 +118,7 @@ extension FlowContext {
     if let clientKey, !credential.accepts(clientKey.secret) {
       throw EarlyFailure(.otherApp("the clientKey", provider.name))
     }
-    if let package, Secret(package) != Secret(provider.bsa.appPackage) {
+    if let package, Secret(package) != Secret(provider.settings.appPackage) {
       throw EarlyFailure(.otherApp(name, provider.name))
     }
   }

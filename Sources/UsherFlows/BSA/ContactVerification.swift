@@ -36,14 +36,12 @@ struct ContactVerification: Codable, Sendable, Equatable {
     case done(state: String)
   }
 
-  /// A request to send a number.
   private struct Sending: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
     /// The previous number, which stays valid until it expires.
     var previous: Challenge?
   }
 
-  /// A number that was sent to the user.
   private struct Challenge: Codable, Sendable, Equatable {
     let expiresAt: Timestamp
     let resendAt: Timestamp
@@ -55,7 +53,6 @@ struct ContactVerification: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
   }
 
-  /// The result of an event.
   enum Progress: Equatable {
     case proceed([Effect<BSACall>])
     /// - Parameter disposeToken: The provider's proof of the verification.
@@ -86,12 +83,10 @@ struct ContactVerification: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the user is asked for a number.
   var isAsking: Bool {
     if case .otpSent = stage { true } else { false }
   }
 
-  /// Whether a request to send a number is in progress.
   var isSending: Bool {
     if case .sending(let sending) = stage { !sending.retrying.isPaused } else { false }
   }
@@ -110,7 +105,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
   }
 
   mutating func receive(
-    _ event: FlowEvent<BSACall>, _ provider: ProviderConfig, at now: Timestamp
+    _ event: FlowEvent<BSACall>, _ provider: Provider<BSASettings>, at now: Timestamp
   ) -> Progress {
     switch stage {
     case .sending(let sending): hear(event, sending, provider, now)
@@ -144,7 +139,8 @@ extension ContactVerification {
   }
 
   private mutating func hear(
-    _ event: FlowEvent<BSACall>, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
+    _ event: FlowEvent<BSACall>, _ sending: Sending, _ provider: Provider<BSASettings>,
+    _ now: Timestamp
   ) -> Progress {
     switch event {
     case .called(sendCall, let outcome) where !sending.retrying.isPaused:
@@ -161,7 +157,7 @@ extension ContactVerification {
   }
 
   private mutating func sent(
-    _ reply: BSAReply, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
+    _ reply: BSAReply, _ sending: Sending, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
     switch reply {
     case .said(let data):
@@ -174,7 +170,7 @@ extension ContactVerification {
           .flatMap { BSAAuthType(number: $0) }
       }
       sent += 1
-      return show(challenge(provider.bsa, now), nil)
+      return show(challenge(provider.settings, now), nil)
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
     case .failed(let fault) where fault.mayBeDone:
       return mayHaveSent(fault.message, sending, provider, now)
@@ -212,13 +208,13 @@ extension ContactVerification {
   ///
   /// - Parameter cause: A sentence for users.
   private mutating func mayHaveSent(
-    _ cause: String, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
+    _ cause: String, _ sending: Sending, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
     // The lost reply was to tell how the member is registered; without that the flow cannot
     // continue.
     guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
     sent += 1
-    return show(challenge(provider.bsa, now), .mayHaveBeenSent("a number"))
+    return show(challenge(provider.settings, now), .mayHaveBeenSent("a number"))
   }
 }
 
@@ -226,12 +222,12 @@ extension ContactVerification {
 
 extension ContactVerification {
   private mutating func take(
-    _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ provider: ProviderConfig,
+    _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ provider: Provider<BSASettings>,
     _ now: Timestamp
   ) -> Progress {
     switch event {
     case .input(.code(let number, let fields)):
-      if let refusal = unfit(number, fields, provider.bsa) { return refusal }
+      if let refusal = unfit(number, fields, provider.settings) { return refusal }
       guard now < challenge.expiresAt else {
         return show(challenge, .numberExpired(nil, provider.name))
       }
@@ -277,7 +273,7 @@ extension ContactVerification {
 
   private mutating func hear(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ check: Check,
-    _ provider: ProviderConfig, _ now: Timestamp
+    _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
     switch event {
     case .called(.verify(contact, let number), let outcome) where !check.retrying.isPaused:
@@ -297,7 +293,7 @@ extension ContactVerification {
 
   private mutating func verified(
     _ reply: BSAReply, _ number: Secret, _ challenge: Challenge, _ check: Check,
-    _ provider: ProviderConfig
+    _ provider: Provider<BSASettings>
   ) -> Progress {
     switch reply {
     case .said(let data):

@@ -32,7 +32,7 @@ package struct FreedomCreateUser: FlowMachine {
     package init() {}
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<FreedomIDSettings>
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
@@ -43,7 +43,7 @@ package struct FreedomCreateUser: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomCreateUser, Answer<FreedomPartnerCall>) {
     let provider = origin.provider.name
     guard let account = origin.account?.id else {

@@ -116,7 +116,7 @@ extension FreedomDeviceAuthorize {
     }
     do throws(UnusableReply) {
       let profile = try GrantedProfile(profile, granted: granted)
-      return .finish(completion.end(profile, granted, provider.freedomid.consentDays, now))
+      return .finish(completion.end(profile, granted, provider.settings.consentDays, now))
     } catch {
       return .fail(.unusable(error.message, .parsingError, provider.name))
     }

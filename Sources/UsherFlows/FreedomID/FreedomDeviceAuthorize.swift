@@ -26,7 +26,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     package init(grants: [String]) { self.grants = grants }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<FreedomIDSettings>
   let order: Request
   var state: State
   var problem: Problem?
@@ -73,7 +73,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
     func order(_ grants: [DataGrant]) -> Request {
       Request(

@@ -107,8 +107,9 @@ package enum LoginName: Sendable, Equatable {
 }
 
 extension FreedomDeviceCall {
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.freedomid
+  package func render(_ context: RenderContext<FreedomIDSettings>) throws(UsherError) -> HTTPRequest
+  {
+    let settings = context.provider.settings
     guard let key = context.credential else {
       throw UsherError(.internalError, "provider \(context.provider.name) has no API key")
     }
@@ -163,16 +164,5 @@ extension JSONValue {
 extension [String: JSONValue] {
   fileprivate static func answer(to challenge: String, _ code: Secret) -> [String: JSONValue] {
     ["challenge_id": .string(challenge), "code": .revealing(code)]
-  }
-}
-
-extension ProviderConfig {
-  /// The settings of a provider of type `freedomid`.
-  package var freedomid: FreedomIDSettings {
-    switch settings {
-    case .freedomid(let settings): return settings
-    case .oidc, .paysafe, .truecaller, .gopay, .bsa, .local:
-      fatalError("provider \(name) is of type \(settings.type) and not asked so")
-    }
   }
 }

@@ -12,8 +12,8 @@ extension FreedomPartnerAuthorize {
   /// grants, and the tokens are sent only to the provider that issued them.
   private var purpose: String {
     let parts =
-      ["authorize", account?.id.rawValue ?? "", provider.freedomid.clientID ?? ""]
-      + grants.map(\.text) + provider.tokenPlace.addresses
+      ["authorize", account?.id.rawValue ?? "", provider.settings.clientID ?? ""]
+      + grants.map(\.text) + provider.config.tokenPlace.addresses
     return parts.joined(separator: " ")
   }
 
@@ -106,7 +106,7 @@ extension FreedomPartnerAuthorize {
     guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
       return failDroppingTokens(.otherPerson(provider.name))
     }
-    guard let end = person.end(grants, tokens, provider.freedomid.consentDays, now) else {
+    guard let end = person.end(grants, tokens, provider.settings.consentDays, now) else {
       return failDroppingTokens(.denied("the person agreed to nothing of it", provider.name))
     }
     return .finish(end)

@@ -22,7 +22,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     package init(grants: [String]) { self.grants = grants }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<FreedomIDSettings>
   /// The requested grants, in the order of the table.
   let grants: [PartnerGrant]
   let account: KnownAccount?
@@ -53,7 +53,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer<FreedomPartnerCall>) {
     let provider = origin.provider
     do throws(GrantFlaw) {
@@ -118,13 +118,13 @@ extension FreedomPartnerAuthorize {
   }
 
   private func expectation(_ secret: Sealed<Secret>) -> RedirectExpectation {
-    provider.freedomid.redirect.expectation(state: secret.unsealed(), form: .freedom)
+    provider.settings.redirect.expectation(state: secret.unsealed(), form: .freedom)
   }
 
   private mutating func preparing(
     _ event: FlowEvent<FreedomPartnerCall>, _ secret: Sealed<Secret>
   ) -> Answer<FreedomPartnerCall> {
-    let redirect = provider.freedomid.redirect
+    let redirect = provider.settings.redirect
     let opening = redirect.opening(
       event, state: secret.unsealed(), hasPKCE: false, form: .freedom)
     switch opening {
@@ -222,7 +222,7 @@ extension FreedomPartnerAuthorize {
     _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     var visit = visit
-    switch visit.wayBack(provider.freedomid.redirect).news(event) {
+    switch visit.wayBack(provider.settings.redirect).news(event) {
     case .cameBack(let answer): return cameBack(answer)
     case .listenAgain(let expectation):
       visit.listener = .restoring

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import JSONRPC
-import UsherConfig
+package import UsherConfig
 package import UsherCore
 
 /// A call to Freedom ID in mode `oauth2`: the partner API (contract §4.2, §4.3).
@@ -114,8 +114,9 @@ package struct PartnerUser: Codable, Sendable, Equatable {
 }
 
 extension FreedomPartnerCall {
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.freedomid
+  package func render(_ context: RenderContext<FreedomIDSettings>) throws(UsherError) -> HTTPRequest
+  {
+    let settings = context.provider.settings
     let paths = settings.paths
     switch self {
     case .link(let redirectURI, let grants):
@@ -170,15 +171,19 @@ extension ProfileRequest {
 extension HTTPRequest.Header {
   /// Returns Basic authentication as the partner API documents it: id and secret joined without
   /// encoding.
-  fileprivate static func partner(_ context: RenderContext) throws(UsherError) -> Self {
-    guard let id = context.provider.freedomid.clientID, let secret = context.credential else {
+  fileprivate static func partner(_ context: RenderContext<FreedomIDSettings>) throws(UsherError)
+    -> Self
+  {
+    guard let id = context.provider.settings.clientID, let secret = context.credential else {
       throw UsherError(.internalError, "provider \(context.provider.name) has no client secret")
     }
     let pair = Data("\(id):\(secret.revealed())".utf8).base64EncodedString()
     return Self("Authorization", Secret("Basic \(pair)"))
   }
 
-  fileprivate static func account(_ context: RenderContext) throws(UsherError) -> Self {
+  fileprivate static func account(_ context: RenderContext<FreedomIDSettings>) throws(UsherError)
+    -> Self
+  {
     guard let token = context.accessToken else {
       throw UsherError(.internalError, "the call needs an access token and has none")
     }

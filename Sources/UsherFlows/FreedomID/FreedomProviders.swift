@@ -1,7 +1,5 @@
 package import JSONRPC
-package import UsherAPI
 package import UsherConfig
-package import UsherCore
 
 /// Freedom ID on a device: the SDK's log-in, with an API key.
 package enum FreedomDeviceProvider: ProviderDefinition {
@@ -10,10 +8,10 @@ package enum FreedomDeviceProvider: ProviderDefinition {
   package static func grant(_ text: String) -> String? { DataGrant(either: text)?.rawValue }
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue],
+    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
-    .known(FreedomIDTokens(mode: settings.mode, device: installation))
+    .known(FreedomIDTokens(mode: provider.settings.mode, device: installation))
   }
 
   package static func oauthClient(_ settings: FreedomIDSettings) -> OAuthClient {
@@ -21,13 +19,13 @@ package enum FreedomDeviceProvider: ProviderDefinition {
   }
 
   package static func probe(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings
+    _ provider: Provider<FreedomIDSettings>
   ) -> ProviderProbe? {
-    .freedomid(settings)
+    .freedomid(provider.settings)
   }
 
   package static func followUp(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue]
+    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     FreedomLogout(provider.name, attributes)
   }
@@ -47,10 +45,10 @@ package enum FreedomPartnerProvider: ProviderDefinition {
   package static func grant(_ text: String) -> String? { PartnerGrant(either: text)?.text }
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue],
+    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
-    .known(FreedomIDTokens(mode: settings.mode, device: installation))
+    .known(FreedomIDTokens(mode: provider.settings.mode, device: installation))
   }
 
   package static func oauthClient(_ settings: FreedomIDSettings) -> OAuthClient {
@@ -58,13 +56,13 @@ package enum FreedomPartnerProvider: ProviderDefinition {
   }
 
   package static func probe(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings
+    _ provider: Provider<FreedomIDSettings>
   ) -> ProviderProbe? {
-    .freedomid(settings)
+    .freedomid(provider.settings)
   }
 
   package static func followUp(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue]
+    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     FreedomLogout(provider.name, attributes)
   }
@@ -74,36 +72,25 @@ package enum FreedomPartnerProvider: ProviderDefinition {
   }
 }
 
-/// Freedom ID over OpenID Connect.
+/// Freedom ID over OpenID Connect. Beside the settings, nothing differs from any other such provider.
 package enum FreedomOIDCProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self]
   package static let hasScopes = true
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<OIDCSettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
-    .discovered { OIDCTokens(provider: provider, metadata: $0) }
+    OIDCProvider.tokens(provider, attributes: attributes, installation: installation)
   }
 
-  package static func oauthClient(_ settings: FreedomIDSettings) -> OAuthClient {
-    .freedomID(settings)
-  }
-
-  package static func probe(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings
-  ) -> ProviderProbe? {
-    .freedomid(settings)
+  package static func oauthClient(_ settings: OIDCSettings) -> OAuthClient {
+    OIDCProvider.oauthClient(settings)
   }
 
   package static func followUp(
-    _ provider: ProviderConfig, _ settings: FreedomIDSettings, attributes: [String: JSONValue]
+    _ provider: Provider<OIDCSettings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     FreedomLogout(provider.name, attributes)
-  }
-
-  package static func callback(_ settings: FreedomIDSettings) -> (any CallbackDialect)? {
-    FreedomLogoutCallback(settings)
   }
 }
 

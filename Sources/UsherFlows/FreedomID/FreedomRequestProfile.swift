@@ -26,7 +26,7 @@ package struct FreedomRequestProfile: FlowMachine {
     package init(grants: [String]) { self.grants = grants }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<FreedomIDSettings>
   private var state: State
   private var problem: Problem?
 
@@ -53,7 +53,7 @@ package struct FreedomRequestProfile: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
     guard let account = origin.account?.id else {
       throw FlowParams.wrong("account", "is missing")
@@ -188,7 +188,7 @@ extension FreedomRequestProfile {
   /// - Parameter asked: The pause that the provider requests.
   private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer<FreedomPartnerCall> {
     state = .pending(inquiry, isAsking: false)
-    let pause = Duration.seconds(provider.freedomid.pollSeconds)
+    let pause = Duration.seconds(provider.settings.pollSeconds)
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: asked))])
   }
 

@@ -34,7 +34,7 @@ package struct FreedomUpdateUser: FlowMachine {
     package init() {}
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<FreedomIDSettings>
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
@@ -45,7 +45,7 @@ package struct FreedomUpdateUser: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomUpdateUser, Answer<FreedomPartnerCall>) {
     let provider = origin.provider.name
     guard let account = origin.account?.id else {

@@ -86,17 +86,6 @@ package struct CaptureSession: Codable, Sendable, Equatable {
   }
 }
 
-extension ProviderConfig {
-  /// The settings of a provider of type `gopay`.
-  package var gopay: GoPaySettings {
-    switch settings {
-    case .gopay(let settings): return settings
-    case .oidc, .paysafe, .truecaller, .freedomid, .bsa, .local:
-      fatalError("provider \(name) is of type \(settings.type) and not asked so")
-    }
-  }
-}
-
 extension GoPaySettings {
   /// The names of all credentials that are configured.
   package var credentialNames: [String] {

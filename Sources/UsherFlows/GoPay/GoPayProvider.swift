@@ -1,5 +1,4 @@
 package import JSONRPC
-package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
@@ -9,10 +8,10 @@ package enum GoPayProvider: ProviderDefinition {
   package static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: GoPaySettings, attributes: [String: JSONValue],
+    _ provider: Provider<GoPaySettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
-    .known(GoPayTokens(settings, attributes))
+    .known(GoPayTokens(provider.settings, attributes))
   }
 
   package static func oauthClient(_ settings: GoPaySettings) -> OAuthClient {
@@ -31,15 +30,15 @@ package enum GoPayProvider: ProviderDefinition {
   }
 
   package static func probe(
-    _ provider: ProviderConfig, _ settings: GoPaySettings
+    _ provider: Provider<GoPaySettings>
   ) -> ProviderProbe? {
-    .gopay(settings)
+    .gopay(provider.settings)
   }
 
   package static func followUp(
-    _ provider: ProviderConfig, _ settings: GoPaySettings, attributes: [String: JSONValue]
+    _ provider: Provider<GoPaySettings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
-    IdentityVerdict(settings, attributes)
+    IdentityVerdict(provider.settings, attributes)
   }
 
   package static func callback(_ settings: GoPaySettings) -> (any CallbackDialect)? {

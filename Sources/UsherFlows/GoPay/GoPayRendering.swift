@@ -1,5 +1,5 @@
 import JSONRPC
-import UsherConfig
+package import UsherConfig
 package import UsherCore
 
 extension GoPayCall {
@@ -12,8 +12,8 @@ extension GoPayCall {
     }
   }
 
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.gopay
+  package func render(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.settings
     switch self {
     case .authCode(let token, let correlationID, let requestID):
       return .json(
@@ -65,9 +65,10 @@ extension GoPayCall {
   }
 
   private static func exchange(
-    _ code: Secret, _ correlationID: String, _ requestID: String, _ context: RenderContext
+    _ code: Secret, _ correlationID: String, _ requestID: String,
+    _ context: RenderContext<GoPaySettings>
   ) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.gopay
+    let settings = context.provider.settings
     guard let url = settings.exchangeURL?.text else {
       throw UsherError(.internalError, "no exchange_url is configured")
     }
@@ -85,9 +86,10 @@ extension GoPayCall {
   /// Returns a SNAP request with a signature over exactly what is sent.
   private static func signed(
     _ path: ProviderPath, _ body: [String: JSONValue], externalID: String,
-    _ headers: [HTTPRequest.Header], hiding secrets: [Secret], _ context: RenderContext
+    _ headers: [HTTPRequest.Header], hiding secrets: [Secret],
+    _ context: RenderContext<GoPaySettings>
   ) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.gopay
+    let settings = context.provider.settings
     let url = path.url(under: settings.snapBaseURL)
     let secret = try context.credential(named: settings.clientSecretCredential)
     guard let token = context.clientToken else {
@@ -111,7 +113,9 @@ extension GoPayCall {
 
 extension LinkingToken {
   /// Returns the `authorization` header, without `Bearer` (contract §10, trap 6).
-  fileprivate func header(_ context: RenderContext) throws(UsherError) -> HTTPRequest.Header {
+  fileprivate func header(_ context: RenderContext<GoPaySettings>) throws(UsherError)
+    -> HTTPRequest.Header
+  {
     switch self {
     case .token(let token): return .init("authorization", token)
     case .account:

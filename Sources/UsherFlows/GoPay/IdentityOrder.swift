@@ -21,7 +21,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 
   /// - Throws: `invalidParams` with the invalid parameter. An error that the SDK would report is a
   ///   ``flaw(_:)`` instead.
-  init(_ params: VerifyIdentity.Params, _ origin: FlowContext) throws(UsherError) {
+  init(_ params: VerifyIdentity.Params, _ origin: FlowContext<GoPaySettings>) throws(UsherError) {
     if params.featureId != nil {
       throw FlowParams.wrong("featureId", "is reserved and must not be set")
     }
@@ -30,7 +30,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
     receiver = params.credentialReceiver
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
     returnURL = try Self.address(params.returnUrl, "returnUrl")
-    locale = params.locale ?? origin.provider.gopay.locale
+    locale = params.locale ?? origin.provider.settings.locale
     installation = origin.installationID
     endsAt = origin.endsAt
     if let account = origin.account, Secret(account.subject) != Secret(correlationID),
@@ -68,7 +68,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 
 // The SDK reports these errors as a failed flow.
 extension IdentityOrder {
-  func flaw(_ origin: FlowContext) -> Failure? {
+  func flaw(_ origin: FlowContext<GoPaySettings>) -> Failure? {
     let provider = origin.provider.name
     if let field = missing { return .missing(field: field, provider) }
     return credentialFlaw(origin).map { .gopay(.configuration, $0, provider) }
@@ -88,9 +88,9 @@ extension IdentityOrder {
 
   /// Returns why the credentials do not allow an exchange; such a flow fails before the user does
   /// anything.
-  private func credentialFlaw(_ origin: FlowContext) -> String? {
+  private func credentialFlaw(_ origin: FlowContext<GoPaySettings>) -> String? {
     guard receiver == .exchange else { return nil }
-    let (settings, name) = (origin.provider.gopay, origin.provider.name)
+    let (settings, name) = (origin.provider.settings, origin.provider.name)
     switch settings.exchange {
     case .app: return nil
     case .backend:

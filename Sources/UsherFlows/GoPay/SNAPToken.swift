@@ -1,5 +1,5 @@
 import JSONRPC
-import UsherConfig
+package import UsherConfig
 package import UsherCore
 
 /// The call that obtains the client token of SNAP, `access-token/b2b` (contract §3.4).
@@ -8,8 +8,8 @@ package struct SNAPToken: ClientTokenCall {
 
   package init() {}
 
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.gopay
+  package func render(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.settings
     let name = settings.privateKeyCredential
     let key = try context.credential(named: name)
     let timestamp = SNAPSignature.timestamp(context.moment.now)

@@ -174,14 +174,14 @@ extension VerifyIdentity {
     capture.misses = 0
     state = .kyc(capture)
     problem = nil
-    return .proceed([.wake(after: .seconds(provider.gopay.pollSeconds))])
+    return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
   private mutating func missed(
     _ fault: GoPayReplyError, _ capture: Capture
   ) -> Answer<GoPayCall> {
     var capture = capture
-    let pause = capture.miss(provider.gopay.pollSeconds)
+    let pause = capture.miss(provider.settings.pollSeconds)
     state = .kyc(capture)
     problem = .unreachable(fault, provider.name)
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])

@@ -68,7 +68,7 @@ extension VerifyIdentity {
       return .proceed([])
     }
     state = .preparing(login)
-    let redirect = provider.gopay.redirect
+    let redirect = provider.settings.redirect
     return .proceed([
       .listen(redirect.expectation(state: login.state.unsealed(), form: .gopay))
     ])
@@ -77,7 +77,7 @@ extension VerifyIdentity {
   mutating func preparing(
     _ event: FlowEvent<GoPayCall>, _ login: LinkLogin
   ) -> Answer<GoPayCall> {
-    let redirect = provider.gopay.redirect
+    let redirect = provider.settings.redirect
     let opening = redirect.opening(
       event, state: login.state.unsealed(), hasPKCE: false, form: .gopay)
     switch opening {
@@ -99,7 +99,7 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: login.state.unsealed(),
-      redirect: order.redirectURI == nil ? provider.gopay.redirect : nil, hasPKCE: false,
+      redirect: order.redirectURI == nil ? provider.settings.redirect : nil, hasPKCE: false,
       form: .gopay)
     switch wayBack.news(event) {
     case .cameBack(let answer): return cameBack(answer, &moment)

@@ -7,7 +7,7 @@ extension VerifyIdentity {
   mutating func exchange(
     _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    let exchange = CodeExchange(code, order, provider.gopay, &moment)
+    let exchange = CodeExchange(code, order, provider.settings, &moment)
     state = .waitAck(exchange)
     problem = nil
     return .proceed(effects + exchange.effects(order, at: moment.now))

@@ -39,7 +39,7 @@ package struct VerifyIdentity: FlowMachine {
     case exchange, none
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<GoPaySettings>
   let order: IdentityOrder
   var state: State
   var problem: Problem?
@@ -69,7 +69,7 @@ package struct VerifyIdentity: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<GoPaySettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (VerifyIdentity, Answer<GoPayCall>) {
     let provider = origin.provider
     let order = try IdentityOrder(params, origin)
@@ -103,7 +103,7 @@ package struct VerifyIdentity: FlowMachine {
         state: "login",
         step: .openURL(
           .init(
-            url: login.url(order, redirectURI: redirectURI, provider.gopay),
+            url: login.url(order, redirectURI: redirectURI, provider.settings),
             redirectURI: redirectURI, completes: listener.completes)),
         problem: problem)
     case .authCode: waiting("authCode", for: "an auth code")

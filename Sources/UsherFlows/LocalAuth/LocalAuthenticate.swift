@@ -25,11 +25,12 @@ package struct LocalAuthenticate: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<LocalProviderSettings>
   private var authentication: LocalAuthentication
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<LocalProviderSettings>,
+    at moment: inout TransitionContext
   ) throws(UsherError) -> (LocalAuthenticate, Answer<NoCall>) {
     let reason = try FlowParams.text(params.reason, "reason") ?? ""
     var authentication = LocalAuthentication(
@@ -85,7 +86,9 @@ extension Answer {
 package enum NoCall: ProviderCall {
   package var name: String { switch self {} }
 
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+  package func render(_ context: RenderContext<LocalProviderSettings>) throws(UsherError)
+    -> HTTPRequest
+  {
     switch self {}
   }
 }

@@ -15,8 +15,10 @@ struct ClientAuthentication {
   /// - Parameter accepted: The methods that the endpoint's metadata lists. Nil if it lists none,
   ///   which means `client_secret_basic` (RFC 8414 §2).
   /// - Throws: `internalError` if the configured credential is not set.
-  init(_ context: RenderContext, accepted: [String]?) throws(UsherError) {
-    let client = context.provider.oauthClient
+  init<Settings: ProviderTypeSettings>(
+    _ context: RenderContext<Settings>, accepted: [String]?
+  ) throws(UsherError) {
+    let client = context.provider.config.oauthClient
     guard let name = client.credential else {
       fields = [("client_id", client.id)]
       headers = []

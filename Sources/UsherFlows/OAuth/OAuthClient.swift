@@ -1,5 +1,5 @@
 package import UsherConfig
-package import UsherCore
+import UsherCore
 
 /// The daemon's identity as a client of an OAuth provider.
 package struct OAuthClient: Sendable, Equatable {

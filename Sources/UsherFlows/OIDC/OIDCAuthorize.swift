@@ -27,7 +27,7 @@ package struct OIDCAuthorize: FlowMachine {
     package init() {}
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<OIDCSettings>
   private let request: Request
   private var state: State
   private var problem: Problem?
@@ -61,7 +61,7 @@ package struct OIDCAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<OIDCSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
     let provider = origin.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
@@ -74,7 +74,7 @@ package struct OIDCAuthorize: FlowMachine {
     hints["acr_values"] = try FlowParams.text(params.acrValues, "acrValues")
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
-      scope: try OIDCRequest.scope(params.scope, provider.oidc), hints: hints,
+      scope: try OIDCRequest.scope(params.scope, provider.settings), hints: hints,
       maxAge: params.maxAgeSeconds, account: origin.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(RetryBackoff()))
@@ -92,7 +92,7 @@ package struct OIDCAuthorize: FlowMachine {
           .init(
             url: attempt.url(
               redirectURI: redirectURI, scope: request.scope, hints: request.hints,
-              settings: provider.oidc),
+              settings: provider.settings),
             redirectURI: redirectURI, completes: listener.completes)),
         problem: problem)
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
@@ -169,15 +169,15 @@ extension OIDCAuthorize {
   ) -> Answer<OIDCCall> {
     state = .preparing(attempt)
     self.problem = problem
-    let redirect = provider.oidc.redirect
+    let redirect = provider.settings.redirect
     return .proceed([.listen(redirect.expectation(state: attempt.state.unsealed()))])
   }
 
   private mutating func preparing(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt
   ) -> Answer<OIDCCall> {
-    let opening = provider.oidc.redirect.opening(
-      event, state: attempt.state.unsealed(), hasPKCE: provider.oidc.pkce)
+    let opening = provider.settings.redirect.opening(
+      event, state: attempt.state.unsealed(), hasPKCE: provider.settings.pkce)
     switch opening {
     case .open(let redirectURI, let listener, let problem):
       self.problem = problem ?? self.problem
@@ -199,7 +199,7 @@ extension OIDCAuthorize {
   ) -> Answer<OIDCCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
-      redirect: provider.oidc.redirect, hasPKCE: provider.oidc.pkce)
+      redirect: provider.settings.redirect, hasPKCE: provider.settings.pkce)
     switch wayBack.news(event) {
     case .cameBack(let answer): return cameBack(answer, attempt, redirectURI)
     case .listenAgain(let expectation):
@@ -242,7 +242,7 @@ extension OIDCAuthorize {
     let attempt = attempt.renewed(&moment)
     state = .preparing(attempt)
     self.problem = problem
-    let redirect = provider.oidc.redirect
+    let redirect = provider.settings.redirect
     return .proceed([
       .stopListening, .listen(redirect.expectation(state: attempt.state.unsealed())),
     ])

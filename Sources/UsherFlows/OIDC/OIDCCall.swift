@@ -1,4 +1,4 @@
-package import UsherConfig
+import UsherConfig
 package import UsherCore
 
 /// A call to an OpenID provider.
@@ -85,18 +85,6 @@ package enum OIDCCall: ProviderCall {
         Revocation(token: tokens.accessToken.unsealed(), kind: .accessToken)
       }
     return [.revoke(revocation, metadata)]
-  }
-}
-
-extension ProviderConfig {
-  /// The settings of a provider that speaks OpenID Connect. Traps for any other provider.
-  package var oidc: OIDCSettings {
-    switch settings {
-    case .oidc(let settings): return settings
-    case .freedomid(let settings) where settings.mode == .oidc: return settings.oidc
-    case .freedomid, .paysafe, .truecaller, .gopay, .bsa, .local:
-      fatalError("provider \(name) is of type \(settings.type) and not asked so")
-    }
   }
 }
 

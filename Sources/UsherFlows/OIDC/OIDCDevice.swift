@@ -19,7 +19,7 @@ package struct OIDCDevice: FlowMachine {
     package init() {}
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<OIDCSettings>
   private let scope: String
   private let terms: OIDCSignIn.Terms
   private var state: State
@@ -68,11 +68,11 @@ package struct OIDCDevice: FlowMachine {
   package static let longestInterval = 60
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<OIDCSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (OIDCDevice, Answer<OIDCCall>) {
     let provider = origin.provider
     let flow = OIDCDevice(
-      provider: provider, scope: try OIDCRequest.scope(params.scope, provider.oidc),
+      provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
       terms: .init(
         account: origin.account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
       state: .discovering(RetryBackoff()))

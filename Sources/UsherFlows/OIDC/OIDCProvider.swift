@@ -1,7 +1,5 @@
 package import JSONRPC
-package import UsherAPI
 package import UsherConfig
-package import UsherCore
 
 /// Providers that speak OpenID Connect and are found by discovery.
 package enum OIDCProvider: ProviderDefinition {
@@ -9,7 +7,7 @@ package enum OIDCProvider: ProviderDefinition {
   package static let hasScopes = true
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: OIDCSettings, attributes: [String: JSONValue],
+    _ provider: Provider<OIDCSettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
     .discovered { OIDCTokens(provider: provider, metadata: $0) }

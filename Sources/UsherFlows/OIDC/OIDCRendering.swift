@@ -1,9 +1,9 @@
 import JSONRPC
-import UsherConfig
+package import UsherConfig
 package import UsherCore
 
 extension OIDCCall {
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+  package func render(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest {
     switch self {
     case .discovery(let url), .jwks(let url):
       return HTTPRequest(method: .get, url: url, headers: [.acceptJSON])
@@ -18,7 +18,8 @@ extension OIDCCall {
     }
   }
 
-  private func renderForm(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+  private func renderForm(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest
+  {
     var fields: [(name: String, value: String)]
     let endpoint: String
     let metadata: OIDCMetadata
@@ -30,7 +31,7 @@ extension OIDCCall {
         ("grant_type", "authorization_code"), ("code", exchange.code.revealed()),
         ("redirect_uri", exchange.redirectURI),
       ]
-      if context.provider.oidc.pkce {
+      if context.provider.settings.pkce {
         fields.append(("code_verifier", exchange.verifier.revealed()))
       }
     case .refresh(let token, let scope, let provider):
@@ -50,12 +51,12 @@ extension OIDCCall {
       metadata = provider
       endpoint = try metadata.deviceAuthorizationEndpoint.orMissing("device_authorization")
       fields =
-        [("scope", scope)] + (context.provider.oidc.audience.map { [("audience", $0)] } ?? [])
+        [("scope", scope)] + (context.provider.settings.audience.map { [("audience", $0)] } ?? [])
     case .discovery, .jwks, .userinfo, .revoke:
       throw UsherError(.internalError, "this call has no form")
     }
     let client = try ClientAuthentication(context, accepted: metadata.clientAuthMethods)
-    switch context.provider.oidc.tokenRequest {
+    switch context.provider.settings.tokenRequest {
     case .form: return .form(endpoint, fields + client.fields, headers: client.headers)
     case .json:
       let members = Dictionary(fields + client.fields) { first, _ in first }
@@ -68,14 +69,14 @@ extension OIDCCall {
   }
 
   private static func render(
-    _ revocation: Revocation, _ metadata: OIDCMetadata, _ context: RenderContext
+    _ revocation: Revocation, _ metadata: OIDCMetadata, _ context: RenderContext<OIDCSettings>
   ) throws(UsherError) -> HTTPRequest {
     let endpoint = try metadata.revocationEndpoint.orMissing("revocation")
     let fields = [
       ("token", revocation.token.revealed()), ("token_type_hint", revocation.kind.rawValue),
     ]
     if let bearer = revocation.bearer {
-      let client = ("client_id", context.provider.oidc.clientID)
+      let client = ("client_id", context.provider.settings.clientID)
       return .form(endpoint, fields + [client], headers: [.bearer(bearer)])
     }
     let client = try ClientAuthentication(

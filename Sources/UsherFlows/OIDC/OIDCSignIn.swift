@@ -75,11 +75,11 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   }
 
   mutating func receive(
-    _ event: FlowEvent<OIDCCall>, _ provider: ProviderConfig, at now: Timestamp
+    _ event: FlowEvent<OIDCCall>, _ provider: Provider<OIDCSettings>, at now: Timestamp
   ) -> Answer<OIDCCall> {
     switch phase {
     case .verifying(let token, let retrying):
-      verifying(event, token, retrying, provider.oidc, now)
+      verifying(event, token, retrying, provider.settings, now)
     case .asking(let person, let retrying): asking(event, person, retrying)
     }
   }

@@ -3,10 +3,10 @@ import UsherCore
 
 /// Refresh and revocation of an OpenID provider's tokens (RFC 6749 §6, RFC 7009).
 struct OIDCTokens: TokenDialect {
-  let provider: ProviderConfig
+  let provider: Provider<OIDCSettings>
   let metadata: OIDCMetadata
 
-  var isPublicClient: Bool { provider.credentialName == nil }
+  var isPublicClient: Bool { provider.config.credentialName == nil }
 
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
     OIDCCall.refresh(refreshToken, scope: scope, metadata)
@@ -15,7 +15,7 @@ struct OIDCTokens: TokenDialect {
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2).
   func flaw(in tokens: TokenSet, of subject: String) -> String? {
     guard let token = tokens.idToken?.unsealed() else { return nil }
-    let clientID = provider.oidc.clientID
+    let clientID = provider.settings.clientID
     return IDTokenClaims.flaw(
       refreshed: token, issuer: metadata.issuer, clientID: clientID, subject: subject)?
       .explanation(

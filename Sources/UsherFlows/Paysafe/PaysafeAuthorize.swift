@@ -38,7 +38,7 @@ package struct PaysafeAuthorize: FlowMachine {
     case pin, password
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<PaysafeSettings>
   private let login: PaysafeLogin
   private var state: State
   private var problem: Problem?
@@ -73,9 +73,9 @@ package struct PaysafeAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<PaysafeSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (PaysafeAuthorize, Answer<PaysafeCall>) {
-    let settings = origin.provider.paysafe
+    let settings = origin.provider.settings
     var flow = PaysafeAuthorize(
       provider: origin.provider, login: try PaysafeLogin(params, origin),
       state: .configuring(RetryBackoff()))
@@ -98,7 +98,7 @@ package struct PaysafeAuthorize: FlowMachine {
         state: "authorizing",
         step: .openURL(
           .init(
-            url: attempt.url(login, redirectURI: redirectURI, provider.paysafe),
+            url: attempt.url(login, redirectURI: redirectURI, provider.settings),
             redirectURI: redirectURI, completes: listener.completes)),
         problem: problem)
     case .redeeming: waiting("exchanging", for: "the provider's tokens")
@@ -181,14 +181,14 @@ extension PaysafeAuthorize {
       return .proceed([])
     }
     state = .preparing(attempt)
-    let redirect = provider.paysafe.redirect
+    let redirect = provider.settings.redirect
     return .proceed([.listen(redirect.expectation(state: attempt.state.unsealed()))])
   }
 
   private mutating func preparing(
     _ event: FlowEvent<PaysafeCall>, _ attempt: PaysafeAttempt
   ) -> Answer<PaysafeCall> {
-    let redirect = provider.paysafe.redirect
+    let redirect = provider.settings.redirect
     switch redirect.opening(event, state: attempt.state.unsealed(), hasPKCE: true) {
     case .open(let redirectURI, let listener, let problem):
       self.problem = problem ?? self.problem
@@ -210,7 +210,7 @@ extension PaysafeAuthorize {
   ) -> Answer<PaysafeCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
-      redirect: login.redirectURI == nil ? provider.paysafe.redirect : nil, hasPKCE: true)
+      redirect: login.redirectURI == nil ? provider.settings.redirect : nil, hasPKCE: true)
     switch wayBack.news(event) {
     case .cameBack(let answer): return cameBack(answer, attempt, redirectURI, moment.now)
     case .listenAgain(let expectation):
@@ -233,7 +233,7 @@ extension PaysafeAuthorize {
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
     problem = nil
-    switch (attempt.proof, provider.paysafe.exchange) {
+    switch (attempt.proof, provider.settings.exchange) {
     case (.ours(let verifier), .daemon):
       let redemption = Redemption(
         attempt: attempt, verifier: verifier, redirectURI: redirectURI)
@@ -241,7 +241,7 @@ extension PaysafeAuthorize {
     case (.ours, .app), (.callers, .daemon), (.callers, .app):
       let handover = PaysafeHandover(
         code: Sealed(code), verifier: attempt.verifier, redirectURI: redirectURI,
-        deadline: now + .seconds(provider.paysafe.exchangeSeconds))
+        deadline: now + .seconds(provider.settings.exchangeSeconds))
       state = .handedOver(handover)
       return .proceed([.stopListening, .wake(after: handover.deadline - now)])
     }

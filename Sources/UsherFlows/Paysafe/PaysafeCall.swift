@@ -1,5 +1,5 @@
 package import JSONRPC
-package import UsherConfig
+import UsherConfig
 package import UsherCore
 
 /// A call to Paysafe's Embedded Wallets (contract §2.2; the page Paysafe of the documentation).
@@ -135,16 +135,5 @@ package struct WalletOperation: Codable, Sendable, Equatable {
     self.method = method
     self.path = path
     self.body = body
-  }
-}
-
-extension ProviderConfig {
-  /// The settings of a provider of type `paysafe`. Traps for any other provider.
-  package var paysafe: PaysafeSettings {
-    switch settings {
-    case .paysafe(let settings): return settings
-    case .oidc, .truecaller, .gopay, .freedomid, .bsa, .local:
-      fatalError("provider \(name) is of type \(settings.type) and not asked so")
-    }
   }
 }

@@ -24,8 +24,9 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   /// Checks the parameters.
   ///
   /// - Throws: `invalidParams` that names the wrong parameter.
-  init(_ params: PaysafeAuthorize.Params, _ origin: FlowContext) throws(UsherError) {
-    brand = try Self.brand(params.brandIdentity, origin.provider.paysafe)
+  init(_ params: PaysafeAuthorize.Params, _ origin: FlowContext<PaysafeSettings>) throws(UsherError)
+  {
+    brand = try Self.brand(params.brandIdentity, origin.provider.settings)
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
     var hints: [String: String] = [:]
     hints["reset_credentials_url"] = try Self.page(

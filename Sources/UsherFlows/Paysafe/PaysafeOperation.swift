@@ -39,7 +39,7 @@ package struct PaysafeOperation: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<PaysafeSettings>
   private let account: AccountID
   private let operation: WalletOperation
   private let wanted: PaysafeCall.Verification?
@@ -71,14 +71,14 @@ package struct PaysafeOperation: FlowMachine {
   package static let maxRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<PaysafeSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
     let operation = try WalletOperation(
       method: params.method, path: params.path, body: params.body)
     let request = try SCARequest(
       origin, verification: params.verification, returnURL: params.returnUrl,
       language: params.language, operation: params.operation)
-    guard origin.provider.paysafe.operations.contains(where: { $0.matches(operation.name) }) else {
+    guard origin.provider.settings.operations.contains(where: { $0.matches(operation.name) }) else {
       throw UsherError(
         .permissionDenied,
         "the operations of provider \(origin.provider.name) do not include \(operation.name)")
@@ -261,7 +261,7 @@ extension PaysafeOperation {
     let (process, answer) = SCAProcess.begin(
       .init(
         provider: provider.name, event: event, wanted: wanted, instructions: instructions,
-        operation: shown, pollSeconds: provider.paysafe.pollSeconds),
+        operation: shown, pollSeconds: provider.settings.pollSeconds),
       offers: demand.available, expiresAt: demand.expiresAt,
       // A verified event takes no further challenge, because another attempt could undo the
       // approval.

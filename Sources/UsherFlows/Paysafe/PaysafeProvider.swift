@@ -1,7 +1,5 @@
 package import JSONRPC
-package import UsherAPI
 package import UsherConfig
-package import UsherCore
 
 /// Provider definition for Paysafe Embedded Wallets.
 package enum PaysafeProvider: ProviderDefinition {
@@ -12,10 +10,10 @@ package enum PaysafeProvider: ProviderDefinition {
   package static let tokenAttributes: Set = [PaysafeTokens.brandAttribute]
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: PaysafeSettings, attributes: [String: JSONValue],
+    _ provider: Provider<PaysafeSettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
-    .known(PaysafeTokens(settings, attributes))
+    .known(PaysafeTokens(provider.settings, attributes))
   }
 
   /// Returns the OAuth client: HTTP Basic with id and secret URL-encoded first (contract §2.2), or
@@ -27,8 +25,8 @@ package enum PaysafeProvider: ProviderDefinition {
   }
 
   package static func probe(
-    _ provider: ProviderConfig, _ settings: PaysafeSettings
+    _ provider: Provider<PaysafeSettings>
   ) -> ProviderProbe? {
-    .paysafe(provider, settings)
+    .paysafe(provider)
   }
 }

@@ -1,11 +1,11 @@
 import FoundationEssentials
 import JSONRPC
-import UsherConfig
+package import UsherConfig
 package import UsherCore
 
 extension PaysafeCall {
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.paysafe
+  package func render(_ context: RenderContext<PaysafeSettings>) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.settings
     switch self {
     case .configToken(let brand):
       return try Self.token(brand, [("grant_type", "client_credentials")], context)
@@ -38,9 +38,10 @@ extension PaysafeCall {
   }
 
   private static func token(
-    _ brand: String, _ fields: [(name: String, value: String)], _ context: RenderContext
+    _ brand: String, _ fields: [(name: String, value: String)],
+    _ context: RenderContext<PaysafeSettings>
   ) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.paysafe
+    let settings = context.provider.settings
     let client = try ClientAuthentication(context, accepted: nil)
     return .form(
       settings.paths.token.url(under: settings.baseURL, "brandIdentity", brand),
@@ -78,7 +79,8 @@ extension PaysafeCall.Approval {
 
 extension WalletOperation {
   fileprivate func request(
-    _ approval: PaysafeCall.Approval?, _ settings: PaysafeSettings, _ context: RenderContext
+    _ approval: PaysafeCall.Approval?, _ settings: PaysafeSettings,
+    _ context: RenderContext<PaysafeSettings>
   ) throws(UsherError) -> HTTPRequest {
     var body = body
     var headers = [try HTTPRequest.Header.bearer(context)]
@@ -100,7 +102,9 @@ extension HTTPRequest.Header {
   ///
   /// - Throws: `internalError` if the engine provided no token, which it does for every call with
   ///   an account.
-  fileprivate static func bearer(_ context: RenderContext) throws(UsherError) -> Self {
+  fileprivate static func bearer(_ context: RenderContext<PaysafeSettings>) throws(UsherError)
+    -> Self
+  {
     guard let token = context.accessToken else {
       throw UsherError(.internalError, "the call needs an access token and has none")
     }

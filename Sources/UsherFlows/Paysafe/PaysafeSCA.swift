@@ -47,11 +47,11 @@ package struct PaysafeSCA: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<PaysafeSettings>
   private var process: SCAProcess
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<PaysafeSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (PaysafeSCA, Answer<PaysafeCall>) {
     let id = try SCARequest.identifier(params.eventId, "eventId")
     let operationID = try SCARequest.identifier(params.walletOperationId, "walletOperationId")
@@ -127,10 +127,10 @@ package struct PaysafeSCA: FlowMachine {
 }
 
 extension SCAProcess.Terms {
-  init(_ event: PaysafeCall.Event, _ request: SCARequest, _ provider: ProviderConfig) {
+  init(_ event: PaysafeCall.Event, _ request: SCARequest, _ provider: Provider<PaysafeSettings>) {
     self.init(
       provider: provider.name, event: event, wanted: request.wanted,
       instructions: request.instructions, operation: request.operation,
-      pollSeconds: provider.paysafe.pollSeconds)
+      pollSeconds: provider.settings.pollSeconds)
   }
 }

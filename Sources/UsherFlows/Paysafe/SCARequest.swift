@@ -14,7 +14,8 @@ struct SCARequest {
   ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(
-    _ origin: FlowContext, verification: PaysafeCall.Verification?, returnURL: String?,
+    _ origin: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,
+    returnURL: String?,
     language: String?, operation: Operation?
   ) throws(UsherError) {
     guard let account = origin.account?.id else {

@@ -111,7 +111,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   ///
   /// - Returns: Nil if the token of the stored account is no longer valid.
   mutating func receive(
-    _ event: FlowEvent<TruecallerCall>, _ provider: ProviderConfig
+    _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall>? {
     switch event {
     case .told(.kept):
@@ -190,9 +190,9 @@ extension CallOutcome {
 
 extension PhoneAdmission {
   private mutating func answered(
-    _ outcome: CallOutcome, _ provider: ProviderConfig
+    _ outcome: CallOutcome, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall> {
-    let settings = provider.truecaller
+    let settings = provider.settings
     let needsBody = needsBody(settings)
     switch TruecallerReply(outcome, hiding: typed(settings), needsBody: needsBody) {
     case .said(let members): return said(members, provider)
@@ -223,7 +223,7 @@ extension PhoneAdmission {
   }
 
   private mutating func said(
-    _ members: [String: JSONValue], _ provider: ProviderConfig
+    _ members: [String: JSONValue], _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall> {
     switch phase {
     case .validating:
@@ -244,12 +244,14 @@ extension PhoneAdmission {
   }
 
   /// Returns why the reply does not validate the token, or nil if it does.
-  private func flaw(in members: [String: JSONValue], _ provider: ProviderConfig) -> Failure? {
+  private func flaw(in members: [String: JSONValue], _ provider: Provider<TruecallerSettings>)
+    -> Failure?
+  {
     if let told = members["phoneNumber"], !told.isNull {
       let country = members["countryCode"]?.stringValue
       return number.isMeant(by: told, country: country) ? nil : .otherNumber(provider.name)
     }
-    switch provider.truecaller.validation {
+    switch provider.settings.validation {
     case .none, .legacy: return nil
     case .sdk28, .oauth:
       let message = "the provider does not say whose access token it is"
@@ -279,7 +281,7 @@ extension PhoneAdmission {
   }
 
   private mutating func judged(
-    _ profile: SignedProfile, _ verdict: IDTokenVerdict, _ config: ProviderConfig
+    _ profile: SignedProfile, _ verdict: IDTokenVerdict, _ config: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall> {
     let provider = config.name
     switch verdict {
@@ -294,7 +296,7 @@ extension PhoneAdmission {
       return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
       let fault = reply.map {
-        TruecallerReplyError(busy: $0, hiding: typed(config.truecaller))
+        TruecallerReplyError(busy: $0, hiding: typed(config.settings))
       }
       return tryLater(fault ?? .network(message, sent: true), provider)
     }

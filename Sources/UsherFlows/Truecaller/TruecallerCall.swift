@@ -37,17 +37,6 @@ package enum TruecallerCall: ProviderCall {
   }
 }
 
-extension ProviderConfig {
-  /// The settings of a provider of type `truecaller`. Traps for any other provider.
-  package var truecaller: TruecallerSettings {
-    switch settings {
-    case .truecaller(let settings): return settings
-    case .oidc, .paysafe, .gopay, .freedomid, .bsa, .local:
-      fatalError("provider \(name) is of type \(settings.type) and not asked so")
-    }
-  }
-}
-
 extension TruecallerSettings {
   /// Returns the base URL of a country's profiles.
   ///

@@ -1,14 +1,12 @@
 package import JSONRPC
-package import UsherAPI
 package import UsherConfig
-package import UsherCore
 
 /// Provider definition for Truecaller OTP. It has no OAuth; most calls carry the app key.
 package enum TruecallerProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [VerifyPhone.self]
 
   package static func tokens(
-    _ provider: ProviderConfig, _ settings: TruecallerSettings, attributes: [String: JSONValue],
+    _ provider: Provider<TruecallerSettings>, attributes: [String: JSONValue],
     installation: String?
   ) -> TokenHandling {
     .known(PlainTokens())
@@ -18,8 +16,14 @@ package enum TruecallerProvider: ProviderDefinition {
     OAuthClient(id: settings.clientID ?? "", credential: settings.appKeyCredential, auth: .none)
   }
 
+  package static func signatureKeys(_ settings: TruecallerSettings) -> SignatureKeySource? {
+    SignatureKeySource(url: settings.keysURL, call: TruecallerCall.keys) {
+      SignatureKey(truecaller: $0)
+    }
+  }
+
   package static func probe(
-    _ provider: ProviderConfig, _ settings: TruecallerSettings
+    _ provider: Provider<TruecallerSettings>
   ) -> ProviderProbe? {
     .truecaller
   }

@@ -1,10 +1,12 @@
 import JSONRPC
-import UsherConfig
+package import UsherConfig
 package import UsherCore
 
 extension TruecallerCall {
-  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.truecaller
+  package func render(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
+    -> HTTPRequest
+  {
+    let settings = context.provider.settings
     let paths = settings.paths
     switch self {
     case .create(let number, let installation):
@@ -39,17 +41,17 @@ extension TruecallerCall {
   }
 
   private static func profile(
-    of number: PhoneNumber, _ token: Secret, _ context: RenderContext
+    of number: PhoneNumber, _ token: Secret, _ context: RenderContext<TruecallerSettings>
   ) throws(UsherError) -> HTTPRequest {
     .json(
-      .get, context.provider.truecaller.profileURL(number), nil,
+      .get, context.provider.settings.profileURL(number), nil,
       [.bearer(token)] + (try headers(context)))
   }
 
   private static func validation(
-    of token: Secret, _ context: RenderContext
+    of token: Secret, _ context: RenderContext<TruecallerSettings>
   ) throws(UsherError) -> HTTPRequest {
-    let settings = context.provider.truecaller
+    let settings = context.provider.settings
     guard let (base, path) = settings.validationPlace else {
       throw UsherError(.internalError, "no validation is configured")
     }
@@ -65,18 +67,20 @@ extension TruecallerCall {
 
   /// The headers that create, verify and the profile have in common (contract §1.3).
   private static func headers(
-    _ context: RenderContext
+    _ context: RenderContext<TruecallerSettings>
   ) throws(UsherError) -> [HTTPRequest.Header] {
-    let settings = context.provider.truecaller
+    let settings = context.provider.settings
     return [
       try appKey(context), .init("appLink", Secret(settings.appLink)),
       .init("sdkVersion", Secret(settings.sdkVersion)), .init("sdkVariant", Secret("native")),
     ]
   }
 
-  private static func appKey(_ context: RenderContext) throws(UsherError) -> HTTPRequest.Header {
+  private static func appKey(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
+    -> HTTPRequest.Header
+  {
     guard let key = context.credential, !key.isEmpty else {
-      let name = context.provider.truecaller.appKeyCredential
+      let name = context.provider.settings.appKeyCredential
       throw UsherError(
         .internalError, "credential \(name) of provider \(context.provider.name) is not set")
     }

@@ -27,7 +27,7 @@ package struct VerifyPhone: FlowMachine {
     }
   }
 
-  package let provider: ProviderConfig
+  package let provider: Provider<TruecallerSettings>
   private var state: State
   private var problem: Problem?
 
@@ -58,13 +58,13 @@ package struct VerifyPhone: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
+    _ params: Params, _ origin: FlowContext<TruecallerSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (VerifyPhone, Answer<TruecallerCall>) {
     let provider = origin.provider
     if let key = params.appKey, !origin.credential.accepts(key.secret) {
       return refused(.otherApp(.appKeyMissing, "the appKey", provider.name), provider)
     }
-    if let link = params.appLink, Secret(link) != Secret(provider.truecaller.appLink) {
+    if let link = params.appLink, Secret(link) != Secret(provider.settings.appLink) {
       return refused(.otherApp(.appLinkMissing, "the appLink", provider.name), provider)
     }
     do throws(ImpossibleNumber) {
@@ -94,7 +94,7 @@ package struct VerifyPhone: FlowMachine {
 
   /// A failure that the SDK would report fails the flow instead of the call that starts it.
   private static func refused(
-    _ failure: Failure, _ provider: ProviderConfig
+    _ failure: Failure, _ provider: Provider<TruecallerSettings>
   ) -> (VerifyPhone, Answer<TruecallerCall>) {
     (VerifyPhone(provider: provider, state: .refused(failure)), .fail(failure))
   }
@@ -107,7 +107,7 @@ package struct VerifyPhone: FlowMachine {
     case .otpInitiated(let claim, let challenge):
       FlowView(
         state: "otpInitiated",
-        step: .enterCode(challenge.step(claim.number, digits: provider.truecaller.otpDigits)),
+        step: .enterCode(challenge.step(claim.number, digits: provider.settings.otpDigits)),
         problem: problem)
     case .otpReceived:
       FlowView(
@@ -171,7 +171,7 @@ extension PhoneNumber {
   }
 }
 
-extension FlowContext {
+extension FlowContext<TruecallerSettings> {
   /// The account of a number that was verified and whose profile has not been read yet.
   fileprivate func pendingAccount(of number: PhoneNumber) -> AccountID? {
     accounts.first {
@@ -215,7 +215,7 @@ extension VerifyPhone {
   ) -> TruecallerReply {
     let typed = TypedValues(
       number: claim.number, code: code, name: claim.name,
-      codeLength: provider.truecaller.otpDigits)
+      codeLength: provider.settings.otpDigits)
     return TruecallerReply(outcome, hiding: typed)
   }
 
@@ -264,7 +264,7 @@ extension VerifyPhone {
     _ claim: PhoneClaim, _ token: Secret, isVerifiedBefore: Bool
   ) -> Answer<TruecallerCall> {
     let admission = PhoneAdmission(
-      claim, Sealed(token), isVerifiedBefore: isVerifiedBefore, provider.truecaller.validation)
+      claim, Sealed(token), isVerifiedBefore: isVerifiedBefore, provider.settings.validation)
     state = .admitting(admission)
     problem = nil
     return .proceed(admission.effects)
@@ -310,7 +310,7 @@ extension VerifyPhone {
   }
 
   private func unfit(_ code: Secret, _ fields: [String: Secret]) -> Answer<TruecallerCall>? {
-    let digits = provider.truecaller.otpDigits
+    let digits = provider.settings.otpDigits
     let text = code.revealed().utf8
     guard text.count == digits, text.allSatisfy(\.isDigit) else {
       return .refuse(field: "input.code", message: "input.code must be \(digits) digits 0 to 9")

@@ -112,7 +112,7 @@ struct BSASeedTests {
     #expect(example.saved == [device, "fcm-token", "user1", "PASSCODE"])
     let code = try await BSA.totpCode().code
     // A new code may have begun between two of these three looks, but not twice.
-    let later = try scene.registration("user1")
+    let later = try fixture.registration("user1")
     #expect(code == known["totp"]?.stringValue || code == later?["totp"]?.stringValue)
     #expect(
       try fixture.requestsInOrder() == [

@@ -71,14 +71,14 @@ struct PartnerProfileTests {
     let page = try fixture.own("bob")
     #expect(page.text.contains("read.email"))
     let key = try #require(page.text.firstMatch(of: /name="accept" value="([^"]*)"/)?.1)
-    _ = try scene.press("me", ["accept": String(key)], on: page)
-    let end = try scene.app.finished(flow, moving: scene.clock)
+    _ = try fixture.press("me", ["accept": String(key)], on: page)
+    let end = try fixture.app.finished(flow, moving: fixture.clock)
     #expect(end.profile == ["email": "bob@example.com"], "\(end.text)")
   }
 
   @Test("rejected: denied, with the provider's sentence")
   func rejected() throws {
-    try scene.set(["profileAnswer": "reject"])
+    try fixture.set(["profileAnswer": "reject"])
     let end = try request()
     #expect(end.failure == ["denied", "accessDenied", nil], "\(end.text)")
     #expect(end["failure"]?["message"] == "the person declined")
@@ -86,10 +86,10 @@ struct PartnerProfileTests {
 
   @Test("a consent that is taken back ends the asking: the token is not used on")
   func takenBack() throws {
-    try scene.set(["profileAnswer": "pending"])
+    try fixture.set(["profileAnswer": "pending"])
     let flow = try waiting()
-    #expect(try scene.app.call("consent.revoke", ["provider": "freedom"])["revoked"] != 0)
-    let end = try scene.app.finished(flow, moving: scene.clock)
+    #expect(try fixture.app.call("consent.revoke", ["provider": "freedom"])["revoked"] != 0)
+    let end = try fixture.app.finished(flow, moving: fixture.clock)
     #expect(
       end.failure == ["provider_rejected", "transmissionError.autheticationError", nil],
       "\(end.text)")
@@ -98,52 +98,52 @@ struct PartnerProfileTests {
 
   @Test("pending for ever: asked on till the flow's time is over, which is expired, userCanceled")
   func expired() throws {
-    try scene.set(["profileAnswer": "pending"])
+    try fixture.set(["profileAnswer": "pending"])
     let flow = try waiting()
     try settle("accepted")
-    #expect(try scene.flow(flow) == flow)
-    try scene.restart(ahead: 86_400)
-    let end = try scene.again().app.finished(flow)
+    #expect(try fixture.flow(flow) == flow)
+    try fixture.restart(ahead: 86_400)
+    let end = try fixture.again().app.finished(flow)
     #expect(end["status"] == "expired" && end.failure == ["expired", "userCanceled", nil])
-    let asked = try scene.requests("status")
-    try scene.mend()
+    let asked = try fixture.requests("status")
+    try fixture.mend()
     // One may have been on its way.
-    #expect(try scene.requests("status") <= asked + 1, "nobody asks on")
+    #expect(try fixture.requests("status") <= asked + 1, "nobody asks on")
   }
 
   @Test("whoever gives up is not told later")
   func cancelled() throws {
     let flow = try waiting()
-    let end = try scene.app.flow(
-      in: scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
+    let end = try fixture.app.flow(
+      in: fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
     #expect(end.failure == ["cancelled", "userCanceled", nil])
     try settle("accepted")
-    #expect(try scene.flow(flow) == end)
+    #expect(try fixture.flow(flow) == end)
   }
 
   @Test("never a field that was not asked for, whatever the provider says")
   func extraFields() throws {
-    try scene.set(["profileAnswer": "accept", "extraProfileFields": true])
+    try fixture.set(["profileAnswer": "accept", "extraProfileFields": true])
     let end = try request(["read.firstname"])
     #expect(end.profile == ["firstname": "Bob"], "\(end.text)")
     #expect(end["result"]?["granted"] == ["read.firstname"])
-    #expect(!scene.daemon.log.contains("bob@example.com"))
+    #expect(!fixture.daemon.log.contains("bob@example.com"))
     let name = Data("bob@example.com".utf8)
-    #expect(scene.daemon.place.everything().allSatisfy { $0.bytes.range(of: name) == nil })
+    #expect(fixture.daemon.place.everything().allSatisfy { $0.bytes.range(of: name) == nil })
   }
 
   @Test("an account without read.profile may not ask; without any there is nobody to ask for")
   func account() throws {
-    let bob = try scene.signedIn(["read.firstname"], as: "bob").account
+    let bob = try fixture.signedIn(["read.firstname"], as: "bob").account
     let end = try request(["read.firstname"], ["phone": "+447700900123", "account": bob])
     #expect(end.failure == ["denied", "accessDenied", "100301"], "\(end.text)")
     let params = FreedomFixture.grants(["read.firstname"]) + ["phone": .string(Self.bobsPhone)]
     let start: JSONValue = ["provider": "freedom", "kind": "requestProfile", "params": params]
-    let several = try scene.app.error(of: "flow.start", start)
+    let several = try fixture.app.error(of: "flow.start", start)
     #expect(several["code"] == -32602, "\(several.text)")
-    for account in try scene.accounts() {
-      _ = try scene.app.call("account.forget", ["account": account["id"] ?? .null])
+    for account in try fixture.accounts() {
+      _ = try fixture.app.call("account.forget", ["account": account["id"] ?? .null])
     }
-    #expect(try scene.app.error(of: "flow.start", start)["code"] == 1101)
+    #expect(try fixture.app.error(of: "flow.start", start)["code"] == 1101)
   }
 }

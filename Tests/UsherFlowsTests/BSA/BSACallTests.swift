@@ -178,7 +178,8 @@ struct BSACallTests {
   ) throws -> HTTPRequest {
     try call.render(
       RenderContext(
-        provider: BSAParts.provider(change), credential: BSAParts.clientKey, moment: moment()))
+        provider: Provider(BSAParts.provider(change))!, credential: BSAParts.clientKey,
+        moment: moment()))
   }
 
   @Test("is what the contract says", arguments: contacts + registrations + signIns)
@@ -255,15 +256,16 @@ struct BSACallTests {
 
   @Test("has its client key escaped in a query")
   func escaping() throws {
-    let context = RenderContext(
-      provider: BSAParts.provider(), credential: Secret("a+b/c=&d e"), moment: moment())
+    let context = RenderContext<BSASettings>(
+      provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"), moment: moment())
     let url = try BSACall.idCheck(userKey: "ada1").render(context).url
     #expect(url.contains("clientKey=a%2Bb%2Fc%3D%26d+e&userKey=ada1"))
   }
 
   @Test("goes nowhere without the client key")
   func withoutKey() throws {
-    let context = RenderContext(provider: BSAParts.provider(), credential: nil, moment: moment())
+    let context = RenderContext<BSASettings>(
+      provider: Provider(BSAParts.provider())!, credential: nil, moment: moment())
     for expected in contacts + registrations + signIns {
       let error = #expect(throws: UsherError.self) { try expected.call.render(context) }
       #expect(error?.reason == .internalError)
@@ -324,7 +326,7 @@ struct BSAPathTests {
         for call in paths.calls {
           let request = try call.render(
             RenderContext(
-              provider: provider, credential: BSAParts.clientKey, moment: moment()))
+              provider: Provider(provider)!, credential: BSAParts.clientKey, moment: moment()))
           #expect(request.url.split(separator: "?").first ?? "" == under + paths.value)
         }
       }

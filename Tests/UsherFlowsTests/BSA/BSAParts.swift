@@ -32,7 +32,7 @@ enum BSAParts {
     var settings = BSASettings(
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
     change(&settings)
-    return ProviderConfig(name: name, settings: .bsa(settings))
+    return ProviderConfig(name: name, settings: settings)
   }
 
   static func contact(_ channel: BSAContact.Channel = .email) -> BSAContact {
@@ -45,9 +45,9 @@ enum BSAParts {
 
   static func origin(
     handoffSecrets: [HandoffSecret] = [], _ change: (inout BSASettings) -> Void = { _ in }
-  ) -> FlowContext {
-    FlowContext(
-      provider: provider(change), requestID: "req-1", installationID: installation,
+  ) -> FlowContext<BSASettings> {
+    FlowContext<BSASettings>(
+      provider: Provider(provider(change))!, requestID: "req-1", installationID: installation,
       credential: CredentialCheck(clientKey), handoffSecrets: handoffSecrets)
   }
 
@@ -89,7 +89,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   /// Whether the account is there when it is asked for.
   var hasAccount = true
 
-  init(_ params: Machine.Params, _ origin: FlowContext) throws {
+  init(_ params: Machine.Params, _ origin: FlowContext<BSASettings>) throws {
     var moment = UsherFlowsTests.moment()
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.first

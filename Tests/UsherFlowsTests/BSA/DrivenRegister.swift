@@ -20,7 +20,7 @@ extension DrivenBSA where Machine == BSARegister {
   }
 
   init(
-    origin: FlowContext = BSAParts.origin(),
+    origin: FlowContext<BSASettings> = BSAParts.origin(),
     _ change: (inout BSARegister.Params) -> Void = { _ in }
   ) throws {
     try self.init(Self.params(change), origin)
@@ -49,7 +49,7 @@ extension DrivenBSA where Machine == BSARegister {
 
 extension DrivenBSA where Machine == BSAReregisterDevice {
   init(
-    _ channel: BSAContact.Channel = .email, origin: FlowContext = BSAParts.origin(),
+    _ channel: BSAContact.Channel = .email, origin: FlowContext<BSASettings> = BSAParts.origin(),
     _ change: (inout BSAReregisterDevice.Params) -> Void = { _ in }
   ) throws {
     var params = BSAReregisterDevice.Params(

@@ -28,7 +28,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
 
   static func origin(
     _ word: String? = "PASSCODE", settings change: (inout BSASettings) -> Void = { _ in }
-  ) -> FlowContext {
+  ) -> FlowContext<BSASettings> {
     var origin = BSAParts.origin(change)
     origin.account = KnownAccount(id: BSAParts.account, subject: BSAParts.userKey)
     origin.attributes = [

@@ -14,7 +14,8 @@ struct DeviceCallTests {
   ) throws -> HTTPRequest {
     try call.render(
       RenderContext(
-        provider: Driven.provider(change), credential: key, accessToken: token, moment: moment()))
+        provider: Provider(Driven.provider(change))!, credential: key, accessToken: token,
+        moment: moment()))
   }
 
   private struct Expected {

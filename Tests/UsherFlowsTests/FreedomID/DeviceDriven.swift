@@ -26,7 +26,7 @@ struct DeviceDriven {
     var settings = FreedomIDSettings(mode: .device)
     settings.apiKeyCredential = "freedom-api-key"
     change(&settings)
-    return ProviderConfig(name: name, settings: .freedomid(settings))
+    return ProviderConfig(name: name, settings: settings)
   }
 
   var flow: FreedomDeviceAuthorize
@@ -42,8 +42,8 @@ struct DeviceDriven {
     var params = FreedomDeviceAuthorize.Params(grants: grants)
     params.apiKey = apiKey.map { WireSecret($0) }
     params.account = account?.id
-    let origin = FlowContext(
-      provider: provider,
+    let origin = FlowContext<FreedomIDSettings>(
+      provider: Provider(provider)!,
       account: account.map { KnownAccount(id: $0.id, subject: $0.subject) }, requestID: "req-1",
       installationID: installation, credential: CredentialCheck(Self.key), accounts: accounts,
       client: "Acme")

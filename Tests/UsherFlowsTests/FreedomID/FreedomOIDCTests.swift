@@ -22,10 +22,8 @@ struct FreedomOIDCTests {
   }
 
   private func render(_ call: any ProviderCall, pkce: Bool = false) throws -> HTTPRequest {
-    try call.render(
-      RenderContext(
-        provider: try Self.provider(pkce: pkce), credential: Secret("s3cret-client"),
-        moment: moment()))
+    try call.rendered(
+      at: try Self.provider(pkce: pkce), credential: Secret("s3cret-client"))
   }
 
   private func body(_ request: HTTPRequest) throws -> JSONValue? {
@@ -83,7 +81,9 @@ struct FreedomOIDCTests {
     for pkce in [false, true] {
       var moment = UsherFlowsTests.moment()
       var (flow, answer) = try OIDCAuthorize.begin(
-        .init(), FlowContext(provider: try Self.provider(pkce: pkce), requestID: "req-1"),
+        .init(),
+        FlowContext<OIDCSettings>(
+          provider: try Provider(Self.provider(pkce: pkce))!, requestID: "req-1"),
         at: &moment)
       #expect(answer == .proceed([.discover]))
       _ = flow.receive(.discovered(.found(Self.found)), at: &moment)

@@ -26,7 +26,7 @@ struct FreedomPartnerCallTests {
   ) throws -> HTTPRequest {
     try call.render(
       RenderContext(
-        provider: try Freedom.provider(change), credential: secret, accessToken: token,
+        provider: try Provider(Freedom.provider(change))!, credential: secret, accessToken: token,
         moment: moment()))
   }
 

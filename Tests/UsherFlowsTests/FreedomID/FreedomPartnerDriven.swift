@@ -18,7 +18,7 @@ enum Freedom {
     settings.clientID = "acme"
     settings.clientCredential = "freedom-secret"
     try change(&settings)
-    return ProviderConfig(name: name, settings: .freedomid(settings))
+    return ProviderConfig(name: name, settings: settings)
   }
 
   static func refusal(_ status: Int, _ code: Int? = nil, _ message: String = "no") -> CallOutcome {
@@ -71,8 +71,8 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
     _ params: Machine.Params, account: KnownAccount? = nil, handoffSecrets: [HandoffSecret] = [],
     settings: (inout FreedomIDSettings) throws -> Void = { _ in }
   ) throws {
-    let origin = FlowContext(
-      provider: try Freedom.provider(settings), account: account, requestID: "req-1",
+    let origin = FlowContext<FreedomIDSettings>(
+      provider: try Provider(Freedom.provider(settings))!, account: account, requestID: "req-1",
       handoffSecrets: handoffSecrets)
     var moment = TransitionContext(now: clock, entropy: entropy)
     (flow, last) = try Machine.begin(params, origin, at: &moment)

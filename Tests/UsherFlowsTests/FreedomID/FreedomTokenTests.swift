@@ -33,9 +33,8 @@ struct FreedomTokenTests {
       let dialect = try dialect(mode)
       #expect(!dialect.isPublicClient)
       let call = try #require(dialect.renewal(Secret("refresh-secret"), scope: nil))
-      let request = try call.render(
-        RenderContext(
-          provider: try Freedom.provider(), credential: Secret("secret"), moment: moment()))
+      let request = try call.rendered(
+        at: try Freedom.provider(), credential: Secret("secret"))
       #expect(request.method == .patch && request.body == nil)
       #expect(request.url == "https://passport.freedompay.kz" + path)
       let shown = request.headers.filter { $0.name == "Authorization" }.map(\.value)

@@ -19,7 +19,7 @@ func gopay(
   settings.clientSecretCredential = "secret"
   settings.channelID = "95221"
   try change(&settings)
-  return ProviderConfig(name: gopayName, settings: .gopay(settings))
+  return ProviderConfig(name: gopayName, settings: settings)
 }
 
 /// A verification on its way, with the clock and the random bytes it draws.
@@ -44,8 +44,9 @@ struct DrivenIdentity: DrivenMachine {
     params.token = token.map { WireSecret($0) }
     params.account = account?.id
     change(&params)
-    let origin = FlowContext(
-      provider: try provider ?? gopay(), account: account, requestID: requestID ?? "flw_1",
+    let origin = FlowContext<GoPaySettings>(
+      provider: try Provider(provider ?? gopay())!, account: account,
+      requestID: requestID ?? "flw_1",
       statedRequestID: requestID, endsAt: endsAt, installationID: device,
       credential: CredentialCheck(nil, named: credentials))
     var moment = TransitionContext(now: clock, entropy: entropy)

@@ -21,11 +21,9 @@ struct GoPayCallTests {
     clientToken: Secret? = Secret("client-token"), credentials: [String: Secret]? = nil,
     _ change: (inout GoPaySettings) throws -> Void = { _ in }
   ) throws -> HTTPRequest {
-    try call.render(
-      RenderContext(
-        provider: try gopay(.snap, change), credential: nil,
-        credentials: credentials ?? self.credentials, accessToken: accessToken,
-        clientToken: clientToken, moment: moment()))
+    try call.rendered(
+      at: try gopay(.snap, change), credentials: credentials ?? self.credentials,
+      accessToken: accessToken, clientToken: clientToken)
   }
 
   private func headers(_ request: HTTPRequest) -> [String: String] {

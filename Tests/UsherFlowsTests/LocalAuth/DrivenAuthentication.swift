@@ -27,7 +27,8 @@ struct DrivenAuthentication {
   init(_ params: LocalAuthenticate.Params) throws {
     var moment = UsherFlowsTests.moment()
     (flow, last) = try LocalAuthenticate.begin(
-      params, FlowContext(provider: .local, requestID: "req-1"), at: &moment)
+      params, FlowContext<LocalProviderSettings>(provider: Provider(.local)!, requestID: "req-1"),
+      at: &moment)
   }
 
   @discardableResult

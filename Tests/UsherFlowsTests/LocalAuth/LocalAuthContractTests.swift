@@ -75,7 +75,7 @@ struct LocalAuthContractTests {
   @Test("its provider is stored with it, and can be in no file")
   func provider() throws {
     let stored = try storedAndRead(try DrivenAuthentication().flow)
-    #expect(stored.provider == .local)
+    #expect(stored.provider.config == .local)
     #expect(ProviderConfig.local.name == ProviderName("local"))
     #expect(ProviderRegistry.flow("authenticate", of: .local) == LocalAuthenticate.self)
   }

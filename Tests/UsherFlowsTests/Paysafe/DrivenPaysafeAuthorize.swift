@@ -19,12 +19,12 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
   ) throws {
     var params = PaysafeAuthorize.Params()
     change(&params)
-    let origin = FlowContext(
-      provider: try Self.provider {
-        $0.clientCredential = credential
-        try settings(&$0)
-      },
-      account: account, requestID: "req-1")
+    let origin = FlowContext<PaysafeSettings>(
+      provider: try Provider(
+        Self.provider {
+          $0.clientCredential = credential
+          try settings(&$0)
+        })!, account: account, requestID: "req-1")
     var moment = TransitionContext(now: clock, entropy: entropy)
     (flow, last) = try PaysafeAuthorize.begin(params, origin, at: &moment)
   }
@@ -36,7 +36,7 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
     var settings = PaysafeSettings(baseURL: base, clientID: "acme-wallet")
     settings.brandIdentity = "acme"
     try change(&settings)
-    return ProviderConfig(name: name, settings: .paysafe(settings))
+    return ProviderConfig(name: name, settings: settings)
   }
 
   @discardableResult

@@ -28,7 +28,8 @@ struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == P
       }
       try settings(&$0)
     }
-    let origin = FlowContext(provider: provider, account: Self.account, requestID: "req-1")
+    let origin = FlowContext<PaysafeSettings>(
+      provider: Provider(provider)!, account: Self.account, requestID: "req-1")
     var moment = moment(clock)
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.last

@@ -18,7 +18,8 @@ struct PaysafeTokenCallTests {
       try change(&$0)
     }
     return try call.render(
-      RenderContext(provider: provider, credential: secret.map { Secret($0) }, moment: moment()))
+      RenderContext(
+        provider: Provider(provider)!, credential: secret.map { Secret($0) }, moment: moment()))
   }
 
   private func header(_ name: String, _ request: HTTPRequest) -> [String] {
@@ -83,7 +84,8 @@ struct PaysafeTokenCallTests {
   func missingCredential() throws {
     let provider = try Driven.provider { $0.clientCredential = "wallet-secret" }
     for credential in [nil, Secret("")] {
-      let context = RenderContext(provider: provider, credential: credential, moment: moment())
+      let context = RenderContext<PaysafeSettings>(
+        provider: Provider(provider)!, credential: credential, moment: moment())
       #expect(throws: UsherError.self) { try exchange.render(context) }
     }
   }

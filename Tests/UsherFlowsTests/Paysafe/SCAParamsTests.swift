@@ -150,8 +150,8 @@ struct SCAParamsTests {
   @Test("there is no such flow without an account")
   func account() throws {
     #expect(PaysafeSCA.needsAccount && PaysafeOperation.needsAccount)
-    let origin = FlowContext(
-      provider: try DrivenPaysafeAuthorize.provider(), account: nil, requestID: "req-1")
+    let origin = FlowContext<PaysafeSettings>(
+      provider: try Provider(DrivenPaysafeAuthorize.provider())!, account: nil, requestID: "req-1")
     var moment = moment()
     do {
       _ = try PaysafeSCA.begin(

@@ -15,7 +15,8 @@ struct WalletCallTests {
   ) throws -> HTTPRequest {
     try call.render(
       RenderContext(
-        provider: try DrivenPaysafeAuthorize.provider(settings), credential: Secret("client"),
+        provider: try Provider(DrivenPaysafeAuthorize.provider(settings))!,
+        credential: Secret("client"),
         accessToken: token, moment: moment()))
   }
 

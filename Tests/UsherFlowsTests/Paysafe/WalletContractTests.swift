@@ -123,7 +123,7 @@ struct WalletContractTests {
     let call = PaysafeCall.attempt(WalletReplies.event, .pin, value: Secret("pin-secret"))
     let request = try call.render(
       RenderContext(
-        provider: try DrivenPaysafeAuthorize.provider(), credential: nil,
+        provider: try Provider(DrivenPaysafeAuthorize.provider())!, credential: nil,
         accessToken: Secret("access-secret"), moment: moment()))
     var driven = try DrivenSCA.withPIN()
     driven.submit(.password(Secret("pin-secret")))

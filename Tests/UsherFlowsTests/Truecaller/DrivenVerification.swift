@@ -17,7 +17,7 @@ func truecaller(
   var settings = TruecallerSettings(
     appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller")
   change(&settings)
-  return ProviderConfig(name: phones, settings: .truecaller(settings))
+  return ProviderConfig(name: phones, settings: settings)
 }
 
 func phone(_ text: String = "9876543210", _ country: String = "IN") throws -> PhoneNumber {
@@ -35,13 +35,13 @@ struct DrivenVerification: AnsweredMachine {
     _ number: String = "9876543210", _ country: String = "IN",
     provider: ProviderConfig = truecaller(),
     _ params: (inout VerifyPhone.Params) -> Void = { _ in },
-    origin change: (inout FlowContext) -> Void = { _ in }
+    origin change: (inout FlowContext<TruecallerSettings>) -> Void = { _ in }
   ) throws {
     var asked = VerifyPhone.Params(phoneNumber: number, countryCode: country)
     params(&asked)
     var moment = UsherFlowsTests.moment()
-    var origin = FlowContext(
-      provider: provider, requestID: "req-1", installationID: installation,
+    var origin = FlowContext<TruecallerSettings>(
+      provider: Provider(provider)!, requestID: "req-1", installationID: installation,
       credential: CredentialCheck(appKey))
     change(&origin)
     (flow, last) = try VerifyPhone.begin(asked, origin, at: &moment)

@@ -304,22 +304,24 @@ struct SignedProfileTests {
       ["keyType": "EC", "key": "AA=="], ["keyType": "RSA", "key": ""],
       ["keyType": "RSA", "key": .string(der)],
     ]
-    #expect(TruecallerKeys(.reply(reply(good))) == .key([0x30, 0x03]))
+    #expect(SignatureKey(truecaller: .reply(reply(good))) == .key([0x30, 0x03]))
     for bad in [[:], [], [["keyType": "RSA"]], [["keyType": "RSA", "key": "*"]], "x"] as [JSONValue]
     {
-      #expect(TruecallerKeys(.reply(reply(bad))) == .unusable("the provider names no RSA key"))
+      #expect(
+        SignatureKey(truecaller: .reply(reply(bad))) == .unusable("the provider names no RSA key"))
     }
     for status in [408, 425, 429, 500, 503] {
       let busy = reply([], status: status)
       let message = "the provider's keys answer HTTP \(status)"
-      #expect(TruecallerKeys(.reply(busy)) == .unreachable(message, busy))
+      #expect(SignatureKey(truecaller: .reply(busy)) == .unreachable(message, busy))
     }
     for status in [201, 302, 401, 404] {
       #expect(
-        TruecallerKeys(.reply(reply(good, status: status)))
+        SignatureKey(truecaller: .reply(reply(good, status: status)))
           == .unusable("the provider's keys answer HTTP \(status)"))
     }
-    #expect(TruecallerKeys(.unreadable(message: "too big")) == .unusable("too big"))
-    #expect(TruecallerKeys(.unreachable(message: "gone", sent: true)) == .unreachable("gone"))
+    #expect(SignatureKey(truecaller: .unreadable(message: "too big")) == .unusable("too big"))
+    #expect(
+      SignatureKey(truecaller: .unreachable(message: "gone", sent: true)) == .unreachable("gone"))
   }
 }

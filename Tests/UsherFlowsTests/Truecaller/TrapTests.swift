@@ -53,13 +53,13 @@ struct TruecallerTrapTests {
   func host(country: String, number: String, region: String) throws {
     let call = TruecallerCall.profile(try phone(number, country), accessToken: otpToken)
     let request = try call.render(
-      RenderContext(provider: truecaller(), credential: appKey, moment: moment()))
+      RenderContext(provider: Provider(truecaller())!, credential: appKey, moment: moment()))
     #expect(request.url == "https://outline-\(region).truecaller.com/v1/profile")
   }
 
   @Test("trap 2: the list has 44 codes, each of a country with phone numbers")
   func list() {
-    let settings = truecaller().truecaller
+    let settings = Provider<TruecallerSettings>(truecaller())!.settings
     let europe = PhonePlan.countries.filter {
       settings.profileBase(of: $0) == settings.profileBaseURLEU
     }

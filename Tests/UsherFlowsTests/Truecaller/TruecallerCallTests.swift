@@ -11,7 +11,7 @@ struct TruecallerCallTests {
     _ change: (inout TruecallerSettings) -> Void = { _ in }
   ) throws -> HTTPRequest {
     try call.render(
-      RenderContext(provider: truecaller(change), credential: key, moment: moment()))
+      RenderContext(provider: Provider(truecaller(change))!, credential: key, moment: moment()))
   }
 
   private func headers(_ request: HTTPRequest) -> [String: String] {

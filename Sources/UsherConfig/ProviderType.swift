@@ -1,0 +1,51 @@
+/// A type of provider: the value of `type` in a `[[provider]]`.
+package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  case oidc
+  case paysafe
+  case truecaller
+  case gopay
+  case freedomid
+  case bsa
+  /// The daemon's own provider; no file can have one of this type.
+  case local
+
+  /// The settings of the providers of this type. One more provider type is one more case above, and
+  /// one more line here and in ``ProviderVariety``.
+  var settings: any ProviderTypeSettings.Type {
+    switch self {
+    case .oidc: OIDCSettings.self
+    case .paysafe: PaysafeSettings.self
+    case .truecaller: TruecallerSettings.self
+    case .gopay: GoPaySettings.self
+    case .freedomid: FreedomIDSettings.self
+    case .bsa: BSASettings.self
+    case .local: LocalProviderSettings.self
+    }
+  }
+
+  /// The types that a configuration file can have.
+  package static let configurable = allCases.filter { $0 != .local }
+
+  package init(setting text: String) throws(Refusal) {
+    if let type = ProviderType(rawValue: text) {
+      self = type
+      return
+    }
+    let words = Self.configurable.map(\.rawValue)
+    let hint = text.nearest(of: words).map { "; did you mean \($0)?" } ?? ""
+    throw Refusal("unknown type; known: \(words.joined(separator: ", "))\(hint)")
+  }
+}
+
+/// A type of provider in one of its modes. It is stored with every flow.
+package enum ProviderVariety: String, Codable, CaseIterable, Equatable, Sendable {
+  case oidc
+  case paysafe
+  case truecaller
+  case gopay
+  case freedomidDevice = "freedomid/device"
+  case freedomidOAuth2 = "freedomid/oauth2"
+  case freedomidOIDC = "freedomid/oidc"
+  case bsa
+  case local
+}
