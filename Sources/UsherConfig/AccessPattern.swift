@@ -1,11 +1,12 @@
 package import UsherAPI
 
-/// `METHOD [PROVIDER[/KIND] [OPERATION]]`: which calls are allowed.
+/// The calls that a rule allows: `METHOD [PROVIDER[/KIND] [OPERATION]]`.
 ///
 /// `*` stands for any characters within its part: `flow.start work/*`, `token.get work`,
-/// `provider.*`, `flow.start wallet/operation GET:/wallets/*`. A part that is left out holds for all;
-/// one that is given holds only for calls that have it, unless it is `*`. An operation holds only for
-/// the start of a flow that makes such a call: see ``OperationPattern``.
+/// `provider.*`, `flow.start wallet/operation GET:/wallets/*`. A part that is left out matches
+/// every call. A part that is given matches only calls that have a value for it, unless the part is
+/// `*`. An operation matches only the start of a flow that makes such a call: see
+/// ``OperationPattern``.
 package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let method: Glob
   private let provider: Glob
@@ -49,11 +50,11 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
     return provider == .any ? method.text : "\(method.text) \(provider.text)"
   }
 
-  /// The provider, where the pattern means exactly one.
+  /// The provider's name if the pattern matches exactly one provider, nil otherwise.
   package var literalProvider: String? { provider.isLiteral ? provider.text : nil }
 
-  /// Whether the call is allowed, directly or because it follows from being allowed to start the
-  /// flow it is about.
+  /// Returns whether the pattern allows the call, either directly or because the call manages a
+  /// flow that the pattern allows the caller to start.
   package func allows(_ request: PolicyRequest) -> Bool {
     if method.matches(request.method),
       request.isUnknown || provider.holds(request.provider) && kind.holds(request.kind),
@@ -68,8 +69,8 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
 }
 
 extension AccessPattern {
-  /// Whether it may allow a call of which only a part is known: what the request does not have counts
-  /// as matching.
+  /// Returns whether the pattern may allow a call that is only partly known. A part that the
+  /// request does not have counts as a match.
   func mayAllow(partial request: PolicyRequest) -> Bool {
     let isListed =
       method.matches(request.method)
@@ -81,34 +82,36 @@ extension AccessPattern {
   }
 }
 
-/// What a caller asks, as far as the policy cares.
+/// The parts of a call that the policy decides by.
 package struct PolicyRequest: Sendable, Hashable {
   package let method: String
   package let traits: MethodTraits
-  /// The provider's name where the call is about one, also by way of an account or flow.
+  /// The name of the provider that the call is about, directly or through an account or a flow.
   package var provider: String?
-  /// The flow's kind where the call is about one.
+  /// The kind of flow that the call is about.
   package var kind: String?
-  /// `METHOD:/path` where the call makes a flow make one of the provider's API.
+  /// The call of the provider's API that the flow is to make: `METHOD:/path`.
   package var operation: String?
-  /// The account where the call is about one that the caller has.
+  /// The account that the call is about, if the caller may see it.
   package var account: Account?
-  /// Whether the call starts a flow that acts with the token of an account.
+  /// Whether the call starts a flow that uses an account's token.
   package var usesAccount = false
-  /// Whether the call acts on one account and it is not known which: such a call is refused later, and
-  /// a rule that is about some accounts does not allow it.
+  /// Whether the call acts on one account that is not known. Such a call is refused later; a rule
+  /// that is limited to some accounts does not allow it.
   package var lacksAccount = false
-  /// Whether what it names is not there for this caller, so that its provider and kind cannot be told:
-  /// then the method alone decides, and the answer is that it is not found.
+  /// Whether the object that the call names does not exist for this caller, so that its provider
+  /// and kind are not known. Then the method alone decides, and an allowed call is answered with
+  /// `not_found`.
   package var isUnknown = false
-  /// The account it names, whether it is there for this caller or not: for the audit.
+  /// The account id in the call, whether or not the caller may see the account. It is for the
+  /// audit.
   package var named: String?
-  /// What a token is to be good for, where one is asked for.
+  /// The scopes that are requested for a token.
   package var scopes: [String]?
-  /// When; nil: no rule's hours matter.
+  /// The time of the call; nil if no rule is limited to certain hours.
   package var moment: WeekMinute?
 
-  /// What rules may say of an account.
+  /// The properties of an account that a rule can select by.
   package struct Account: Sendable, Hashable {
     package var id: String
     package var subject: String

@@ -1,11 +1,12 @@
 import UsherCore
 
-/// `acc_…` or `subject:…`: one account a rule is about.
+/// Selects one account that a rule is about: `acc_…` or `subject:…`.
 package enum AccountSelector: CodedAsText, Hashable, Sendable {
   private static let subjectPrefix = "subject:"
 
   case id(String)
-  /// The provider's word for the person, up to 1024 bytes with the prefix.
+  /// The subject, which is the provider's identifier of the person: up to 1024 bytes with the
+  /// prefix.
   case subject(String)
 
   package init(setting text: String) throws(Refusal) {

@@ -1,10 +1,10 @@
-/// An address of a provider: https, or http on this machine's loopback only.
+/// A provider's URL: https, or http if the host is a loopback host.
 ///
-/// What a provider's own metadata names must also keep to ``OIDCSettings/flaw(ofDiscovered:)``.
+/// A URL from a provider's metadata must also satisfy ``OIDCSettings/flaw(ofDiscovered:)``.
 package struct ProviderURL: CodedAsText, Hashable, Sendable {
-  /// As it was written; it is never normalised.
+  /// The URL as it was written; it is never normalised.
   package let text: String
-  /// Without brackets, in lower case.
+  /// The host in lower case, without brackets.
   package let host: String
   package let port: Int
   package let isSecure: Bool
@@ -26,7 +26,7 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
 
   package var reach: HostReach { HostReach(host: host) }
 
-  /// `https://`, a host that is known to be one, and a path that begins with a slash or is empty.
+  /// Creates an https URL from a valid host and a path that is empty or begins with a slash.
   init(host: String, path: String = "") {
     text = "https://\(host)\(path)"
     self.host = host
@@ -46,7 +46,7 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
   }
 }
 
-/// `127.0.0.1:PORT`: where the daemon listens for others on this machine.
+/// The address of a listener that only programs on this machine can reach: `127.0.0.1:PORT`.
 package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
   /// An IP literal without brackets.
   package let host: String
@@ -63,9 +63,9 @@ package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
   package var settingText: String { "\(host.bracketed):\(port)" }
 }
 
-/// `http://host:port` of a proxy.
+/// The URL of an HTTP proxy: `http://host:port`.
 package struct ProxyURL: CodedAsText, Hashable, Sendable {
-  /// Without brackets, in lower case.
+  /// The host in lower case, without brackets.
   package let host: String
   package let port: Int
 
@@ -81,11 +81,11 @@ package struct ProxyURL: CodedAsText, Hashable, Sendable {
   package var settingText: String { "http://\(host.bracketed):\(port)" }
 }
 
-/// Where the browser comes back to (RFC 8252 §7.3).
+/// The redirect URI of the browser (RFC 8252 §7.3).
 package enum Redirect: CodedAsText, Hashable, Sendable {
-  /// `http://127.0.0.1` with a port and path of the moment.
+  /// `http://127.0.0.1` with a port and a path that are chosen for each flow.
   case loopback
-  /// Always the same, for providers that want it registered.
+  /// A constant URI, for providers that require a registered one.
   case fixed(FixedRedirect)
 
   package init(setting text: String) throws(Refusal) {
@@ -100,14 +100,14 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
   }
 }
 
-/// A redirect address on this machine with a port of its own.
+/// A redirect URI on a loopback address with a fixed port.
 package struct FixedRedirect: Hashable, Sendable {
-  /// As it was written and is registered at the provider.
+  /// The URI as it was written, and as it is registered at the provider.
   package let text: String
   /// An IP literal without brackets.
   package let host: String
   package let port: Int
-  /// From its first slash on.
+  /// The path, which begins with a slash.
   package let path: String
 
   init(_ text: String) throws(Refusal) {

@@ -1,32 +1,32 @@
 /// The settings of a provider of type `bsa`: Blockchain Secure Authentication.
 package struct BSASettings: SettingsSection {
-  /// What every path is appended to.
+  /// The URL that every path is appended to.
   package var baseURL = ProviderURL(host: "api.fnsbsa.com", path: "/api/v3")
-  /// The name of the clientKey in the credential store. It is sent in every call.
+  /// The name of the clientKey in the credential store. Every request carries the clientKey.
   package var clientKeyCredential: String
-  /// The bundle identifier, as it is registered.
+  /// The registered bundle identifier of the app.
   package var appPackage: String
   package var appVersion: String
-  /// The language of the vendor's texts: a tag of RFC 5646.
+  /// The language of the vendor's texts: a language tag (RFC 5646).
   package var lang = "en"
-  /// Where a person types a number that is shown; absent: the base URL.
+  /// The page where the user types a displayed number; nil: the base URL.
   package var siteURL: ProviderURL?
   package var deviceName = "usherd"
   package var deviceManufacturer = "Linux"
   package var osVersion = "Linux"
-  /// How many digits a number in a mail or an SMS has.
+  /// The number of digits of a code that is sent by mail or SMS.
   package var otpDigits = 6
-  /// Seconds for which it is good.
+  /// The number of seconds for which such a code is valid.
   package var otpSeconds = 180
-  /// Seconds until another can be asked for.
+  /// The number of seconds until another code can be requested.
   package var resendSeconds = 30
-  /// Seconds for which a local authentication is good for a sign-up.
+  /// The number of seconds for which a local authentication is valid for a sign-up.
   package var localAuthSeconds = 300
-  /// Whether somebody can register without local authentication.
+  /// Whether users can register without local authentication.
   package var allowNoLocalAuth = false
-  /// Whether callers may ask who is a member.
+  /// Whether callers may check if a user is registered at the provider.
   package var registrationChecks = false
-  /// Seconds between two questions for a sign-in that waits.
+  /// The number of seconds between two polls for a waiting sign-in.
   package var pollSeconds = 2
   package var totp = TOTPSettings()
   package var paths = BSAPaths()
@@ -80,13 +80,13 @@ package struct BSASettings: SettingsSection {
   }
 }
 
-/// How one-time codes are made of an account's secret (RFC 6238): `[provider.totp]`. The defaults
-/// are BSA's (contract §5.7).
+/// The parameters of an account's one-time codes (RFC 6238): `[provider.totp]`. The defaults are
+/// BSA's (contract §5.7).
 package struct TOTPSettings: SettingsSection {
   package var digits = 6
   package var periodSeconds = 60
   package var algorithm = TOTPAlgorithm.sha1
-  /// Whether a code of one step is given to a client once only.
+  /// Whether each client gets the code of a time step only once.
   package var singleUse = false
 
   package init() {}
@@ -108,7 +108,7 @@ package enum TOTPAlgorithm: String, TextSetting, Codable, CaseIterable, Equatabl
   case sha512 = "SHA512"
 }
 
-/// `[provider.paths]`: under the base URL, or whole URLs.
+/// `[provider.paths]`: paths below the base URL, or absolute URLs.
 package struct BSAPaths: SettingsSection {
   package var duplicateCheck = ProviderPath("/users/common/duplicate-check")
   package var idCheck = ProviderPath("/idcheck")
@@ -154,8 +154,8 @@ package struct BSAPaths: SettingsSection {
 }
 
 extension String {
-  /// Up to 35 bytes of subtags as RFC 5646 §2.1 has them: each 1 to 8 letters and digits, the first
-  /// only letters.
+  /// Whether the text is a language tag of up to 35 bytes. Each subtag has 1 to 8 letters and
+  /// digits, the first one only letters (RFC 5646 §2.1).
   fileprivate var isLanguageTag: Bool {
     let subtags = split(separator: "-", omittingEmptySubsequences: false).map(String.init)
     guard utf8.count <= 35, let first = subtags.first else { return false }

@@ -1,20 +1,22 @@
 package import UsherCore
 
-/// Who is calling, as the kernel says; never a field the caller wrote.
+/// The identity of a caller as the kernel reports it. Nothing in it comes from the caller's
+/// messages.
 package struct CallerIdentity: Sendable, Hashable {
   package var uid: UInt32
   package var gid: UInt32
-  /// Supplementary groups.
+  /// The supplementary groups.
   package var groups: [UInt32]
-  /// The unit of the system instance; nil where it is not known or another manager's.
+  /// The caller's systemd unit; nil if it is unknown or belongs to another manager than the
+  /// system's.
   package var unit: String?
-  /// Nil where the kernel does not let the daemon read it.
+  /// The absolute path of the caller's program; nil if the kernel does not let the daemon read it.
   package var executable: String?
-  /// False where the kernel does not tell the unit: it may be any.
+  /// False if the kernel does not report the unit, which then may be any.
   package var isUnitTold: Bool
-  /// False where the kernel does not tell the program: it may be any.
+  /// False if the kernel does not report the program, which then may be any.
   package var isExecutableTold: Bool
-  /// The users that ``uid`` may be a subordinate id of (subuid(5)); none where it is no such id.
+  /// The users that ``uid`` may be a subordinate id of (subuid(5)); empty if it is not such an id.
   package var subordinateTo: [SubordinateOwner]
 
   package init(
@@ -35,14 +37,14 @@ package struct CallerIdentity: Sendable, Hashable {
   func isMember(of group: UInt32) -> Bool { gid == group || groups.contains(group) }
 }
 
-/// How names of users and groups become numbers.
+/// Resolves names of users and groups to their numbers.
 package struct PrincipalResolver: Sendable {
-  /// Nil for a name nobody has.
+  /// Returns the uid of a user name; nil if there is no such user.
   package var user: @Sendable (String) -> UInt32?
   package var group: @Sendable (String) -> UInt32?
-  /// All groups of a user, the primary one first; none for a user the machine does not know.
+  /// Returns all groups of a user, the primary one first; empty if the user is unknown.
   package var groups: @Sendable (UInt32) -> [UInt32]
-  /// All users that the user database has in a group.
+  /// Returns all users that the user database lists as members of a group.
   package var members: @Sendable (UInt32) -> [UInt32]
 
   package init(

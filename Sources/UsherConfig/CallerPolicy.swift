@@ -1,15 +1,15 @@
 import UsherAPI
 
-/// A ``Policy`` for one caller.
+/// The part of a ``Policy`` that applies to one caller.
 package struct CallerPolicy: Sendable {
-  /// Those that match him, in their order.
+  /// The rules that match the caller, in the order in which they are tried.
   let rules: [PolicyRule]
   let otherwise: Standing
-  /// The clients whose accounts this one may read.
+  /// The clients whose accounts the caller may read.
   package let lenders: [String]
-  /// Whether a rule of the caller is about some accounts only.
+  /// Whether a rule of the caller is limited to some accounts.
   package let choosesAccounts: Bool
-  /// Whether a rule of the caller holds at some times only.
+  /// Whether a rule of the caller is limited to certain hours.
   package let choosesHours: Bool
 
   init(rules: [PolicyRule], otherwise: Standing, lenders: [String]) {
@@ -20,12 +20,15 @@ package struct CallerPolicy: Sendable {
     choosesHours = rules.contains { $0.setting.hours != nil }
   }
 
-  /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.
+  /// The client name of callers that no rule matches: a user's own programs. No rule can have this
+  /// name.
   package static let ownPrograms = "(user)"
 
-  /// Whether nothing gives the caller a right: no rule matches it, and it is neither root, the daemon's
-  /// user nor a member of `access.group`; or it cannot be told whether a rule matches it; or it is a
-  /// subordinate id.
+  /// Whether the caller may only call methods that are open to everybody.
+  ///
+  /// That is so for a caller that no rule matches and that is not root, the daemon's user or a
+  /// member of `access.group`; for a caller that cannot be identified well enough to say whether a
+  /// rule matches; and for a subordinate id.
   package var hasNoRights: Bool {
     guard rules.isEmpty else { return false }
     switch otherwise {
@@ -34,32 +37,33 @@ package struct CallerPolicy: Sendable {
     }
   }
 
-  /// Which client the caller is: the name of the first rule that matches it.
+  /// The client that the caller counts as: the name of the first rule that matches.
   package var clientName: String { rules.first?.name ?? Self.ownPrograms }
 
-  /// Whose what it brings is, as that rule says.
+  /// The owner of the accounts and flows that the caller creates, as set by the first rule that
+  /// matches.
   package var ownership: ClientRule.Ownership { rules.first?.setting.owner ?? .user }
 
-  /// Whether a rule of the caller wants that a person was there, or agrees.
+  /// Whether a rule of the caller requires a local authentication or a confirmation.
   package var asksPeople: Bool {
     rules.contains { $0.setting.confirm || $0.setting.requireLocalAuthSeconds != nil }
   }
 
-  /// The clients whose questions it answers, by any of the rules that match it.
+  /// The clients whose confirmations the caller may answer, by any of its rules.
   package var confirms: Set<String> { Set(rules.flatMap(\.setting.confirms)) }
 
   package func decide(_ request: PolicyRequest) -> Decision { decide(request) { _ in } }
 
-  /// Whether what the caller may do depends on more of a call than its method.
+  /// Whether the decision depends on more of a call than its method.
   package var choosesCalls: Bool { !rules.isEmpty }
 
   /// Decides by the part of a call that is known before its parameters are decoded.
   ///
-  /// It refuses only what ``decide(_:)`` refuses too, whatever else the call turns out to have; what it
-  /// does not refuse is not allowed yet.
+  /// A call is refused only if ``decide(_:)`` refuses it too, whatever its other parts are. A call
+  /// that is not refused here is not yet allowed.
   ///
-  /// - Parameter request: What it does not have is not known: only the method is needed.
-  /// - Returns: Nil where the whole call must be looked at.
+  /// - Parameter request: Only the method is required. A part that is nil counts as unknown.
+  /// - Returns: Nil if the decision needs the whole call.
   package func denial(partial request: PolicyRequest) -> Denial? {
     if request.traits.audience == .everybody { return nil }
     guard let first = rules.first else {
@@ -70,7 +74,7 @@ package struct CallerPolicy: Sendable {
     return Denial(rule: first.name, cause: .notListed)
   }
 
-  /// - Parameter consider: Is told what each rule says, up to the one that decides.
+  /// - Parameter consider: Receives the verdict of each rule, up to the rule that decides.
   func decide(_ request: PolicyRequest, consider: (PolicyRule.Verdict) -> Void) -> Decision {
     if request.traits.audience == .everybody { return .allow(rule: "(everybody)") }
     guard let first = rules.first else { return otherwise.decide(request) }
@@ -81,7 +85,7 @@ package struct CallerPolicy: Sendable {
       switch verdict.decision {
       case .allowed: return verdict.decision
       case .denied(let denial) where denial.cause == .notListed: continue
-      // One that is about other accounts says less than one that is about this.
+      // A rule that selects this account explains the denial better than a rule for other accounts.
       case .denied(let denial) where objection?.cause ?? .account == .account: objection = denial
       case .denied: continue
       }

@@ -1,36 +1,36 @@
-/// One `[[client]]`: what callers that look like this may do.
+/// One `[[client]]`: the calls that matching callers may make.
 package struct ClientRule: SettingsSection {
-  /// What the audit calls the rule; shaped like a provider's name.
+  /// The name of the rule in the audit; it has the syntax of a provider's name.
   package var name: String
   package var match: ClientMatch
-  /// What is allowed; an empty list forbids everything.
+  /// The calls that are allowed; an empty list allows nothing.
   package var allow: [AccessPattern]
-  /// Seconds within which the client's person must have been authenticated on this machine for the
-  /// rule to hand out a token or a one-time code, or to start a flow that uses an account's token
-  /// (`operation` is one); nil: that is not asked.
+  /// The maximum age, in seconds, of the client's last local authentication when the rule hands out
+  /// a token or a one-time code, or starts a flow that uses an account's token, such as
+  /// `operation`; nil: none is required.
   package var requireLocalAuthSeconds: Int?
-  /// Which accounts it is about; nil: all that the caller has.
+  /// The accounts that the rule is limited to; nil: every account that the caller has.
   package var accounts: [AccountSelector]?
-  /// The most that a token may be good for; nil: anything.
+  /// The scopes that a token may have at most; nil: any.
   package var scopes: [String]?
-  /// The members of a profile that are shown; nil: all.
+  /// The profile members that replies may show; nil: all.
   package var fields: [String]?
-  /// When it holds, in the machine's time; nil: always.
+  /// The hours in which the rule allows calls, in local time; nil: always.
   package var hours: [OpeningHours]?
-  /// Whether somebody has to agree to what it allows.
+  /// Whether a person must confirm the calls that the rule allows.
   package var confirm = false
-  /// The clients whose questions for a confirmation this one answers.
+  /// The clients whose confirmations this client may answer.
   package var confirms: [String] = []
-  /// Whose what the client brings is.
+  /// The owner of the accounts and flows that the client creates.
   package var owner = Ownership.user
-  /// The clients that may read the accounts of this one.
+  /// The clients that may read this client's accounts.
   package var share: [String] = []
 
-  /// Whose accounts and flows are.
+  /// The owner of accounts and flows.
   package enum Ownership: String, TextSetting, Codable, CaseIterable, Sendable {
-    /// The user's who calls.
+    /// The user that the caller runs as.
     case user
-    /// The client's, whichever user it runs as.
+    /// The client, whichever user it runs as.
     case client
   }
 
@@ -79,19 +79,22 @@ extension ClientRule {
 }
 
 extension UInt8 {
-  /// RFC 6749 §3.3, `NQCHAR`.
+  /// `NQCHAR` of RFC 6749 §3.3.
   fileprivate var isScopeByte: Bool { isVisible && !isOne(of: "\"\\") }
 }
 
-/// Who a rule is about: everything that is given must hold.
+/// The conditions that a caller must meet: every condition that is set must hold.
 package struct ClientMatch: SettingsSection {
-  /// A unit of the system instance by its full name, such as `till.service`.
+  /// The full name of a unit of the system manager, such as `till.service`.
   package var unit: String?
   package var user: Principal?
-  /// The primary or a supplementary group.
+  /// The caller's primary group or one of its supplementary groups.
   package var group: Principal?
-  /// The absolute path of the program. The kernel tells a daemon that is not root the programs of its
-  /// own user's processes only; callers whose program it does not tell have no right.
+  /// The absolute path of the program.
+  ///
+  /// To a daemon that does not run as root, the kernel reports only the programs of processes of
+  /// the same user. A caller whose program is not reported has no rights if such a rule may apply
+  /// to it.
   package var executable: String?
 
   package init(
@@ -113,7 +116,7 @@ package struct ClientMatch: SettingsSection {
     table.needsOneSetting()
   }
 
-  /// What is wrong with a unit's name, or nil.
+  /// Returns what is wrong with a unit's name, or nil.
   static func complaint(unit: String) -> String? {
     let isName = unit.consists(upTo: 255) { $0.isWordByte || $0.isOne(of: ":-.@\\") }
     let hasType = unit.hasSuffix(".service") || unit.hasSuffix(".scope")

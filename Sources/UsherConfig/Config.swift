@@ -1,8 +1,9 @@
 package import UsherCore
 
-/// The whole configuration. `Config()` is what holds without any file.
+/// The complete configuration. `Config()` has all defaults.
 ///
-/// It never has a secret in it: a `…credential` setting names one in the credential store.
+/// It never contains a secret: a `…credential` setting is the name of a secret in the credential
+/// store.
 package struct Config: SettingsSection {
   package var store = StoreSettings()
   package var access = AccessSettings()
@@ -11,12 +12,12 @@ package struct Config: SettingsSection {
   package var log = LogSettings()
   package var flow = FlowSettings()
   package var token = TokenSettings()
-  /// In the order of the files; names are unique.
+  /// The providers in the order of the files; their names are unique.
   package var providers: [ProviderConfig] = []
-  /// In the order in which they are tried; names are unique.
+  /// The rules in the order in which they are tried; their names are unique.
   package var clients: [ClientRule] = []
 
-  /// Where the settings were written, for what is found out later.
+  /// The positions of the settings in the files, for problems that are found after loading.
   package private(set) var sources = ConfigSources()
 
   package init() {}
@@ -56,7 +57,7 @@ package struct Config: SettingsSection {
     }
   }
 
-  /// Only one provider can be told from who calls at an address.
+  /// Refuses two providers with one callback address: only the address tells which provider calls.
   private func refuseSharedListeners(_ table: SettingsTable) {
     var first: [LoopbackAddress: Int] = [:]
     for (place, provider) in providers.enumerated() {
@@ -71,7 +72,7 @@ package struct Config: SettingsSection {
     }
   }
 
-  /// A rule that names a provider nobody configured would silently allow nothing.
+  /// Refuses a rule for a provider that is not configured: it would silently allow nothing.
   private func refuseUnknownProviders(_ table: SettingsTable) {
     guard table.isWhole else { return }
     var known = KnownNames(
@@ -86,8 +87,8 @@ package struct Config: SettingsSection {
     }
   }
 
-  /// One that names a client nobody defined would silently do nothing, and so would one that names
-  /// itself.
+  /// Refuses a rule that refers to an undefined client or to itself: the entry would silently do
+  /// nothing.
   private func refuseUnknownClients(_ table: SettingsTable) {
     guard table.isWhole else { return }
     var known = KnownNames("client", clients.map(\.name))
@@ -105,12 +106,12 @@ package struct Config: SettingsSection {
   }
 }
 
-/// The names there are, to refuse any other with the one that may have been meant.
+/// The defined names of one kind. Suggests the nearest one for a name that is not defined.
 private struct KnownNames {
   private let kind: String
   private let names: Set<String>
-  /// How many more names are compared to find that one: each of thousands of unknown names would
-  /// else be held against each of thousands of known ones.
+  /// How many more names are compared for suggestions. Without a limit, thousands of unknown names
+  /// would each be compared with thousands of defined ones.
   private var comparisons = 20_000
 
   init(_ kind: String, _ names: [String]) {
@@ -118,7 +119,7 @@ private struct KnownNames {
     self.names = Set(names)
   }
 
-  /// Nil for a name that is known.
+  /// Returns why a name is refused; nil if the name is defined.
   mutating func refusal(of name: String) -> String? {
     guard !names.contains(name) else { return nil }
     var hint = ""
@@ -131,17 +132,17 @@ private struct KnownNames {
 }
 
 extension Config {
-  /// Reads a configuration: the main file first, then what is laid over it, in that order.
+  /// Loads a configuration: the main file first, then the files that are merged over it, in order.
   ///
-  /// Tables of a later file are laid over those before key by key; `[[provider]]` and `[[client]]`
-  /// append. All problems of all files are found, not only the first.
+  /// Tables of a later file are merged key by key; `[[provider]]` and `[[client]]` entries are
+  /// appended. The error lists all problems of all files.
   package static func load(
     files: [(path: String, text: String)]
   ) throws(ConfigError) -> Config {
     try load(contents: files.map { (path: $0.path, bytes: Array($0.text.utf8)) })
   }
 
-  /// Reads a configuration as ``load(files:)`` does, of bytes that need not be UTF-8.
+  /// Loads a configuration like ``load(files:)``, from bytes that need not be valid UTF-8.
   package static func load(
     contents: [(path: String, bytes: [UInt8])]
   ) throws(ConfigError) -> Config {
@@ -169,10 +170,10 @@ extension Config {
     return config
   }
 
-  /// The effective configuration as a TOML document, defaults included: there are no secrets in it.
+  /// Returns the effective configuration, defaults included, as a TOML document without secrets.
   package func show() -> String { tomlTable.text }
 
-  /// A problem with a setting of the files this was loaded from, such as a user nobody knows.
+  /// Creates a problem with a setting that was found after loading, such as an unknown user.
   ///
   /// - Parameter key: A path as in ``ConfigProblem/key``.
   package func problem(_ key: String, _ message: String) -> ConfigProblem {
@@ -180,11 +181,11 @@ extension Config {
   }
 }
 
-/// Where each setting that a file names was written, by its path.
+/// The positions of the settings in the files, by path.
 ///
-/// All are equal: where something was written is not part of what it says.
+/// All values compare equal, because the position of a setting is not part of its value.
 package struct ConfigSources: Sendable, Equatable {
-  /// The files that were read, in the order in which they are laid over each other.
+  /// The files that were read, in the order in which they were merged.
   package let files: [String]
   private let positions: [String: SourcePosition]
 
@@ -195,7 +196,7 @@ package struct ConfigSources: Sendable, Equatable {
     self.files = files
   }
 
-  /// Nil where the default holds.
+  /// The position of a setting; nil if the setting has its default.
   package subscript(key: String) -> SourcePosition? { positions[key] }
 
   package static func == (left: ConfigSources, right: ConfigSources) -> Bool { true }

@@ -1,10 +1,10 @@
-/// Everything that is wrong with a configuration, in the order of its files.
+/// All problems of a configuration, in the order of its files.
 package struct ConfigError: Error, Sendable, Equatable, CustomStringConvertible {
   package var problems: [ConfigProblem]
 
   package init(_ problems: [ConfigProblem]) { self.problems = problems }
 
-  /// One problem a line; of very many only the first hundred.
+  /// The problems, one a line, at most the first hundred.
   package var description: String {
     let shown = 100
     var lines = problems.prefix(shown).map(\.description)
@@ -13,20 +13,20 @@ package struct ConfigError: Error, Sendable, Equatable, CustomStringConvertible 
   }
 }
 
-/// One thing that is wrong, and where.
+/// One problem of a configuration and its position.
 ///
-/// ``message`` is a sentence for the person who mends it. It names kinds and choices, and repeats
-/// no value but numbers out of range and the names of providers, clients, users and groups: a secret
-/// may stand where none belongs.
+/// ``message`` is a sentence for the person who corrects the file. It names types and permitted
+/// values. From the file it repeats only numbers that are out of range and the names of providers,
+/// clients, users and groups, because any other value may be a misplaced secret.
 package struct ConfigProblem: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The file's path as it was handed over; empty where the value came from no file.
+  /// The file's path as it was passed in; empty if the value came from no file.
   package var file: String
-  /// From 1; 0 where the file as a whole is meant.
+  /// The line, from 1; 0 if the problem concerns the whole file.
   package var line: Int
-  /// In characters, from 1; 0 where the file as a whole is meant.
+  /// The column in characters, from 1; 0 if the problem concerns the whole file.
   package var column: Int
-  /// The setting's path, such as `provider[0].endpoints.token`, where entries of an array count from
-  /// 0 over all files; empty where the text is not TOML.
+  /// The setting's path, such as `provider[0].endpoints.token`. Array indices start at 0 and count
+  /// over all files. The path is empty if the text is not TOML.
   package var key: String
   package var message: String
 
@@ -44,7 +44,7 @@ package struct ConfigProblem: Error, Sendable, Equatable, CustomStringConvertibl
       key: key, message: message)
   }
 
-  /// `file:line:column: key: message`, fit for a terminal whatever the file held.
+  /// `file:line:column: key: message`, safe to print on a terminal.
   package var description: String {
     let place = file.isEmpty ? [] : [line == 0 ? file : "\(file):\(line):\(column)"]
     let parts = place + (key.isEmpty ? [] : [key]) + [message]
@@ -53,8 +53,8 @@ package struct ConfigProblem: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 extension String {
-  /// The text with control and bidirectional formatting characters replaced, which could make a
-  /// terminal show something else.
+  /// The text with control and bidirectional formatting characters replaced, because a terminal
+  /// would obey them.
   fileprivate var withoutControls: String {
     let clean = unicodeScalars.map { scalar -> Unicode.Scalar in
       switch scalar.properties.generalCategory {

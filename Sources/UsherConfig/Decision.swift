@@ -1,6 +1,6 @@
-/// The answer of the policy, with the name of the rule that gave it, for the audit.
+/// The policy's decision, with the name of the rule that made it for the audit.
 ///
-/// Names in parentheses are those of ``Policy``'s own rules; no `[[client]]` can have one.
+/// Names in parentheses are built-in rules of ``Policy``; no `[[client]]` can have such a name.
 package enum Decision: Sendable, Equatable {
   case allowed(Permit)
   case denied(Denial)
@@ -28,17 +28,16 @@ package enum Decision: Sendable, Equatable {
   }
 }
 
-/// A call that may be made, and what is asked of it yet.
+/// Permission for a call, with the conditions that are still to be met.
 package struct Permit: Sendable, Equatable {
   package var rule: String
-  /// Within how many seconds before the call the client's person must have been authenticated on
-  /// this machine; nil: no such condition.
+  /// The maximum age, in seconds, of the client's last local authentication; nil: none is required.
   package var localAuthSeconds: Int?
-  /// Whether somebody has to agree.
+  /// Whether a person must confirm the call.
   package var needsConfirmation = false
-  /// The most that a token may be good for; nil: anything.
+  /// The scopes that a token may have at most; nil: any.
   package var scopes: [String]?
-  /// The members of a profile that may be shown; nil: all.
+  /// The profile members that the reply may show; nil: all.
   package var fields: [String]?
 
   package init(rule: String, localAuthSeconds: Int? = nil) {
@@ -47,20 +46,21 @@ package struct Permit: Sendable, Equatable {
   }
 }
 
-/// A call that may not be made, and why.
+/// The refusal of a call, and its cause.
 package struct Denial: Sendable, Equatable {
   package enum Cause: Sendable, Equatable {
     /// No rule lists such a call.
     case notListed
-    /// The rule is about other accounts: to the caller there is no such one.
+    /// The rule is limited to other accounts: to the caller this account does not exist.
     case account
-    /// What was asked for is more than these.
+    /// The call requests more than these scopes.
     case scope([String])
-    /// It may be made again in so many minutes.
+    /// The rule allows the call again in this many minutes.
     case hours(minutes: Int)
   }
 
-  /// The first that lists the call but does not allow it; where there is none, the first that matches.
+  /// A rule that lists the call but does not allow it, preferably one that selects this account; if no
+  /// rule lists the call, the first rule that matches the caller.
   package var rule: String
   package var cause: Cause
 

@@ -1,13 +1,13 @@
-/// Judges whether only trusted users may change a configuration file or the directory it is in.
+/// Decides whether only trusted users can change a configuration file or its directory.
 ///
-/// The configuration decides which caller gets which token. It is read only if nobody but root may
-/// write it, or in a per-user instance that user.
+/// The configuration decides which caller gets which token. It is read only if nobody except root
+/// can write it, or except root and the instance's own user for a per-user instance.
 package struct FileTrust: Sendable {
-  /// What `stat(2)` says of a file.
+  /// The result of `stat(2)`, as far as it is needed.
   package struct Status: Sendable {
     package let owner: UInt32
     package let group: UInt32
-    /// The permission bits, the sticky bit included.
+    /// The permission bits, including the sticky bit.
     package let mode: UInt32
 
     package init(owner: UInt32, group: UInt32, mode: UInt32) {
@@ -17,17 +17,16 @@ package struct FileTrust: Sendable {
     }
   }
 
-  /// The user besides root who may own the configuration.
   private let user: UInt32?
 
-  /// - Parameter user: The user besides root who may own the configuration; nil for the system's
+  /// - Parameter user: The user besides root who may own the configuration; nil for the system
   ///   instance.
   package init(user: UInt32?) { self.user = user }
 
-  /// Returns what is wrong, with the command that mends it; nil where only trusted users may write.
+  /// Returns what is wrong and the command that fixes it; nil if only trusted users can write.
   ///
-  /// - Parameter isShared: Whether the sticky bit makes up for a directory that everybody may write:
-  ///   nobody can replace another user's file there, and each file is judged by itself.
+  /// - Parameter isShared: Whether a world-writable directory is accepted if it has the sticky bit:
+  ///   then users cannot replace each other's files, and each file is checked by itself.
   package func problem(with status: Status, at path: String, isShared: Bool = false) -> String? {
     guard status.owner == 0 || status.owner == user else {
       let trusted = user.map { "root or user \($0)" } ?? "root"
@@ -38,7 +37,8 @@ package struct FileTrust: Sendable {
     if status.mode & 0o002 != 0 {
       return "every user may write it, and so change what usherd obeys; run: chmod o-w \(path)"
     }
-    // With an access control list these bits are its mask (acl(5)): a user may be on it.
+    // If the file has an access control list, these bits are its mask (acl(5)): a named user may
+    // write.
     if status.mode & 0o020 != 0 {
       return "group \(status.group), or who is on its access control list, may write it, and so "
         + "change what usherd obeys; run: chmod g-w \(path)"

@@ -1,29 +1,29 @@
 /// The settings of a provider of type `freedomid`: Freedom ID.
 package struct FreedomIDSettings: SettingsSection {
-  /// Which of the vendor's three doors is used.
+  /// Which of the vendor's three APIs is used.
   package var mode: FreedomIDMode
   package var baseURL = ProviderURL(host: "passport.freedompay.kz")
-  /// Days in which what a client was granted is not asked again.
+  /// The number of days until a client must ask again for the user's consent.
   package var consentDays = 365
   /// The name of the SDK's API key in the credential store, for mode `device`.
   package var apiKeyCredential: String?
-  /// For the modes `oauth2` and `oidc`.
+  /// The client id, for the modes `oauth2` and `oidc`.
   package var clientID: String?
-  /// The name of the client secret, likewise.
+  /// The name of the client secret in the credential store, for the modes `oauth2` and `oidc`.
   package var clientCredential: String?
   package var redirect = Redirect.loopback
-  /// Where users are created and updated.
+  /// The base URL of the API that creates and updates users, for mode `oauth2`.
   package var apiBaseURL = ProviderURL(host: "api.freedompay.kz")
-  /// Seconds between two questions about a profile that was asked for.
+  /// The number of seconds between two polls for a profile that was requested.
   package var pollSeconds = 5
-  /// Where the partner's `revoke_uri` is taken; absent: it is not.
+  /// The address on which the partner's `revoke_uri` is served; nil: it is not served.
   package var callbackListen: LoopbackAddress?
-  /// What is asked for in mode `oidc`.
+  /// The scopes that are requested in mode `oidc`.
   package var scopes = ["openid"]
-  /// Whether PKCE is sent in mode `oidc`, which the vendor does not document.
+  /// Whether mode `oidc` sends PKCE, which the vendor does not document.
   package var pkce = false
   package var paths = FreedomIDPaths()
-  /// For mode `oidc`: what is not to be taken from discovery.
+  /// The endpoints that override discovery, for mode `oidc`.
   package var endpoints = OIDCEndpoints()
 
   package init(mode: FreedomIDMode) { self.mode = mode }
@@ -48,7 +48,7 @@ package struct FreedomIDSettings: SettingsSection {
     table.setting(&pkce, "pkce")
     table.table(&paths, "paths")
     table.table(&endpoints, "endpoints")
-    // Of a mode that is none nothing follows.
+    // The required settings depend on the mode, so an invalid mode ends the check here.
     guard let mode else { return }
     self.mode = mode
     for (key, isThere) in needs where !isThere {
@@ -56,7 +56,7 @@ package struct FreedomIDSettings: SettingsSection {
     }
   }
 
-  /// What the mode cannot do without.
+  /// The settings that the mode requires, each with whether it is present.
   private var needs: [(key: String, isThere: Bool)] {
     switch mode {
     case .device: [("api_key_credential", apiKeyCredential != nil)]
@@ -73,7 +73,7 @@ package struct FreedomIDSettings: SettingsSection {
     name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
   }
 
-  /// The name of what its calls are made with.
+  /// The name of the credential that authenticates the requests of this mode.
   package var credentialName: String? {
     switch mode {
     case .device: apiKeyCredential
@@ -81,7 +81,7 @@ package struct FreedomIDSettings: SettingsSection {
     }
   }
 
-  /// Mode `oidc` as a provider of OpenID Connect.
+  /// The settings of mode `oidc` as those of an OpenID Connect provider.
   package var oidc: OIDCSettings {
     var settings = OIDCSettings(issuer: baseURL, clientID: clientID ?? "")
     settings.clientCredential = clientCredential
@@ -101,17 +101,17 @@ package struct FreedomIDSettings: SettingsSection {
   }
 }
 
-/// Which of the vendor's three doors is used.
+/// Which of the vendor's three APIs is used.
 package enum FreedomIDMode: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// The SDK's own: the person signs in step by step, without a browser.
+  /// The SDK's API: the user signs in step by step, without a browser.
   case device
-  /// The partner API, by redirect.
+  /// The partner API, with a browser redirect.
   case oauth2
   /// OpenID Connect.
   case oidc
 }
 
-/// `[provider.paths]`: under their base URLs, or whole URLs.
+/// `[provider.paths]`: paths below their base URLs, or absolute URLs.
 package struct FreedomIDPaths: SettingsSection {
   package var accounts = ProviderPath("/api/v1/device/accounts")
   package var loginOTP = ProviderPath("/api/v1/device/login/otp")
@@ -129,7 +129,7 @@ package struct FreedomIDPaths: SettingsSection {
   package var user = ProviderPath("/api/v1/oauth/user")
   package var openid = ProviderPath("/openid")
   package var openidToken = ProviderPath("/api/v1/oidc/token")
-  /// Where a `revoke_uri` is taken: a path of our own.
+  /// The path at which the daemon serves the `revoke_uri`.
   package var revoke = ProviderPath("/v1/freedomid/revoke")
 
   package init() {}

@@ -1,4 +1,4 @@
-/// A text with `*` for any characters.
+/// A pattern in which `*` matches any characters, or none.
 struct Glob: Hashable, Sendable {
   static let any = Glob(text: "*")
 
@@ -10,10 +10,11 @@ struct Glob: Hashable, Sendable {
 
   var isLiteral: Bool { !text.contains("*") }
 
-  /// Nothing at all is held only by `*`.
+  /// Returns whether the pattern matches. Only `*` matches a missing word.
   func holds(_ word: String?) -> Bool { word.map(matches) ?? (self == .any) }
 
-  /// In time of at most the product of the lengths: after a mismatch only the last star grows.
+  /// Returns whether the pattern matches the word, in time proportional to at most the product of
+  /// their lengths: after a mismatch only the last star takes more characters.
   func matches(_ word: String) -> Bool {
     let pattern = Array(text.utf8)
     let word = Array(word.utf8)

@@ -1,37 +1,38 @@
 /// The settings of a provider of type `gopay`: Verify with GoPay.
 package struct GoPaySettings: SettingsSection {
-  /// The SDK's clientID; `X-CLIENT-KEY` and `X-PARTNER-ID` of SNAP.
+  /// The SDK's clientID. In SNAP it is `X-CLIENT-KEY` and `X-PARTNER-ID`.
   package var clientID: String
   package var merchantID: String
-  /// Who redeems an auth code.
+  /// Which party redeems the auth code.
   package var exchange = GoPayExchange.app
-  /// Seconds from an auth code to the answer of its exchange.
+  /// The number of seconds from an auth code to the response of its exchange.
   package var exchangeSeconds = 60
   package var redirect = Redirect.loopback
   package var snapBaseURL = ProviderURL(host: "merchants.midtrans.com")
   package var identityBaseURL = ProviderURL(host: "identity.midtrans.com")
   package var captureBaseURL = ProviderURL(host: "onekyc.ky.id.gopayapi.com")
-  /// The partner's backend, for its mode of exchange.
+  /// The URL of the partner's backend, for the exchange mode `backend`.
   package var exchangeURL: ProviderURL?
-  /// The name of what the partner's backend is shown as a bearer token; absent: nothing.
+  /// The name of the credential that is sent to the partner's backend as a bearer token; nil: none
+  /// is sent.
   package var exchangeCredential: String?
-  /// The name of the RSA key, a PEM text, that SNAP's client token is asked for with.
+  /// The name of the RSA key (PEM) that signs the request for SNAP's client token.
   package var privateKeyCredential: String?
-  /// The name of the secret that SNAP's other calls are signed with.
+  /// The name of the secret that signs SNAP's other requests.
   package var clientSecretCredential: String?
-  /// `CHANNEL-ID` of SNAP.
+  /// The `CHANNEL-ID` of SNAP.
   package var channelID: String?
-  /// Where the provider's callback is taken; absent: it is not.
+  /// The address on which the provider's callbacks are received; nil: they are not received.
   package var callbackListen: LoopbackAddress?
-  /// The name of a value that a callback may show in place of a user's linking token.
+  /// The name of a credential that a callback may present in place of a user's linking token.
   package var callbackCredential: String?
-  /// The language of pages where a caller names none.
+  /// The language of the provider's pages if the caller names none.
   package var locale = GoPayLocale.id
-  /// `submissionType` of a capture.
+  /// The `submissionType` of a capture.
   package var submissionType = "FULL_KYC"
-  /// Seconds between two questions about a capture.
+  /// The number of seconds between two polls for the state of a capture.
   package var pollSeconds = 3
-  /// Days in which a verdict is asked for.
+  /// The number of days after a submission in which its verdict is polled.
   package var kycDays = 7
   package var paths = GoPayPaths()
 
@@ -70,7 +71,7 @@ package struct GoPaySettings: SettingsSection {
     }
   }
 
-  /// What the mode of exchange cannot do without.
+  /// The settings that the exchange mode requires, each with whether it is present.
   private var needs: [(key: String, isThere: Bool)] {
     switch exchange {
     case .app: []
@@ -97,13 +98,13 @@ package struct GoPaySettings: SettingsSection {
   }
 }
 
-/// Who redeems an auth code.
+/// Which party redeems the auth code.
 package enum GoPayExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// The app: the flow hands the code out and takes the answer in.
+  /// The app: the flow hands out the code and accepts the response of the exchange.
   case app
-  /// The partner's backend, asked by the daemon.
+  /// The partner's backend, which the daemon calls.
   case backend
-  /// The daemon, by a binding of SNAP.
+  /// The daemon, with an account binding of SNAP.
   case snap
 }
 
@@ -112,25 +113,25 @@ package enum GoPayLocale: String, TextSetting, Codable, CaseIterable, Equatable,
   case id, en
 }
 
-/// `[provider.paths]`: under their base URLs, or whole URLs.
+/// `[provider.paths]`: paths below their base URLs, or absolute URLs.
 package struct GoPayPaths: SettingsSection {
-  /// The log-in page.
+  /// The sign-in page.
   package var authCodePage = ProviderPath("/v1.0/get-auth-code")
-  /// Where a linking token gets an auth code.
+  /// Exchanges a linking token for an auth code.
   package var authCode = ProviderPath("/gopay-id/sdk/v1/auth-code")
-  /// Where a log-in gets a token for the capture.
+  /// Exchanges a sign-in for a token for the capture.
   package var sessionToken = ProviderPath("/gopay-id/sdk/v1/token")
-  /// Where a linking token gets one.
+  /// Exchanges a linking token for a token for the capture.
   package var temporaryToken = ProviderPath("/forward/gopay-id/identity/v1/gopay-id/token")
   package var b2bToken = ProviderPath("/v1.0/access-token/b2b")
   package var binding = ProviderPath("/v1.0/registration-account-binding")
   package var unbinding = ProviderPath("/v1.0/registration-account-unbinding")
-  /// Where the address of the capture page is had.
+  /// Returns the URL of the capture page.
   package var capture = ProviderPath("/coe/v1/submissions/urls")
   package var submission = ProviderPath("/coe/v1/submissions/{submissionId}")
   package var currentSubmission = ProviderPath(
     "/forward/gopay-id/kyc/inbound/v1/users/submissions/current")
-  /// Where the provider calls back: a path of our own.
+  /// The path at which the daemon receives the provider's callbacks.
   package var callback = ProviderPath("/v1/callback/partner")
 
   package init() {}

@@ -1,16 +1,17 @@
-/// From where the host of a URL can be reached, as it is written: no name is looked up.
+/// The network from which the host of a URL can be reached, judged by its text: no name is
+/// resolved.
 package enum HostReach: Sendable, Equatable {
   /// A public address, or a name that may have one.
   case global
-  /// An address of private use (RFC 1918, RFC 4193, RFC 6598), or a name for local networks only.
+  /// A private-use address (RFC 1918, RFC 4193, RFC 6598), or a name that only local networks use.
   case privateUse
   /// This machine.
   case loopback
-  /// Link-local, multicast, unspecified or reserved (RFC 6890), or a malformed address.
+  /// A link-local, multicast, unspecified, reserved (RFC 6890) or malformed address.
   case special
 
-  /// - Parameter host: In lower case, without brackets. A number in any form that `inet_aton` reads is
-  ///   an address: `127.1`, `0x7f000001`, `2130706433`.
+  /// - Parameter host: The host in lower case, without brackets. A number counts as an address in
+  ///   every form that `inet_aton` accepts: `127.1`, `0x7f000001`, `2130706433`.
   package init(host: String) {
     if host.contains(":") {
       self = IPv6(host).map { $0.reach } ?? .special
@@ -29,7 +30,7 @@ package enum HostReach: Sendable, Equatable {
     let loopbackNames: Set = [
       "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
     ]
-    // RFC 6762, RFC 8375, and the TLD that ICANN keeps for private use.
+    // RFC 6762, RFC 8375, and the TLD that ICANN reserves for private use.
     let localNetworks: Set = ["local", "internal", "localdomain"]
     if loopbackNames.contains(labels.joined(separator: ".")) || labels.last == "localhost" {
       self = .loopback
@@ -46,7 +47,7 @@ package enum HostReach: Sendable, Equatable {
 private struct IPv4 {
   let number: UInt32
 
-  /// One to four numbers; the last one fills what is left of the address.
+  /// Creates an address from one to four numbers; the last number fills the remaining bytes.
   init?(_ parts: [Substring]) {
     let numbers = parts.compactMap(Self.number)
     guard (1...4).contains(parts.count), numbers.count == parts.count, let last = numbers.last,
@@ -59,13 +60,13 @@ private struct IPv4 {
 
   init(_ bytes: some Sequence<UInt8>) { number = bytes.reduce(0) { $0 << 8 | UInt32($1) } }
 
-  /// Whether a host that ends with this label is an address, well-formed or not.
+  /// Returns whether a host whose last label is this one is an address, well-formed or not.
   static func isNumber(_ label: Substring) -> Bool {
     label.isEmpty || label.utf8.allSatisfy(\.isDigit)
       || label.hasPrefix("0x") && label.dropFirst(2).allSatisfy(\.isHexDigit)
   }
 
-  /// Decimal, or octal after `0`, or hexadecimal after `0x`.
+  /// Parses a number: octal after `0`, hexadecimal after `0x`, otherwise decimal.
   private static func number(_ label: Substring) -> UInt64? {
     guard label.utf8.allSatisfy({ $0.isDigit || $0.isLetter }) else { return nil }
     if label.hasPrefix("0x") { return UInt64(label.dropFirst(2), radix: 16) }
@@ -101,7 +102,8 @@ private struct IPv6 {
     bytes = head + [UInt8](repeating: 0, count: missing) + tail
   }
 
-  /// The bytes of groups with colons between them; the last may be an IPv4 address.
+  /// Returns the bytes of groups that are separated by colons; the last group may be an IPv4
+  /// address.
   private static func groups(_ text: Substring) -> [UInt8]? {
     guard !text.isEmpty else { return [] }
     let groups = text.split(separator: ":", omittingEmptySubsequences: false)

@@ -1,19 +1,20 @@
 import Synchronization
 
-/// Configurations that many values have in them alike: under a coder that has this in its `userInfo`
-/// each is coded as a short mark.
+/// A table of provider configurations that many values share. If a coder has the table in its
+/// `userInfo`, it encodes each configuration as a short mark.
 ///
-/// What is coded so means something beside this object only.
+/// Data that is encoded this way can be decoded only with the same table.
 package final class KnownProviders: Sendable {
-  /// What every mark begins with.
+  /// The text that every mark begins with.
   package let prefix: String
   private let state = Mutex<[ProviderConfig]>([])
 
-  /// - Parameter prefix: What nobody else can guess or write, or a text of his would be taken for a
-  ///   configuration. ASCII without quotes, backslashes and control characters.
+  /// - Parameter prefix: A text that callers can neither guess nor choose; otherwise a text of a
+  ///   caller could be decoded as a configuration. It is ASCII without quotes, backslashes and
+  ///   control characters.
   package init(prefix: String) { self.prefix = prefix }
 
-  /// The number of a configuration; equal ones have the same.
+  /// Returns the number of a configuration; equal configurations have the same number.
   package func number(of provider: ProviderConfig) -> Int {
     state.withLock { known in
       if let number = known.firstIndex(of: provider) { return number }
@@ -35,7 +36,7 @@ package final class KnownProviders: Sendable {
 }
 
 extension CodingUserInfoKey {
-  /// Of ``KnownProviders``.
+  /// The key of the ``KnownProviders`` table.
   package static let knownProviders = CodingUserInfoKey(rawValue: "usher.knownProviders")!
 }
 

@@ -1,66 +1,71 @@
-/// `[limits]`: what a caller may ask of the daemon (RPC.md § Limits).
+/// `[limits]`: the limits on the callers' use of the daemon (RPC.md § Limits).
 ///
-/// Over a limit a caller gets an error that names the key.
+/// A caller over a limit gets an error that names the setting.
 package struct Limits: SettingsSection {
-  /// Bytes of the longest line a caller may send.
+  /// The maximum number of bytes of a line that a caller sends.
   package var maxLineBytes = 1_048_576
-  /// How deep arrays and objects may stand inside each other in a message.
+  /// The maximum nesting depth of arrays and objects in a message.
   package var nesting = 32
-  /// Bytes of a call's parameters from the app socket; some methods take more.
+  /// The maximum number of bytes of a call's parameters on the app socket; some methods accept
+  /// more.
   package var paramsBytes = 65_536
-  /// Values in a call's parameters from the app socket: objects and arrays, and each value in them.
+  /// The maximum number of values in a call's parameters on the app socket, counting objects,
+  /// arrays and every value in them.
   package var paramsValues = 4096
-  /// Seconds from a line's first byte to its end.
+  /// The maximum number of seconds from the first byte of a line to its end.
   package var lineSeconds = 10
-  /// Calls in one batch.
+  /// The maximum number of calls in a batch.
   package var batch = 64
-  /// Calls of one connection that are being worked on.
+  /// The maximum number of calls in flight on a connection.
   package var callsInFlight = 64
-  /// Calls of one user, on all its connections, that are being worked on.
+  /// The maximum number of calls in flight of one user, over all its connections.
   package var callsInFlightPerUser = 1024
-  /// Connections of one user.
+  /// The maximum number of connections of one user.
   package var connectionsPerUser = 256
-  /// Subscriptions to events of one user, on all its connections.
+  /// The maximum number of event subscriptions of one user, over all its connections.
   package var subscriptionsPerUser = 64
-  /// Connections of all users.
+  /// The maximum number of connections of all users.
   package var connections = 2048
-  /// Connections of all callers together that nothing gives a right: one user can be many of them.
+  /// The maximum number of connections of all callers without rights together. They share one limit
+  /// because one user can have many uids (subordinate ids).
   package var unauthorizedConnections = 64
-  /// How many of all connections only the admin socket may use.
+  /// The number of connections that are reserved for the admin socket.
   package var adminReserve = 8
-  /// Percent of the event loop's time that one user's calls may take while others call.
+  /// The percentage of the event loop's time that one user's calls may take while others call.
   package var userSharePercent = 25
-  /// Flows of one user that have not ended.
+  /// The maximum number of unfinished flows of one user.
   package var liveFlowsPerUser = 1024
-  /// Flows one user may start in a minute.
+  /// The maximum number of flows that one user starts in a minute.
   package var flowStartsPerMinute = 30
-  /// Questions of one user in a minute about who is registered at a provider.
+  /// The maximum number of calls of one user in a minute that check whether somebody is registered
+  /// at a provider.
   package var registrationChecksPerMinute = 30
-  /// Questions of one user's programs that a person has not answered (Access, "A person agrees").
+  /// The maximum number of open confirmations of one user's programs (Access, "A person agrees").
   package var openConfirmationsPerUser = 64
-  /// Answers to such questions that are remembered for one user's programs.
+  /// The maximum number of remembered confirmation answers for one user's programs.
   package var rememberedConfirmationsPerUser = 4096
-  /// Bytes of replies a connection may leave unread before the daemon stops reading from it.
+  /// The bytes of unread replies on a connection at which the daemon stops reading from it.
   package var unreadReplyBytes = 1_048_576
-  /// Seconds a connection may leave that many unread before it is closed.
+  /// The number of seconds for which a connection may stay at that limit before it is closed.
   package var unreadReplySeconds = 5
-  /// Seconds that calls have to be answered when the daemon stops (Service, "Stopping, and starting
-  /// again").
+  /// The number of seconds for which a stopping daemon waits for calls in flight (Service,
+  /// "Stopping, and starting again").
   package var drainSeconds = 10
-  /// Seconds between two forced refreshes of one account.
+  /// The minimum number of seconds between two forced refreshes of one account.
   package var forceRefreshSeconds = 10
-  /// Events kept for a subscriber that does not read; then it has lost some, and is told so.
+  /// The maximum number of events queued for a subscriber that does not read. When the queue
+  /// overflows, events are dropped and the subscriber is notified.
   package var eventQueue = 256
-  /// Accounts kept in memory; the others are read from the disk when they are asked for.
+  /// The maximum number of accounts in memory; other accounts are read from disk on demand.
   package var accountsInMemory = 10_000
-  /// Accounts that one list may tell of. `UsherClient` takes replies of 8 MiB, which 2000 accounts of
-  /// 4 KiB each are.
+  /// The maximum number of accounts in one list. `UsherClient` accepts replies of 8 MiB, which is
+  /// the size of 2000 accounts of 4 KiB each.
   package var accountsInList = 2000
-  /// Days in which a request id cannot be used for another flow.
+  /// The number of days for which a request id stays bound to its flow.
   package var requestIdDays = 30
-  /// Hours a flow and its result are kept after its end.
+  /// The number of hours for which a finished flow and its result are kept.
   package var finishedFlowHours = 24
-  /// Flows of one user that have ended and are kept; beyond it the oldest are forgotten.
+  /// The maximum number of finished flows kept for one user; beyond it the oldest are removed.
   package var finishedFlowsPerUser = 1000
 
   package init() {}

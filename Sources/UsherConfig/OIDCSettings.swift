@@ -1,32 +1,34 @@
 /// The settings of a provider of type `oidc`: OpenID Connect with discovery.
 package struct OIDCSettings: SettingsSection {
-  /// The issuer identifier (OIDC Core §2), compared character by character with `iss`.
+  /// The issuer identifier (OIDC Core §2). It must equal `iss` character by character.
   package var issuer: ProviderURL
   package var clientID: String
-  /// The name of the client secret in the credential store; absent: a public client.
+  /// The name of the client secret in the credential store; nil: a public client.
   package var clientCredential: String?
   package var clientAuth = OIDCClientAuth.auto
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
-  /// Endpoints that are not to be taken from discovery.
+  /// The endpoints that override discovery.
   package var endpoints = OIDCEndpoints()
-  /// Whether discovery may name hosts of a private network though the issuer is none.
+  /// Whether discovery may name hosts of a private network although the issuer's host is public.
   package var allowPrivateEndpoints = false
-  /// The `audience` parameter some providers want; absent: not sent.
+  /// The `audience` parameter, which some providers require; nil: it is not sent.
   package var audience: String?
-  /// More parameters of the authorization request.
+  /// Additional parameters of the authorization request.
   package var extraAuthorize: [String: String] = [:]
-  /// Seconds by which the provider's clock may differ from this machine's.
+  /// The maximum difference in seconds between the provider's clock and the local clock.
   package var clockSkewSeconds = 60
-  /// Whether a refresh may ask for a part of the granted scope. Only where the provider never binds the
-  /// rotated refresh token to that part: RFC 6749 §6 lets it, and all other programs would lose the rest.
+  /// Whether a refresh may request a part of the granted scope. It may be true only if the provider
+  /// never binds the rotated refresh token to that part, which RFC 6749 §6 permits: all other
+  /// programs would lose the rest of the scope.
   package var narrowRefresh = false
-  /// Whether a refresh token that a new log-in replaces is revoked. RFC 7009 §2.1 lets a provider end the
-  /// whole grant with one token, and the new log-in with it: only an operator knows that it does not.
+  /// Whether a refresh token that a new sign-in replaces is revoked. RFC 7009 §2.1 lets a provider
+  /// end the whole grant with one token, including the new sign-in, so the operator must know that
+  /// the provider does not.
   package var revokeReplaced = false
-  /// How a token endpoint is written to: no setting, but what a type of provider is known for.
+  /// The body format of token requests. It is not a setting: the provider type determines it.
   package var tokenRequest = OIDCTokenRequest.form
-  /// Whether a code is bound to its flow by PKCE: likewise.
+  /// Whether PKCE binds a code to its flow. It is not a setting: the provider type determines it.
   package var pkce = true
 
   package init(issuer: ProviderURL, clientID: String) {
@@ -57,10 +59,11 @@ package struct OIDCSettings: SettingsSection {
     }
   }
 
-  /// Why an address that discovery names must not be called; nil where it may.
+  /// Returns why the daemon must not call an address from discovery; nil if it may.
   ///
-  /// The daemon sends credentials and tokens there, from where local networks and this machine's own
-  /// services can be reached. So an issuer may name public hosts and hosts of its own kind.
+  /// The daemon sends credentials and tokens to the address, and it can reach local networks and
+  /// services on this machine. So discovery may name public hosts and hosts of the same reach as
+  /// the issuer's.
   package func flaw(ofDiscovered url: ProviderURL) -> String? {
     if issuer.isSecure, !url.isSecure { return "is not https though the issuer is" }
     let remedy = "if it is meant, name it in [provider.endpoints]"
@@ -81,7 +84,7 @@ package struct OIDCSettings: SettingsSection {
     text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
-  /// RFC 6749 §3.3; OIDC Core §3.1.2.1.
+  /// Returns what is wrong with the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1), or nil.
   static func complaint(scopes: [String]) -> String? {
     let isToken: (String) -> Bool = { scope in
       scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }
@@ -92,7 +95,7 @@ package struct OIDCSettings: SettingsSection {
     return scopes.contains("openid") ? nil : "must contain \"openid\""
   }
 
-  /// What the flow itself sends, or what would change its meaning.
+  /// The parameters that the flow itself sends, or that would change the meaning of the request.
   private static let reserved: Set = [
     "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "nonce",
@@ -111,17 +114,17 @@ package struct OIDCSettings: SettingsSection {
   }
 }
 
-/// How a token endpoint is written to.
+/// The body format of requests to the token endpoint.
 package enum OIDCTokenRequest: Sendable, Equatable {
   /// RFC 6749 §4.1.3.
   case form
   case json
 }
 
-/// How the client proves itself at the token endpoint (RFC 6749 §2.3.1).
+/// The client authentication at the token endpoint (RFC 6749 §2.3.1).
 package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// `basic` where there is a credential, unless the provider's metadata says only `post`; else
-  /// `none`.
+  /// Without a credential `none`; otherwise `basic`, unless the provider's metadata offers only
+  /// `post`.
   case auto
   case basic
   case post
@@ -136,7 +139,7 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
   }
 }
 
-/// `[provider.endpoints]`: each is taken from discovery where it is absent.
+/// `[provider.endpoints]`: an endpoint that is absent comes from discovery.
 package struct OIDCEndpoints: SettingsSection {
   package var authorization: ProviderURL?
   package var token: ProviderURL?

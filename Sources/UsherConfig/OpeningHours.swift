@@ -1,22 +1,22 @@
 package import UsherCore
 
-/// A minute of a week in the machine's time, written `Mon 08:30`.
+/// A minute of the week in local time, written `Mon 08:30`.
 package struct WeekMinute: CodedAsText, Hashable, Sendable {
   package static let minutesOfDay = 1440
   package static let minutesOfWeek = 7 * minutesOfDay
 
-  /// From Monday 00:00; within a week.
+  /// The number of minutes since Monday 00:00, less than ``minutesOfWeek``.
   package let minute: Int
 
   /// - Parameters:
-  ///   - weekday: 0 is Monday.
-  ///   - minute: Of that day.
+  ///   - weekday: The day; 0 is Monday.
+  ///   - minute: The minute of that day.
   package init(weekday: Int, minute: Int) {
     let sum = weekday * Self.minutesOfDay + minute
     self.minute = (sum % Self.minutesOfWeek + Self.minutesOfWeek) % Self.minutesOfWeek
   }
 
-  /// The minute of the week that it is at a moment, in the local time of a clock.
+  /// Creates the minute of the week of a timestamp, in the local time of the clock.
   package init(_ moment: Timestamp, by clock: any Clock) {
     let local = moment + clock.utcOffset(at: moment)
     let minutes = Int((Double(local.milliseconds) / 60_000).rounded(.down))
@@ -40,11 +40,11 @@ package struct WeekMinute: CodedAsText, Hashable, Sendable {
   }
 }
 
-/// `Mon-Fri 08:00-18:00`: when a rule holds.
+/// The hours of the week in which a rule applies: `Mon-Fri 08:00-18:00`.
 ///
-/// Days are a name, a range or several of both with commas; a range may go over Sunday. The end of a
-/// time is not part of it; one that is earlier than its beginning is of the next day, and `24:00`
-/// is an end only.
+/// The days are names and ranges, separated by commas; a range may go past Sunday. The end time is
+/// exclusive. An end time before the start time is on the next day, and `24:00` can only be an end
+/// time.
 package struct OpeningHours: CodedAsText, Hashable, Sendable {
   fileprivate static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
@@ -72,7 +72,7 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     days.contains { Self.distance(from: opening(on: $0), to: moment.minute) < minutes }
   }
 
-  /// Minutes until it holds next; at least 1.
+  /// Returns the number of minutes until the hours begin next; at least 1.
   package func minutesUntilOpening(after moment: WeekMinute) -> Int {
     let waits = days.map { Self.distance(from: moment.minute, to: opening(on: $0)) }
     return max(waits.min() ?? 0, 1)
@@ -80,7 +80,7 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
 
   private func opening(on day: Int) -> Int { day * WeekMinute.minutesOfDay + opens }
 
-  /// Minutes forward from one moment of a week to another.
+  /// Returns the number of minutes from one minute of the week forward to another.
   private static func distance(from start: Int, to end: Int) -> Int {
     let week = WeekMinute.minutesOfWeek
     return ((end - start) % week + week) % week
@@ -98,10 +98,10 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     return days
   }
 
-  /// 0 is Monday.
+  /// Returns the number of a weekday; 0 is Monday.
   fileprivate static func weekday(_ name: Substring) -> Int? { names.firstIndex(of: String(name)) }
 
-  /// Of a day; 1440 for its end.
+  /// Returns the minute of the day; 1440 for `24:00`.
   fileprivate static func minute(_ text: Substring) -> Int? {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2,

@@ -1,12 +1,12 @@
-/// `METHOD:/path`: a call of a provider's API that may be made.
+/// The calls of a provider's API that a flow may make: `METHOD:/path`.
 ///
-/// `*` in the path stands for any characters but `/`, a `*` at its very end for any characters at
-/// all; each also for none. The method may be `*`. A query never takes part in the comparison.
+/// A `*` in the path matches any characters except `/`; a `*` at the end of the path matches any
+/// characters. Both also match nothing. The method may be `*`. The query is not compared.
 ///
-/// Characters are compared as they are written, case and all, and none is decoded: to a star `%2F`,
-/// `..` and `%2e` are characters like any others. It relies on what makes the call: that refuses a
-/// path which a server could take for another one, such as one with a segment that is empty, `.` or
-/// `..`, or with an encoded slash, backslash or dot.
+/// Characters are compared case-sensitively and without decoding: `*` matches `%2F`, `..` and `%2e`
+/// like any other characters. So the code that makes the call must refuse a path that a server
+/// could take for another one: a path with an empty segment, a segment `.` or `..`, or an encoded
+/// slash, backslash or dot.
 package struct OperationPattern: CodedAsText, Hashable, Sendable {
   package static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -31,17 +31,18 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { "\(method):\(path)" }
 
-  /// No call at all is none that may be made.
+  /// Returns whether the pattern matches the operation; false if there is none.
   func holds(_ operation: String?) -> Bool { operation.map(matches) ?? false }
 
-  /// - Parameter operation: `METHOD:/path` of a call, without its query.
+  /// - Parameter operation: The `METHOD:/path` of a call, without a query.
   package func matches(_ operation: String) -> Bool {
     let parts = operation.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, method == "*" || method == parts[0] else { return false }
     return matches(path: parts[1])
   }
 
-  /// Segment by segment, and no further than the pattern goes: what a caller sends may be long.
+  /// Compares segment by segment, and splits only as many segments as the pattern has, because a
+  /// path from a caller may be long.
   private func matches(path asked: Substring) -> Bool {
     let slash = UInt8(ascii: "/")
     let patterns = path.utf8.split(separator: slash, omittingEmptySubsequences: false)

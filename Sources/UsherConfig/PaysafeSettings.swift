@@ -1,24 +1,24 @@
 /// The settings of a provider of type `paysafe`: Embedded Wallets.
 package struct PaysafeSettings: SettingsSection {
-  /// What every path is appended to.
+  /// The URL that every path is appended to.
   package var baseURL: ProviderURL
-  /// The brand whose customers sign in where a caller names none.
+  /// The brand whose customers sign in if the caller names none.
   package var brandIdentity: String?
   package var clientID: String
-  /// The name of the client secret in the credential store; absent: a public client.
+  /// The name of the client secret in the credential store; nil: a public client.
   package var clientCredential: String?
-  /// Who redeems the authorization code.
+  /// Which party redeems the authorization code.
   package var exchange = CodeExchange.daemon
-  /// Seconds a partner's backend has to redeem a code.
+  /// The number of seconds in which a partner's backend must redeem a code.
   package var exchangeSeconds = 60
   package var redirect = Redirect.loopback
-  /// Whether the config token is asked for first, and its fingerprint goes along with the log-in.
+  /// Whether a sign-in first requests the config token and then sends its fingerprint.
   package var digitalFingerprint = true
-  /// `deviceInfo.appType` of an SCA challenge; absent: no `deviceInfo` is sent.
+  /// `deviceInfo.appType` of an SCA challenge; nil: no `deviceInfo` is sent.
   package var appType: String?
-  /// Seconds between two questions about an event that is settled elsewhere.
+  /// The number of seconds between two polls for an SCA event that the user completes elsewhere.
   package var pollSeconds = 3
-  /// The wallet calls there are for the flow `operation`, none by default.
+  /// The wallet API calls that the flow `operation` may make; none by default.
   package var operations: [OperationPattern] = []
   package var paths = PaysafePaths()
 
@@ -56,15 +56,15 @@ package struct PaysafeSettings: SettingsSection {
   }
 }
 
-/// Who redeems an authorization code.
+/// Which party redeems the authorization code.
 package enum CodeExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// The daemon, which holds the client secret.
   case daemon
-  /// The app's own backend: the flow hands the code out and takes the access token in.
+  /// The app's own backend: the flow hands out the code and accepts the access token.
   case app
 }
 
-/// `[provider.paths]`: under the base URL, or whole URLs.
+/// `[provider.paths]`: paths below the base URL, or absolute URLs.
 package struct PaysafePaths: SettingsSection {
   package var authorize = ProviderPath("/auth/brands/{brandIdentity}/authorize")
   package var token = ProviderPath("/auth/brands/{brandIdentity}/token")
@@ -86,7 +86,7 @@ package struct PaysafePaths: SettingsSection {
 }
 
 extension String {
-  /// What may stand in the path of a brand's endpoints.
+  /// Whether the text is a valid brand name in the path of an endpoint.
   package var isBrandIdentity: Bool {
     consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") } && self != "." && self != ".."
   }

@@ -1,34 +1,38 @@
 import UsherAPI
 import UsherCore
 
-/// Decides who may do what (Access, "Rules"). Whose thing it is, is not decided here: what is not the
-/// caller's is not found.
+/// Decides which callers may make which calls (Access, "Rules"). It does not check ownership: other
+/// code reports an object that is not the caller's as not found.
 ///
-/// 1. `rpc.hello`, `rpc.discover`, `rpc.cancel` and `system.status` are everybody's.
-/// 2. Rules that match the caller are tried in the order of the files: the first that allows the
-///    call decides. When some match and none allows it, it is denied, also to root. A rule allows a
-///    call that it lists, of an account, with scopes and at a time as it says. What it asks beyond
-///    that, a local authentication or a confirmation, comes back with the permit: whether it is met
-///    is not decided here.
-/// 3. Where no rule matches, root and the daemon's own user may do everything, members of
-///    `access.group` everything but locking, others nothing.
-/// 4. A caller whose unit or program cannot be told, where a rule asks for that and its other
-///    conditions hold, has only what is everybody's: no rule and no standing gives it more.
-/// 5. A subordinate id of a user (subuid(5)) is no member of `access.group`, whatever groups its
-///    process has. Where a rule is about the user and not about the id, it has only what is
-///    everybody's, unless a rule names the id: else the user would escape the rule by it. An id can
-///    have several users; where one is unknown, every rule about users may be about it.
+/// 1. `rpc.hello`, `rpc.discover`, `rpc.cancel` and `system.status` are open to every caller.
+/// 2. The rules that match the caller are tried in the order of the files, and the first one that
+///    allows the call decides. If rules match and none allows the call, it is denied, even to root.
+///    A rule allows a call that it lists, within its limits on accounts, scopes and hours. A
+///    required local authentication or confirmation is returned in the permit; it is not checked
+///    here.
+/// 3. If no rule matches, root and the daemon's own user may make every call, and members of
+///    `access.group` every call except `system.lock` and `system.unlock`. Other callers may make
+///    none.
+/// 4. If a rule has a condition on the unit or program, the kernel does not report that of the
+///    caller, and the other conditions hold, the caller has only the calls of step 1. Neither
+///    another rule nor its user or group gives it more.
+/// 5. A subordinate id of a user (subuid(5)) is not a member of `access.group`, whatever groups its
+///    process has. If a rule applies to the user but not to the id, the id has only the calls of
+///    step 1, unless a rule names the id: otherwise the user could use the id to evade the rule. An
+///    id can have several users. If one of them is unknown, every rule about users counts as
+///    applying to it.
 package struct Policy: Sendable {
   let rules: RuleIndex
-  /// By the name of a client, the clients that share with it, in the order of their rules.
+  /// For each client name, the clients that share their accounts with it, in the order of their
+  /// rules.
   private let lenders: [String: [String]]
   let daemonUser: UInt32
   private let memberGroup: UInt32?
   private let memberRule: String
 
-  /// - Throws: A problem for each name nobody has, and for each rule by a program that the kernel does
-  ///   not tell the daemon. The default of `access.group` may be missing on
-  ///   this machine: then it has no members.
+  /// - Throws: A problem for each unknown user or group, and for each rule whose program the kernel
+  ///   does not report to the daemon. The default of `access.group` may be missing on this machine;
+  ///   then the group has no members.
   package init(
     _ config: Config, daemonUser: UInt32, names: PrincipalResolver
   ) throws(ConfigError) {
@@ -65,9 +69,11 @@ package struct Policy: Sendable {
     guard book.unknown.isEmpty else { throw ConfigError(book.unknown) }
   }
 
-  /// What of the policy concerns one caller, to be kept as long as his connection.
+  /// Returns the part of the policy that applies to a caller, to be kept for the lifetime of its
+  /// connection.
   ///
-  /// The time it takes grows with the rules that match him, not with all that there are.
+  /// The time is proportional to the number of rules that match the caller, not to the number of
+  /// all rules.
   package func caller(_ caller: CallerIdentity) -> CallerPolicy {
     if let rule = rules.firstUndecided(caller) {
       return CallerPolicy(rules: [], otherwise: .unidentified(rule: rule.name), lenders: [])
@@ -82,10 +88,10 @@ package struct Policy: Sendable {
       lenders: matching.first.flatMap { lenders[$0.name] } ?? [])
   }
 
-  /// Returns the first rule that is about a user of a subordinate id and not about the id.
+  /// Returns the first rule that applies to the user of a subordinate id but not to the id itself.
   ///
   /// - Parameter matching: The rules that match the id.
-  /// - Returns: Nil also where one of these names the id.
+  /// - Returns: Nil if there is no such rule, or if a matching rule names the id.
   private func escapedRule(
     _ caller: CallerIdentity, _ matching: [PolicyRule]
   ) -> (owner: SubordinateOwner, rule: PolicyRule)? {
@@ -126,9 +132,9 @@ package struct Policy: Sendable {
 }
 
 extension ClientMatch {
-  /// Why the executable can never match, or nil.
+  /// Returns why the executable can never match, or nil.
   ///
-  /// - Parameter user: The number of ``user``.
+  /// - Parameter user: The uid of ``user``.
   fileprivate func executableFlaw(user: UInt32?, daemonUser: UInt32) -> String? {
     guard executable != nil, let user, daemonUser != 0, user != daemonUser else { return nil }
     return "can never match: the daemon runs as uid \(daemonUser), and the kernel does not tell it "
@@ -137,7 +143,7 @@ extension ClientMatch {
 }
 
 extension Config {
-  /// The rules that ask for the program of another user's process.
+  /// Returns a problem for each rule that asks for the program of another user's process.
   package func executableProblems(
     daemonUser: UInt32, names: PrincipalResolver
   ) -> [ConfigProblem] {
@@ -156,14 +162,15 @@ extension Config {
   }
 }
 
-/// What somebody may do whom no rule matches.
+/// The rights of a caller that no rule matches.
 enum Standing: Sendable {
   case everything(rule: String)
   case member(rule: String)
   case nobody
-  /// Its process cannot be told, and this rule may be about it.
+  /// The caller's process cannot be identified, and this rule may apply to it.
   case unidentified(rule: String)
-  /// It is a subordinate id of a user; where a rule is about the user and not about the id, that rule.
+  /// The caller is a subordinate id of a user. If a rule applies to the user but not to the id, it
+  /// is `rule`.
   case subordinate(of: SubordinateOwner, rule: String?)
 
   func decide(_ request: PolicyRequest) -> Decision {
@@ -176,7 +183,7 @@ enum Standing: Sendable {
   }
 }
 
-/// Looks every name up once, however many rules have it, and notes those nobody has.
+/// Resolves each name once, however many rules use it, and records the unknown names.
 private struct UserNameCache {
   private let names: PrincipalResolver
   private let sources: ConfigSources
@@ -190,12 +197,12 @@ private struct UserNameCache {
     self.sources = sources
   }
 
-  /// - Parameter key: Where the name stands, for a problem.
+  /// - Parameter key: The setting that contains the name, for a problem.
   mutating func user(_ principal: Principal?, _ key: String) -> UInt32? {
     id(principal, key, "user", \.users, names.user)
   }
 
-  /// The users that the user database has in a group.
+  /// Returns the users that the user database lists as members of a group.
   mutating func members(of group: UInt32?) -> Set<UInt32> {
     guard let group else { return [] }
     if let known = membersOfGroups[group] { return known }

@@ -2,7 +2,7 @@ package import UsherAPI
 import UsherCore
 
 extension CallerPolicy {
-  /// What ``decide(_:)`` says of a call, and why.
+  /// Returns the decision of ``decide(_:)`` on a call, with its reasons.
   package func explain(_ request: PolicyRequest) -> PolicyCheck.Reply {
     var considered: [PolicyRule.Verdict] = []
     let decision = decide(request) { considered.append($0) }
@@ -67,7 +67,7 @@ extension SubordinateOwner {
     }
   }
 
-  /// The verb that a sentence about such a rule needs.
+  /// The verb for a sentence about a rule and this owner.
   fileprivate var verb: String {
     switch self {
     case .user: "is"
@@ -86,7 +86,7 @@ extension PolicyCheck.Verdict {
 }
 
 extension PolicyRule.Verdict {
-  /// They follow the rule's name.
+  /// The reason, as a phrase that follows the rule's name.
   fileprivate var words: String {
     switch decision {
     case .allowed: "lists it as \"\(pattern?.settingText ?? "")\""

@@ -6,12 +6,12 @@ extension Policy {
   /// Answers `policy.check`.
   ///
   /// - Parameters:
-  ///   - config: What the policy was made of.
-  ///   - now: Of the machine; counts where the question names no other moment.
-  ///   - names: May be far away: not to be called where nothing may wait.
-  ///   - usesAccount: Whether the call starts a flow that acts with the token of an account.
+  ///   - config: The configuration that the policy was made from.
+  ///   - now: The local time, which is used if the request names none.
+  ///   - names: Resolves users and groups. It may block, so an event loop must not call this.
+  ///   - usesAccount: Whether the call starts a flow that uses an account's token.
   ///   - subordinateTo: Returns the users that a uid may be a subordinate id of.
-  /// - Throws: `invalidParams` with the field that names what there is not, or is not well formed.
+  /// - Throws: `invalidParams` with the field whose value is malformed or names an unknown object.
   package func answer(
     _ check: PolicyCheck, of config: Config, at now: WeekMinute, names: PrincipalResolver,
     usesAccount: Bool = false, subordinateTo: (UInt32) -> [SubordinateOwner] = { _ in [] }
@@ -20,7 +20,7 @@ extension Policy {
     request.usesAccount = usesAccount
     var caller = try check.caller(of: config, names)
     if caller.uid != PolicyCheck.nobody { caller.subordinateTo = subordinateTo(caller.uid) }
-    // The kernel tells the daemon the programs of its own user's processes, and root all of them.
+    // A daemon that is not root can read the programs of its own user's processes only.
     if daemonUser != 0, daemonUser != caller.uid, caller.uid != PolicyCheck.nobody {
       caller.isExecutableTold = false
     }
@@ -48,7 +48,7 @@ extension Config {
 }
 
 extension PolicyCheck {
-  /// Nobody can be it: (uid_t)-1 is no user's.
+  /// The uid and gid of nobody: `(uid_t)-1` is not a valid id.
   fileprivate static let nobody = UInt32.max
 
   fileprivate func caller(
@@ -72,7 +72,7 @@ extension PolicyCheck {
       executable: match.executable)
   }
 
-  /// What is said of the caller, over what the rule asks for that ``client`` names.
+  /// Returns the conditions of the rule that ``client`` names, overridden by those in the request.
   private func match(in config: Config) throws(UsherError) -> ClientMatch {
     var match = ClientMatch.blank
     if let client {
@@ -145,7 +145,7 @@ extension PolicyCheck {
   }
 
   /// - Parameters:
-  ///   - name: What was said, where one of `names` was needed.
+  ///   - name: The rejected value, if it had to be one of `names`.
   private static func wrong(
     _ field: String, _ complaint: String, _ name: String = "", _ names: [String] = []
   ) -> UsherError {

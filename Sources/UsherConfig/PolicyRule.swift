@@ -1,17 +1,18 @@
 import UsherAPI
 import UsherCore
 
-/// A `[[client]]` with its users and groups as numbers; one for all callers that it matches.
+/// A `[[client]]` rule with resolved users and groups, shared by all callers that it matches.
 final class PolicyRule: Sendable {
   let setting: ClientRule
-  /// Where it begins; nil where it came from no file.
+  /// The position of the rule in its file; nil if it came from no file.
   let position: SourcePosition?
   let user: UInt32?
   let group: UInt32?
-  /// The users that are in the group by the user database: a process can drop a group, and is not to
-  /// escape the rule by that.
+  /// The members of the group according to the user database. A process can drop a group, and must
+  /// not evade the rule that way.
   let members: Set<UInt32>
-  /// What `allow` lists; who answers questions of others may do that besides.
+  /// The patterns of `allow`, and `confirm.*` if the rule may answer confirmations of other
+  /// clients.
   private let listed: [AccessPattern]
 
   init(
@@ -28,15 +29,15 @@ final class PolicyRule: Sendable {
 
   var name: String { setting.name }
 
-  /// What becomes of a call, and why.
+  /// The decision of the rule on a call, and its reason.
   struct Verdict {
     let rule: PolicyRule
-    /// What of `allow` lists the call; nil where nothing does.
+    /// The pattern of `allow` that lists the call; nil if none does.
     let pattern: AccessPattern?
     let decision: Decision
   }
 
-  /// Whether all that it asks of a caller holds; a rule that asks for nothing matches nobody.
+  /// Returns whether every condition on the caller holds; false for a rule without conditions.
   func matches(_ caller: CallerIdentity) -> Bool {
     let match = setting.match
     guard match != .blank else { return false }
@@ -45,7 +46,8 @@ final class PolicyRule: Sendable {
       && isAbout(caller)
   }
 
-  /// Whether the rule may be about a caller of whose process something cannot be told that it asks for.
+  /// Returns whether the rule may apply to a caller whose unit or program is unknown but is one of
+  /// its conditions.
   func mayMatch(_ caller: CallerIdentity) -> Bool {
     let match = setting.match
     let isUnitOpen = match.unit != nil && !caller.isUnitTold
@@ -56,7 +58,8 @@ final class PolicyRule: Sendable {
       && isAbout(caller)
   }
 
-  /// Whether the rule is about users and may match a process like the caller's of one of them.
+  /// Returns whether the rule is about users and may match a process like the caller's if one of
+  /// these users runs it.
   func mayMatch(anyUserWithProcessOf caller: CallerIdentity) -> Bool {
     let match = setting.match
     guard match.user != nil || !members.isEmpty else { return false }
@@ -66,7 +69,7 @@ final class PolicyRule: Sendable {
       && (match.group == nil || !members.isEmpty || group.map(caller.isMember) ?? false)
   }
 
-  /// Whether user and group are as it asks.
+  /// Returns whether the conditions on user and group hold.
   private func isAbout(_ caller: CallerIdentity) -> Bool {
     let match = setting.match
     return (match.user == nil || user == caller.uid)
@@ -87,7 +90,7 @@ final class PolicyRule: Sendable {
     return Verdict(rule: self, pattern: pattern, decision: decision)
   }
 
-  /// Why a call that is listed is not allowed.
+  /// Returns why a listed call is not allowed, or nil.
   private func objection(to request: PolicyRequest) -> Denial.Cause? {
     if let accounts = setting.accounts {
       let isOther = request.account.map { account in
@@ -103,7 +106,8 @@ final class PolicyRule: Sendable {
     return minutesUntilOpening(for: request).map { .hours(minutes: $0) }
   }
 
-  /// Nil while it holds, and for calls that its hours do not matter for.
+  /// Returns the minutes until the rule's hours begin; nil during these hours, and for calls that
+  /// they do not limit.
   private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
     guard let hours = setting.hours, let moment = request.moment, !request.traits.followsFlowStart,
       request.traits.audience != .operators, !hours.contains(where: { $0.holds(at: moment) })
@@ -117,7 +121,7 @@ final class PolicyRule: Sendable {
       localAuthSeconds: request.actsAsPerson ? setting.requireLocalAuthSeconds : nil)
     permit.needsConfirmation = setting.confirm && request.canBeConfirmed
     permit.scopes = setting.scopes
-    // Nobody is asked about a list, so it shows nothing that a person would have to agree to.
+    // A list is never confirmed, so it must not show anything that a person would have to approve.
     let hidesProfiles =
       setting.confirm && request.traits.showsProfiles && !request.traits.isConfirmable
     permit.fields = hidesProfiles ? [] : setting.fields
@@ -126,11 +130,11 @@ final class PolicyRule: Sendable {
 }
 
 extension PolicyRequest {
-  /// Whether the call acts as the person, or its reply lets its holder do so.
+  /// Whether the call acts as the user, or its reply lets the holder act as the user.
   fileprivate var actsAsPerson: Bool { usesAccount || traits.handsOutSecret }
 
-  /// Whether a person can be asked before the call runs. A flow of the daemon's own provider is the
-  /// way in which a person answers, so nobody is asked about it.
+  /// Whether a person can be asked before the call runs. The person confirms by means of a flow of
+  /// the daemon's own provider, so starting such a flow needs no confirmation.
   fileprivate var canBeConfirmed: Bool {
     traits.isConfirmable
       && !(method == FlowStart.name && provider == ProviderConfig.reservedName)

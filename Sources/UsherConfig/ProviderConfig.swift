@@ -1,17 +1,17 @@
 package import UsherCore
 
-/// One `[[provider]]`: an identity provider under the name callers say.
+/// A `[[provider]]`: an identity provider and the name by which callers refer to it.
 ///
-/// It is `Codable` so that a flow keeps what it began with.
+/// It is `Codable` so that a flow keeps the configuration that it started with.
 package struct ProviderConfig: SettingsSection {
-  /// The name of the daemon's own provider, which no other may have.
+  /// The name of the daemon's own provider, which no configured provider can have.
   package static let reservedName = "local"
 
-  /// `[a-z0-9][a-z0-9._-]{0,63}`
+  /// The provider's name: `[a-z0-9][a-z0-9._-]{0,63}`.
   package var name: ProviderName
-  /// The settings that only providers of this type have.
+  /// The settings that are specific to the provider's type.
   package var settings: any ProviderTypeSettings
-  /// How it is reached.
+  /// The settings of the HTTP connection to the provider.
   package var http = HTTPSettings()
 
   package init(name: ProviderName, settings: any ProviderTypeSettings) {
@@ -23,7 +23,7 @@ package struct ProviderConfig: SettingsSection {
     ProviderConfig(name: ProviderName(""), settings: OIDCSettings.blank)
   }
 
-  /// The daemon's own provider: always there, and in no file.
+  /// The daemon's own provider, which always exists and is never configured.
   package static let local = ProviderConfig(
     name: ProviderName(reservedName), settings: LocalProviderSettings())
 
@@ -49,15 +49,15 @@ package struct ProviderConfig: SettingsSection {
   }
 }
 
-/// How a provider of any type is reached; keys of `[[provider]]` itself.
+/// The HTTP settings of a provider of any type; their keys are in `[[provider]]` itself.
 package struct HTTPSettings: SettingsSection {
-  /// An HTTP proxy for all requests to the provider; absent: none.
+  /// The HTTP proxy for all requests to the provider; nil: none.
   package var proxy: ProxyURL?
-  /// Absolute path of a PEM file with the only CAs to trust; absent: the system's.
+  /// The absolute path of a PEM file with the only CAs to trust; nil: the system's.
   package var caFile: String?
-  /// Seconds for a connection to the provider to be made.
+  /// The connect timeout in seconds.
   package var connectTimeoutSeconds = 5
-  /// Seconds for a request from its begin to the end of the answer.
+  /// The timeout of a request in seconds, from its start to the end of the response.
   package var requestTimeoutSeconds = 15
 
   package init() {}

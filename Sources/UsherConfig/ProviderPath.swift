@@ -1,6 +1,6 @@
-/// A path of a provider's API, or a whole URL, with `{name}` for what differs from call to call.
+/// A path of a provider's API, or an absolute URL, with `{name}` in place of a variable part.
 package struct ProviderPath: CodedAsText, Hashable, Sendable {
-  /// As it was written.
+  /// The text as it was written.
   package let text: String
 
   init(_ text: String) { self.text = text }
@@ -10,7 +10,7 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     let url = isPath ? "https://example.com" + text : text
     let plain = url.filter { $0 != "{" && $0 != "}" }
     guard try !ProviderURL(setting: plain).hasQuery else { throw Refusal("must have no query") }
-    // What differs from call to call may come from a caller: it never chooses the host.
+    // A value for a placeholder may come from a caller, so no placeholder may be in the host.
     let path = try URLParts(plain).path
     guard url.hasPrefix(plain.dropLast(path.count)) else {
       throw Refusal("may have braces in its path only")
@@ -20,9 +20,11 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { text }
 
-  /// What is wrong where just this may differ from call to call, and nothing else.
+  /// Returns what is wrong if the path has any placeholder except this one, or this one twice; nil
+  /// if nothing is wrong.
   ///
-  /// - Parameter isNeeded: Whether it must differ, as nothing else of the call says which is meant.
+  /// - Parameter isNeeded: Whether the placeholder is required, because no other part of the
+  ///   request carries the value.
   func complaint(placeholder name: String, isNeeded: Bool = false) -> String? {
     let rest = text.replacing("{\(name)}", with: "", maxReplacements: 1)
     let word = isNeeded ? "must" : "may"
@@ -32,16 +34,16 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     return nil
   }
 
-  /// The URL of every call, where none differs.
+  /// Returns the URL of a path without placeholders.
   package func url(under base: ProviderURL) -> String {
     text.hasPrefix("/") ? base.text + text : text
   }
 
-  /// The URL of one call.
+  /// Returns the URL of one request.
   ///
-  /// - Parameter value: Stands for the placeholder; characters that mean something in a path are
+  /// - Parameter value: The value for the placeholder. Characters that have a meaning in a path are
   ///   percent-encoded. Encoding does not hide `.` and `..` from every server (RFC 3986 §6.2.2.2):
-  ///   who takes such a value from a caller refuses these two.
+  ///   code that accepts such a value from a caller must refuse these two.
   package func url(under base: ProviderURL, _ name: String, _ value: String) -> String {
     url(under: base).replacing(
       "{\(name)}", with: value.percentEncodedSegment, maxReplacements: 1)
@@ -49,8 +51,8 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 }
 
 extension String {
-  /// As one segment of a path (RFC 3986 §3.3): unreserved characters stay, but for dots where there is
-  /// nothing else, which every server would take for a step up.
+  /// The text as one path segment (RFC 3986 §3.3). Unreserved characters stay, except the dots of a
+  /// text of dots only, which every server would take as `.` or `..`.
   fileprivate var percentEncodedSegment: String {
     let isDots = allSatisfy { $0 == "." }
     return utf8.map { byte in

@@ -1,22 +1,22 @@
 package import UsherCore
 
-/// The settings of one type of provider, and what the daemon reads from them whatever the type is.
+/// The settings of one provider type, with the values that the daemon reads for every type.
 package protocol ProviderTypeSettings: SettingsSection {
   static var type: ProviderType { get }
 
-  /// The type in its mode, which decides which flows there are.
+  /// The type with its mode, which decides which flows exist.
   var variety: ProviderVariety { get }
   /// The address at which the daemon listens for the provider's calls; nil if it does not listen.
   var callbackAddress: LoopbackAddress? { get }
-  /// The addresses that issue and accept the provider's tokens. If one changes, the tokens of the
-  /// accounts are not sent any more.
+  /// The addresses that issue and accept the provider's tokens. If one of them changes, the tokens
+  /// of existing accounts are no longer sent.
   var tokenAddresses: [String] { get }
-  /// How one-time codes of the provider's accounts are made; nil if it has none.
+  /// The parameters of one-time codes of the provider's accounts; nil if it has none.
   var oneTimeCodes: TOTPSettings? { get }
-  /// Whether a refresh for a part of the granted scope leaves the grant as it is.
+  /// Whether a refresh for a part of the granted scope leaves the grant unchanged.
   var mayNarrowRefresh: Bool { get }
-  /// Whether a refresh token that nobody will use any more is revoked. At providers other than OpenID
-  /// Connect a revocation may end more than its token: a binding, or a device.
+  /// Whether an unused refresh token is revoked. At providers other than OpenID Connect, a
+  /// revocation may end more than the token, such as a binding or a device.
   var revokesReplaced: Bool { get }
 
   /// Returns these settings as those of a type whose flows the provider shares; nil if it shares none.
@@ -38,7 +38,7 @@ extension ProviderTypeSettings {
   func isEqual(to other: any ProviderTypeSettings) -> Bool { self == other as? Self }
 }
 
-/// The settings of the daemon's own provider, which has none.
+/// The settings of the daemon's own provider: none.
 package struct LocalProviderSettings: ProviderTypeSettings {
   package static let type = ProviderType.local
   package static var blank: LocalProviderSettings { LocalProviderSettings() }
@@ -52,7 +52,7 @@ package struct LocalProviderSettings: ProviderTypeSettings {
 }
 
 extension [ProviderPath] {
-  /// The paths that are whole URLs, and therefore not below a base URL.
+  /// The paths that are absolute URLs.
   var wholeURLs: [String] { map(\.text).filter { !$0.hasPrefix("/") } }
 }
 

@@ -1,6 +1,6 @@
-/// Finds the rules that match a caller without a look at all the others.
+/// An index that finds the rules for a caller without examining all rules.
 ///
-/// A rule is kept under one of the things that it asks for: the one that the fewest rules share.
+/// Each rule is stored under one of its conditions: the one that the fewest rules share.
 struct RuleIndex: Sendable {
   fileprivate enum Key: Hashable, Sendable {
     case unit(String)
@@ -10,12 +10,12 @@ struct RuleIndex: Sendable {
   }
 
   private let rules: [PolicyRule]
-  /// Places in ``rules``, each in one of the lists.
+  /// Indices into ``rules``, by condition.
   private let places: [Key: [Int]]
-  /// Those that ask for a unit or a program.
+  /// The rules with a condition on the unit or the program.
   private let byProcess: [PolicyRule]
 
-  /// - Parameter rules: In the order in which they are tried.
+  /// - Parameter rules: The rules in the order in which they are tried.
   init(_ rules: [PolicyRule]) {
     self.rules = rules
     var counts: [Key: Int] = [:]
@@ -34,13 +34,13 @@ struct RuleIndex: Sendable {
     byProcess = rules.filter { $0.setting.match.unit != nil || $0.setting.match.executable != nil }
   }
 
-  /// The first that may match by what the kernel does not tell of the caller's process.
+  /// Returns the first rule that may match because the caller's unit or program is unknown.
   func firstUndecided(_ caller: CallerIdentity) -> PolicyRule? {
     if caller.isUnitTold, caller.isExecutableTold { return nil }
     return byProcess.first { $0.mayMatch(caller) }
   }
 
-  /// The first that may match a process like the caller's of a user that is unknown.
+  /// Returns the first rule that may match if an unknown user runs a process like the caller's.
   func first(
     aboutAnyUserWithProcessOf caller: CallerIdentity, notAmong others: [PolicyRule]
   ) -> PolicyRule? {
@@ -49,7 +49,7 @@ struct RuleIndex: Sendable {
     }
   }
 
-  /// Those that match, in their order.
+  /// Returns the rules that match, in order.
   func matching(_ caller: CallerIdentity) -> [PolicyRule] {
     let found = Set(caller.keys.flatMap { places[$0] ?? [] })
     return found.sorted().map { rules[$0] }.filter { $0.matches(caller) }
@@ -66,7 +66,7 @@ extension PolicyRule {
 }
 
 extension CallerIdentity {
-  /// Everything a rule may ask for that it has, each once.
+  /// All conditions of rules that the caller can meet.
   fileprivate var keys: Set<RuleIndex.Key> {
     var keys = Set((groups + [gid]).map { RuleIndex.Key.group($0) })
     keys.insert(.user(uid))

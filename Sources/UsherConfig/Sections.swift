@@ -1,6 +1,6 @@
-/// `[store]`: where tokens, flows and credentials are kept, sealed.
+/// `[store]`: the database of sealed tokens, flows and credentials.
 package struct StoreSettings: SettingsSection {
-  /// The database; a relative path is in the state directory.
+  /// The database; a relative path is relative to the state directory.
   package var url = StoreURL.sqlite(path: "usherd.db")
 
   package init() {}
@@ -35,9 +35,9 @@ package enum StoreURL: CodedAsText, Equatable, Sendable {
   }
 }
 
-/// `[access]`: who may use the daemon where no `[[client]]` rule matches.
+/// `[access]`: the callers that may use the daemon if no `[[client]]` rule matches them.
 package struct AccessSettings: SettingsSection {
-  /// The group whose members may use what they own.
+  /// The group whose members may use the objects that they own.
   package var group = Principal.name("usher")
 
   package init() {}
@@ -72,7 +72,7 @@ package enum Principal: CodedAsText, Hashable, Sendable {
     }
   }
 
-  /// Also takes a bare number.
+  /// Reads the setting; a number is accepted as well as a string.
   package static func read(_ field: SettingField) -> Principal? {
     let text: String
     switch field.node.value {
@@ -91,11 +91,11 @@ package enum Principal: CodedAsText, Hashable, Sendable {
   }
 }
 
-/// `[audit]`: how long is remembered who got what. Whichever is reached first counts.
+/// `[audit]`: how long audit rows are kept. The limit that is reached first applies.
 package struct AuditSettings: SettingsSection {
-  /// Rows that are kept.
+  /// The maximum number of rows.
   package var maxRows = 100_000
-  /// Days for which they are kept.
+  /// The maximum age of a row in days.
   package var maxDays = 90
 
   package init() {}
@@ -108,9 +108,9 @@ package struct AuditSettings: SettingsSection {
   }
 }
 
-/// `[log]`: what goes to the journal.
+/// `[log]`: the messages that go to the journal.
 package struct LogSettings: SettingsSection {
-  /// The least important messages that are still logged.
+  /// The lowest level that is logged.
   package var level = LogLevel.info
 
   package init() {}
@@ -122,7 +122,7 @@ package struct LogSettings: SettingsSection {
   }
 }
 
-/// In swift-log's words.
+/// The levels of swift-log.
 package enum LogLevel: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case trace
   case debug
@@ -133,9 +133,9 @@ package enum LogLevel: String, TextSetting, Codable, CaseIterable, Equatable, Se
   case critical
 }
 
-/// `[token]`: what holds for tokens of every provider.
+/// `[token]`: settings for the tokens of every provider.
 package struct TokenSettings: SettingsSection {
-  /// Seconds before a grant dies at which its owner is told.
+  /// The number of seconds before a grant expires at which its owner is notified.
   package var grantWarningSeconds = 300
 
   package init() {}
@@ -147,9 +147,9 @@ package struct TokenSettings: SettingsSection {
   }
 }
 
-/// `[flow]`: what holds for flows of every provider.
+/// `[flow]`: settings for the flows of every provider.
 package struct FlowSettings: SettingsSection {
-  /// Seconds a person has to finish a flow.
+  /// The number of seconds in which a user must finish a flow.
   package var deadlineSeconds = 600
 
   package init() {}

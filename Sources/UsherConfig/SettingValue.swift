@@ -1,20 +1,20 @@
-/// What a setting can be.
+/// A type of value that a setting can have.
 package protocol SettingValue {
-  /// Reads the value; nil after complaining.
+  /// Reads the value; reports a problem and returns nil if it is not valid.
   static func read(_ field: SettingField) -> Self?
 
-  /// The value as it would be written in a file.
+  /// The value as it is written in a file.
   var toml: TomlValue { get }
 }
 
-/// A setting that is written as a string with rules of its own.
+/// A setting that is written as a string with its own syntax.
 package protocol TextSetting: SettingValue {
   init(setting text: String) throws(Refusal)
 
   var settingText: String { get }
 }
 
-/// A text setting that any coder writes as that text, and reads with the same rules.
+/// A text setting that every coder encodes as its text, and decodes with the same rules.
 package protocol CodedAsText: TextSetting, Codable {}
 
 extension CodedAsText {
@@ -34,7 +34,7 @@ extension CodedAsText {
   }
 }
 
-/// Why a text is not what a setting needs: a sentence without the text itself.
+/// Why a setting rejects a text: a message that does not repeat the text.
 package struct Refusal: Error, Equatable, Sendable {
   package var message: String
 
@@ -53,7 +53,7 @@ package struct SettingField {
     complain("expected \(kind), found \(node.value.kind)")
   }
 
-  /// A value inside this one, whose position is remembered too.
+  /// Returns a value inside this one, and records its position.
   func child(_ suffix: String, _ node: TomlNode) -> SettingField {
     let path = path + suffix
     reading.positions[path] = node.position
@@ -111,7 +111,7 @@ extension TextSetting {
   package var toml: TomlValue { .string(settingText) }
 }
 
-/// A choice among words.
+/// A choice of several words.
 extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == String {
   package init(setting text: String) throws(Refusal) {
     guard let choice = Self(rawValue: text) else {
@@ -124,7 +124,7 @@ extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == S
   package var settingText: String { rawValue }
 }
 
-/// A list; read whole or not at all.
+/// A list. One invalid element makes the whole list invalid.
 extension Array: SettingValue where Element: SettingValue {
   package static func read(_ field: SettingField) -> [Element]? {
     guard case .array(let nodes) = field.node.value else {
@@ -139,7 +139,7 @@ extension Array: SettingValue where Element: SettingValue {
   package var toml: TomlValue { .array(map { TomlNode($0.toml) }) }
 }
 
-/// A table whose keys the file chooses.
+/// A table whose keys are not fixed.
 extension Dictionary: SettingValue where Key == String, Value: SettingValue {
   package static func read(_ field: SettingField) -> [String: Value]? {
     guard case .table(let table) = field.node.value else {

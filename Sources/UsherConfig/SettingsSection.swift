@@ -1,17 +1,17 @@
-/// A table of the configuration: its properties are the settings, with their defaults and meanings.
+/// A table of the configuration: its properties are the settings with their defaults.
 package protocol SettingsSection: Codable, Equatable, Sendable {
-  /// All defaults; what is required is empty.
+  /// The section with all defaults; required settings are empty.
   static var blank: Self { get }
 
-  /// Binds each property to its key and says what it may be.
+  /// Binds each property to its key and its permitted values.
   mutating func bind(_ table: SettingsTable)
 }
 
 extension SettingsSection {
-  /// The section as it would be written in a file, defaults included.
+  /// The section as it is written in a file, defaults included.
   package var tomlTable: TomlTable { bound().output }
 
-  /// Every key the section knows, in the order it binds them.
+  /// Every key of the section, in the order in which they are bound.
   package static var keys: [String] { blank.bound().boundKeys }
 
   private func bound() -> SettingsTable {
@@ -21,15 +21,14 @@ extension SettingsSection {
     return table
   }
 
-  /// Encodes what ``tomlTable`` has, so with the keys of the file.
+  /// Encodes the content of ``tomlTable``, so with the keys of the file.
   package func encode(to encoder: any Encoder) throws {
     try TomlValue.table(tomlTable).encode(to: encoder)
   }
 
-  /// Decodes what ``encode(to:)`` wrote, also by an earlier version.
+  /// Decodes the output of ``encode(to:)``, including that of an earlier version.
   ///
-  /// A key that is missing keeps its default, one that is unknown is ignored, and a value that is
-  /// not allowed is an error.
+  /// A missing key keeps its default, an unknown key is ignored, and an invalid value is an error.
   package init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
 
   static func decoded(from decoder: any Decoder) throws -> Self {

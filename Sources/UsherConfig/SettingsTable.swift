@@ -1,8 +1,8 @@
-/// One table of the configuration, read or written by the same lines.
+/// A table of the configuration that is read or written.
 ///
-/// A section says in ``SettingsSection/bind(_:)`` which key each of its properties has and what it
-/// may be. Reading, strictness, positions, the effective configuration as TOML and as JSON, and the
-/// list of all keys follow from those lines.
+/// A section declares the key and the permitted values of each property once, in
+/// ``SettingsSection/bind(_:)``. Parsing, strict checks, positions, the effective configuration as
+/// TOML and as JSON, and the list of all keys derive from those declarations.
 package final class SettingsTable {
   private enum Work {
     case reading(TomlTable, Reading)
@@ -28,11 +28,11 @@ package final class SettingsTable {
     position = nil
   }
 
-  // MARK: What sections call
+  // MARK: For sections
 
-  /// A setting that keeps its default where the file does not name it.
+  /// Binds a setting that keeps its default if the file does not contain it.
   ///
-  /// - Parameter complaint: What is wrong with a value of the right type, or nil.
+  /// - Parameter complaint: Returns what is wrong with a value of the right type, or nil.
   package func setting<Value: SettingValue>(
     _ value: inout Value, _ key: String, complaint: (Value) -> String? = { _ in nil }
   ) {
@@ -42,7 +42,7 @@ package final class SettingsTable {
     }
   }
 
-  /// A setting that is absent unless the file names it.
+  /// Binds a setting that is nil if the file does not contain it.
   package func setting<Value: SettingValue>(
     _ value: inout Value?, _ key: String, complaint: (Value) -> String? = { _ in nil }
   ) {
@@ -52,7 +52,7 @@ package final class SettingsTable {
     }
   }
 
-  /// A setting the file must name.
+  /// Binds a setting that the file must contain.
   package func required<Value: SettingValue>(
     _ value: inout Value, _ key: String, complaint: (Value) -> String? = { _ in nil }
   ) {
@@ -62,14 +62,15 @@ package final class SettingsTable {
     setting(&value, key, complaint: complaint)
   }
 
-  /// A setting the file must name and others hang on; nil where it is missing or not allowed.
+  /// Binds a setting that the file must contain and that other settings depend on; nil if it is
+  /// missing or invalid.
   package func required<Value: SettingValue>(_ value: inout Value?, _ key: String) {
     guard case .reading(let table, let reading) = work else { return setting(&value, key) }
     if table[key] == nil { reading.complain(position, path(of: key), "is missing") }
     value = read(key) { _ in nil }
   }
 
-  /// A number between two others.
+  /// Binds a number that must be in a range.
   package func setting(_ value: inout Int, _ key: String, _ range: ClosedRange<Int>) {
     setting(&value, key) { number in
       range.contains(number)
@@ -77,7 +78,7 @@ package final class SettingsTable {
     }
   }
 
-  /// A table within this one.
+  /// Binds a table inside this one.
   package func table<Section: SettingsSection>(
     _ section: inout Section, _ key: String, isRequired: Bool = false
   ) {
@@ -92,7 +93,7 @@ package final class SettingsTable {
     }
   }
 
-  /// An array of tables, such as `[[provider]]`.
+  /// Binds an array of tables, such as `[[provider]]`.
   package func tables<Section: SettingsSection>(_ sections: inout [Section], _ key: String) {
     switch work {
     case .writing:
@@ -114,7 +115,7 @@ package final class SettingsTable {
     }
   }
 
-  /// Says so when the file names none of the settings bound before.
+  /// Reports a problem if the file contains none of the settings that were bound before.
   package func needsOneSetting() {
     guard case .reading(let table, let reading) = work, !keys.contains(where: { table[$0] != nil })
     else { return }
@@ -122,45 +123,45 @@ package final class SettingsTable {
     reading.complain(position, path, "must have at least one of \(choices)")
   }
 
-  /// Says that something is wrong beyond one value.
+  /// Reports a problem that does not concern one value alone.
   ///
-  /// - Parameter key: Relative to this table, such as `name` or `provider[1].name`.
+  /// - Parameter key: A path relative to this table, such as `name` or `provider[1].name`.
   package func complain(_ key: String, _ message: String) {
     guard case .reading(_, let reading) = work else { return }
     let path = path(of: key)
     reading.complain(reading.positions[path] ?? position, path, message)
   }
 
-  /// Where a setting was written, relative to this table as in ``complain(_:_:)``.
+  /// Returns the position of a setting; the key is relative to this table as in ``complain(_:_:)``.
   package func position(of key: String) -> SourcePosition? {
     guard case .reading(_, let reading) = work else { return nil }
     return reading.positions[path(of: key)]
   }
 
-  /// Whether all files were read as far as here, so that what is missing is really missing.
+  /// Whether every file could be parsed, so that a missing setting is really missing.
   package var isWhole: Bool {
     guard case .reading(_, let reading) = work else { return false }
     return reading.isWhole
   }
 
-  /// Whether this is what ``SettingsSection/encode(to:)`` wrote, and no file.
+  /// Whether the input is the output of ``SettingsSection/encode(to:)`` and not a file.
   package var isStored: Bool {
     guard case .reading(_, let reading) = work else { return false }
     return reading.ignoresUnknownKeys
   }
 
-  /// Leaves the keys nobody asked for alone: what they mean could not be told.
+  /// Accepts all other keys, because their meaning cannot be determined.
   package func ignoreOtherKeys() { isOpen = true }
 
-  // MARK: What this module does with it
+  // MARK: For this module
 
-  /// What was written so far.
+  /// The settings that were written so far.
   var output: TomlTable { written }
 
-  /// The keys that were bound, in their order.
+  /// The keys that were bound, in order.
   var boundKeys: [String] { keys }
 
-  /// Complains about every key that was not bound.
+  /// Reports a problem for every key that was not bound.
   func refuseOtherKeys() {
     guard case .reading(let table, let reading) = work, !isOpen else { return }
     let known = Set(keys)
@@ -217,7 +218,7 @@ package final class SettingsTable {
   }
 }
 
-/// What one reading of a configuration finds out.
+/// The results of reading a configuration: its problems and the positions of its settings.
 final class Reading {
   var problems: [ConfigProblem] = []
   var positions: [String: SourcePosition] = [:]
@@ -234,7 +235,7 @@ final class Reading {
   }
 }
 
-/// Keys under which people put secrets by mistake.
+/// Recognises keys under which users store secrets by mistake.
 private enum SecretKey {
   static let advice =
     "secrets are not kept in this file: store it with `usherctl credential set NAME` "

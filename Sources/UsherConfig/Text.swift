@@ -1,7 +1,7 @@
-// Small questions about text that the settings' rules are made of.
+// Text predicates for the validation of settings.
 
 extension UInt8 {
-  /// `A–Z a–z 0–9 _`
+  /// Whether the byte is one of `A–Z a–z 0–9 _`.
   var isWordByte: Bool { isLetter || isDigit || self == UInt8(ascii: "_") }
 
   var isLetter: Bool {
@@ -10,7 +10,7 @@ extension UInt8 {
 
   var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
-  /// Printable ASCII without the space.
+  /// Whether the byte is printable ASCII, without the space.
   var isVisible: Bool { (0x21...0x7E).contains(self) }
 
   func isOne(of characters: StaticString) -> Bool {
@@ -19,12 +19,12 @@ extension UInt8 {
 }
 
 extension String {
-  /// Not empty, not longer than `limit` bytes, and every byte as asked.
+  /// Returns whether the text is not empty, has at most `limit` bytes, and every byte is allowed.
   func consists(upTo limit: Int, of isAllowed: (UInt8) -> Bool) -> Bool {
     !isEmpty && utf8.count <= limit && utf8.allSatisfy(isAllowed)
   }
 
-  /// `[a-z0-9][a-z0-9._-]{0,63}`: what providers and clients are called.
+  /// Whether the text is a valid name of a provider or client: `[a-z0-9][a-z0-9._-]{0,63}`.
   var isConfigName: Bool {
     guard let first = utf8.first, !first.isOne(of: "._-") else { return false }
     return consists(upTo: 64) {
@@ -32,7 +32,8 @@ extension String {
     }
   }
 
-  /// A name that is also a file's, as systemd's credentials need it.
+  /// Whether the text is a valid credential name. It is also a valid file name, as systemd's
+  /// credentials require.
   package var isCredentialName: Bool {
     utf8.first != UInt8(ascii: ".") && consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") }
   }
@@ -41,7 +42,7 @@ extension String {
     hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F }
   }
 
-  /// The nearest of some names, if one is near enough to be what was meant.
+  /// Returns the nearest of some names if it is near enough to be suggested.
   func nearest(of names: some Sequence<String>) -> String? {
     let limit = utf8.count > 4 ? 2 : 1
     let near = names.map { (name: $0, distance: distance(to: $0)) }
@@ -49,7 +50,8 @@ extension String {
     return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
   }
 
-  /// Changes, insertions, deletions and swaps of neighbours that make one of the other.
+  /// Returns the number of changes, insertions, deletions and swaps of neighbouring bytes between
+  /// two texts.
   private func distance(to other: String) -> Int {
     let a = Array(utf8)
     let b = Array(other.utf8)

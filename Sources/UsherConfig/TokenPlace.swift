@@ -1,8 +1,8 @@
-/// Where a provider's tokens are from, and where they are sent. Settings that do not change it leave
-/// accounts as they are; where it is another, the tokens are not this provider's.
+/// The endpoints that issue and receive a provider's tokens. Existing accounts keep their tokens as
+/// long as this value is unchanged. If it changes, the tokens belong to another provider.
 package struct TokenPlace: Codable, Equatable, Sendable {
   package let variety: ProviderVariety
-  /// Its issuer or base URLs, and endpoints that the configuration names by whole URLs.
+  /// The issuer or base URLs, and the endpoints that the configuration gives as absolute URLs.
   package let addresses: [String]
 }
 

@@ -1,6 +1,6 @@
-/// Where something stands in a configuration file.
+/// A position in a configuration file.
 ///
-/// Lines and columns (in characters) count from 1; both are 0 where the file as a whole is meant.
+/// Lines and columns (in characters) count from 1; both are 0 for the file as a whole.
 package struct SourcePosition: Sendable, Hashable, CustomStringConvertible {
   package var file: String
   package var line: Int
@@ -15,8 +15,8 @@ package struct SourcePosition: Sendable, Hashable, CustomStringConvertible {
   package var description: String { "\(file):\(line):\(column)" }
 }
 
-/// A value of a TOML document with the place it was written at; nil for one that was not read from
-/// a file.
+/// A value of a TOML document with its position; the position is nil if the value came from no
+/// file.
 package struct TomlNode: Sendable, Hashable {
   package var value: TomlValue
   package var position: SourcePosition?
@@ -34,10 +34,10 @@ package enum TomlValue: Sendable, Hashable {
   case integer(Int64)
   case float(Double)
   case boolean(Bool)
-  /// A date, a time or both. No setting is one, so only its kind is kept.
+  /// A date, a time or both. No setting has this type, so the value itself is dropped.
   case date
 
-  /// The value's kind in words, for "expected …, found …".
+  /// The type of the value in words, for "expected …, found …".
   package var kind: String {
     switch self {
     case .table: "a table"
@@ -51,7 +51,7 @@ package enum TomlValue: Sendable, Hashable {
   }
 }
 
-/// Keys and values in the order they were written.
+/// A table that keeps its keys in the order in which they were written.
 package struct TomlTable: Sendable, Hashable {
   package struct Entry: Sendable, Hashable {
     package var key: String
@@ -83,11 +83,11 @@ package struct TomlTable: Sendable, Hashable {
 }
 
 extension TomlTable {
-  /// Lays a later file's root table over this one.
+  /// Merges the root table of a later file into this one.
   ///
-  /// Tables are laid over key by key, arrays at the root append, everything else is replaced.
-  /// - Returns: A problem for each place where a table or array meets something else, which would
-  ///   make one of the two vanish.
+  /// Tables are merged key by key, arrays at the root are appended, other values are replaced.
+  /// - Returns: A problem for each key with a table or array on one side and another type on the
+  ///   other side, because one of the two values would be lost.
   package mutating func lay(_ later: TomlTable) -> [ConfigProblem] {
     lay(later, path: "")
   }

@@ -1,4 +1,4 @@
-/// Any coder's form of a tree, so that what is written for TOML is also written as JSON.
+/// The coding of a value by any coder, so that the same tree can be written as JSON.
 extension TomlValue: Codable {
   package init(from decoder: any Decoder) throws {
     if let table = try? decoder.container(keyedBy: AnyKey.self) {

@@ -1,14 +1,14 @@
 import CToml
 
 extension TomlTable {
-  /// Bytes of the largest configuration file that is read.
+  /// The maximum size of a configuration file in bytes.
   package static let maxFileBytes = 1_048_576
 
   /// Parses a TOML 1.0 document.
   ///
-  /// The text may be anything: invalid UTF-8, control characters, integers beyond 64 bits, values
-  /// nested deeper than 16 and files over ``maxFileBytes`` are problems, not traps.
-  /// - Parameter file: What positions call the document; it is not opened.
+  /// The bytes may be arbitrary: invalid UTF-8, control characters, integers beyond 64 bits, values
+  /// nested deeper than 16 and files over ``maxFileBytes`` throw an error and never trap.
+  /// - Parameter file: The name of the document in positions; no file is opened.
   package static func parse(_ bytes: [UInt8], file: String) throws(ConfigError) -> TomlTable {
     guard bytes.count <= maxFileBytes else {
       let whole = SourcePosition(file: file, line: 0, column: 0)
@@ -34,7 +34,7 @@ extension TomlTable {
     return builder.root
   }
 
-  /// The parser's sentence, without the capital letter our sentences do not have.
+  /// Returns the parser's message with a lower-case first letter, as in all messages of the daemon.
   private static func message(of failure: usher_toml_failure) -> String {
     let text = withUnsafeBytes(of: failure.message) {
       String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
@@ -45,7 +45,7 @@ extension TomlTable {
   }
 }
 
-/// Makes a tree of the parser's events.
+/// Builds a tree from the parser's events.
 private final class TreeBuilder {
   private enum Open {
     case table([TomlTable.Entry])

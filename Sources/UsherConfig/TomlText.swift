@@ -1,5 +1,5 @@
 extension TomlTable {
-  /// The table as a TOML document: its own values first, then its tables and arrays of tables.
+  /// The table as a TOML document: first its plain values, then its tables and arrays of tables.
   package var text: String {
     var lines: [String] = []
     write(to: &lines, path: "")
@@ -24,7 +24,7 @@ extension TomlTable {
 extension TomlValue {
   fileprivate var hasHeader: Bool { !headed("").isEmpty }
 
-  /// The tables this value writes under a header of their own, each with that header.
+  /// Returns the tables that are written under their own header, each with that header.
   fileprivate func headed(_ path: String) -> [(table: TomlTable, header: String)] {
     if case .table(let table) = self { return [(table, "[\(path)]")] }
     guard case .array(let nodes) = self else { return [] }

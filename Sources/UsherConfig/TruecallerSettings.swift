@@ -1,24 +1,24 @@
 /// The settings of a provider of type `truecaller`: verification of phone numbers by a code.
 package struct TruecallerSettings: SettingsSection {
-  /// The name of the appKey in the credential store. It goes out as a header, and whoever has it can
-  /// send codes in the app's name.
+  /// The name of the appKey in the credential store. Requests carry the appKey in a header; its
+  /// holder can send codes in the app's name.
   package var appKeyCredential: String
-  /// The header of that name, as it is registered.
+  /// The `appLink` header, as registered at the provider.
   package var appLink: String
-  /// Which of the vendor's ways a server checks an access token.
+  /// The vendor's API generation by which access tokens are checked.
   package var validation = TokenValidation.none
-  /// Where that is asked; absent: the generation's own host.
+  /// The base URL of that check; nil: the default host of the generation.
   package var validationBaseURL: ProviderURL?
-  /// The partner's id of the OAuth SDK, for its generation of the check.
+  /// The partner's id of the OAuth SDK, for the generation `oauth`.
   package var clientID: String?
   package var otpBaseURL = ProviderURL(host: "api4.truecaller.com")
   package var profileBaseURLEU = ProviderURL(host: "outline-eu.truecaller.com")
   package var profileBaseURLNonEU = ProviderURL(host: "outline-noneu.truecaller.com")
-  /// How many digits a code has.
+  /// The number of digits of a code.
   package var otpDigits = 6
-  /// The header `sdkVersion`.
+  /// The `sdkVersion` header.
   package var sdkVersion = "0.2.3"
-  /// `version` of a request for a code: the app's build.
+  /// The `version` of a request for a code: the app's build.
   package var appVersion = "1.0"
   package var paths = TruecallerPaths()
 
@@ -63,21 +63,22 @@ package struct TruecallerSettings: SettingsSection {
     url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
   }
 
-  /// Where an access token is checked: its base and path; nil where none is.
+  /// The base URL and path of the access token check; nil if tokens are not checked.
   package var validationPlace: (base: ProviderURL, path: ProviderPath)? {
     guard let place = validation.place(otpBase: otpBaseURL) else { return nil }
     return (validationBaseURL ?? place.base, paths.validate ?? place.path)
   }
 }
 
-/// How a server checks the access token of a verification: the vendor has three generations of it.
+/// How a server checks the access token of a verification: one of the vendor's three API
+/// generations.
 package enum TokenValidation: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case none
-  /// The first, at the host where codes are asked for.
+  /// The first generation, at the host that sends the codes.
   case legacy
-  /// Of SDK 2.8.
+  /// The generation of SDK 2.8.
   case sdk28 = "v2_8"
-  /// Of the OAuth SDK 3.
+  /// The generation of the OAuth SDK 3.
   case oauth
 
   fileprivate func place(otpBase: ProviderURL) -> (base: ProviderURL, path: ProviderPath)? {
@@ -92,14 +93,14 @@ package enum TokenValidation: String, TextSetting, Codable, CaseIterable, Equata
   }
 }
 
-/// `[provider.paths]`: under their base URLs, or whole URLs.
+/// `[provider.paths]`: paths below their base URLs, or absolute URLs.
 package struct TruecallerPaths: SettingsSection {
   package var create = ProviderPath("/v1/otp/installation/create")
   package var verify = ProviderPath("/v1/otp/installation/verify")
   package var profile = ProviderPath("/v1/profile")
-  /// Absent: that of the configured generation.
+  /// The path of the access token check; nil: the default of the configured generation.
   package var validate: ProviderPath?
-  /// Where the keys are that profiles are signed with.
+  /// The keys that sign profiles.
   package var key = ProviderPath("/v1/key")
 
   package init() {}

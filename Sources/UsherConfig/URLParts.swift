@@ -1,10 +1,10 @@
-/// An absolute http or https URL taken apart, without user information and fragment (RFC 3986).
+/// The parts of an absolute http or https URL without user information and fragment (RFC 3986).
 struct URLParts: Equatable {
   var scheme: String
-  /// Without brackets, in lower case.
+  /// The host in lower case, without brackets.
   var host: String
   var port: Int?
-  /// Empty, or from its first slash on.
+  /// The path: empty, or beginning with a slash.
   var path: String
   var query: String?
 
@@ -30,7 +30,7 @@ struct URLParts: Equatable {
     self.port = port
   }
 
-  /// `localhost`, 127.0.0.0/8 or `::1`, each as written: no name is looked up.
+  /// Whether the host is `localhost`, in 127.0.0.0/8 or `::1`, by its text: no name is resolved.
   var isLoopback: Bool {
     if host == "localhost" || host == "::1" { return true }
     let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
