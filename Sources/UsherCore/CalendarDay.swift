@@ -1,13 +1,14 @@
-/// A day of the Gregorian calendar, also before there was one.
+/// A day of the proleptic Gregorian calendar.
 ///
-/// Both ways are Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms": years begin in
-/// March, so that the leap day is the last of its year, and 400 years are an era of 146,097 days.
+/// Both conversions are from Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms": a year
+/// begins in March, so that the leap day is its last day, and an era is 400 years of 146,097 days
+/// in total.
 struct CalendarDay: Equatable {
   let year: Int
   let month: Int
   let day: Int
 
-  /// Nil for a day that the calendar does not have.
+  /// Creates a day; nil if the calendar has no such day.
   init?(year: Int, month: Int, day: Int) {
     guard (1...12).contains(month), day >= 1, day <= Self.days(of: month, in: year) else {
       return nil
@@ -17,7 +18,7 @@ struct CalendarDay: Equatable {
     self.day = day
   }
 
-  /// - Parameter number: Days since 1970-01-01, from year 0 on.
+  /// - Parameter number: The number of days since 1970-01-01, not earlier than year 0.
   init(number: Int) {
     let fromMarch0 = number + 719_468
     let (era, dayOfEra) = fromMarch0.quotientAndRemainder(dividingBy: 146_097)
@@ -29,7 +30,7 @@ struct CalendarDay: Equatable {
     year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   }
 
-  /// Days since 1970-01-01.
+  /// The number of days since 1970-01-01.
   var number: Int {
     let fromMarch = month <= 2 ? year - 1 : year
     let era = (fromMarch >= 0 ? fromMarch : fromMarch - 399) / 400

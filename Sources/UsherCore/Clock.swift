@@ -1,39 +1,41 @@
 import Glibc
 
-/// The world's time and chance, passed in so that tests choose them.
+/// The source of the current time, passed in so that tests control it.
 public protocol Clock: Sendable {
-  /// The UTC wall clock: what providers, tokens and stored deadlines speak of.
+  /// Returns the UTC wall-clock time, which providers, tokens and stored deadlines refer to.
   func now() -> Timestamp
 
-  /// A clock that nobody sets, beside it; nil where there is none.
+  /// Returns the time of a clock that cannot be set; nil if there is no such clock.
   func bootTime() -> BootTime?
 
-  /// A clock that nobody sets, for durations in memory: limits, back-off, time-outs.
+  /// Returns the time of a clock that cannot be set, for durations in memory: limits, back-off,
+  /// timeouts.
   ///
-  /// It counts from the start of the machine, with the time it was suspended. What it shows is compared
-  /// only with what it has shown before: it is never stored or told to anybody.
+  /// It counts from the boot of the machine and includes the time in suspend. Compare its values
+  /// only with each other: they must not be stored or sent.
   func monotonicNow() -> Timestamp
 
-  /// How far local time is ahead of UTC at a moment, daylight saving included; negative west of Greenwich.
+  /// Returns the offset of local time from UTC at a moment, daylight saving included; negative west
+  /// of Greenwich.
   func utcOffset(at moment: Timestamp) -> Duration
 }
 
 extension Clock {
   public func bootTime() -> BootTime? { nil }
 
-  /// A clock without a time zone shows UTC.
+  /// Returns zero: a clock without a time zone uses UTC.
   public func utcOffset(at moment: Timestamp) -> Duration { .zero }
 
-  /// The wall clock where there is no other one.
+  /// Returns ``bootTime()``, or the wall-clock time if there is no such clock.
   public func monotonicNow() -> Timestamp {
     bootTime().map { Timestamp(milliseconds: $0.milliseconds) } ?? now()
   }
 }
 
-/// A moment on the clock that counts from the start of the machine, with the time it was suspended
-/// (`CLOCK_BOOTTIME`). Setting the wall clock does not move it.
+/// A time on the clock that counts from the boot of the machine and includes the time in suspend
+/// (`CLOCK_BOOTTIME`). Setting the wall clock does not change it.
 public struct BootTime: Sendable, Equatable, Codable {
-  /// Which start of the machine it counts from.
+  /// The id of the boot that the time counts from.
   public var boot: String
   public var milliseconds: Int64
 
@@ -42,19 +44,19 @@ public struct BootTime: Sendable, Equatable, Codable {
     self.milliseconds = milliseconds
   }
 
-  /// The time since another moment; nil where that was of another start of the machine.
+  /// Returns the time since an earlier one; nil if that belongs to another boot of the machine.
   public func elapsed(since earlier: BootTime) -> Duration? {
     boot == earlier.boot ? .milliseconds(milliseconds - earlier.milliseconds) : nil
   }
 }
 
-/// Fresh random bytes from a source fit for keys.
+/// A source of random bytes that are suitable for keys.
 public protocol Entropy: Sendable {
-  /// - Parameter count: How many; not negative.
+  /// - Parameter count: The number of bytes; not negative.
   func bytes(_ count: Int) -> [UInt8]
 }
 
-/// The machine's own clock.
+/// The clocks of this machine.
 public struct SystemClock: Clock {
   public init() {}
   public func now() -> Timestamp {
@@ -74,7 +76,7 @@ public struct SystemClock: Clock {
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
-  /// By the time zone of this process (tzset(3)).
+  /// Returns the offset of the time zone of this process (tzset(3)).
   public func utcOffset(at moment: Timestamp) -> Duration {
     var seconds = time_t(moment.milliseconds / 1000)
     var parts = tm()
@@ -82,7 +84,7 @@ public struct SystemClock: Clock {
     return .seconds(parts.tm_gmtoff)
   }
 
-  /// random(4): another one after each start of the machine.
+  /// The boot id (random(4)), which differs after each boot.
   private static let boot: String? = {
     let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
@@ -93,7 +95,7 @@ public struct SystemClock: Clock {
   }()
 }
 
-/// The kernel's generator: getrandom(2), one call for up to 256 bytes.
+/// The kernel's random generator, read with getentropy(3) in calls of up to 256 bytes.
 public struct SystemEntropy: Entropy {
   public init() {}
   public func bytes(_ count: Int) -> [UInt8] {

@@ -1,4 +1,5 @@
-/// A name that stands for one thing, typed so that a flow's cannot be used as an account's.
+/// An identifier of one kind of object. Each kind has its own type, so that a flow's id cannot be
+/// used as an account's.
 public protocol Identifier: Sendable, Hashable, Codable, RawRepresentable, CustomStringConvertible
 where RawValue == String {
   init(rawValue: String)
@@ -19,31 +20,31 @@ extension Identifier {
   }
 }
 
-/// `flw_…`: a flow session.
+/// The id of a flow: `flw_…`.
 public struct FlowID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// `acc_…`: what a successful log-in leaves behind.
+/// The id of an account, which a successful sign-in creates: `acc_…`.
 public struct AccountID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// The `name` of a `[[provider]]` in the configuration: what callers say.
+/// The name of a provider that callers use: the `name` of a `[[provider]]` in the configuration.
 public struct ProviderName: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// `cnf_…`: a question to a person whether a client may make a call, and what was answered.
+/// The id of a confirmation, in which a person is asked whether a client may make a call: `cnf_…`.
 public struct ConfirmationID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// `cor_…`: ties a reply's error to the journal's lines about it.
+/// An id that connects the error in a reply with the journal's messages about it: `cor_…`.
 public struct CorrelationID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }

@@ -1,24 +1,25 @@
-/// The key that opens the store where its master key is gone: 32 random bytes, to be written down.
+/// The key that opens the store if its master key is lost: 32 random bytes, meant to be written
+/// down.
 ///
-/// As text it has 56 characters of Crockford's Base32 in eight groups of seven: the key, and 24
-/// bits of CRC (RFC 9580 §6.1.1) by which a mistyped key is told from a wrong one. It finds every
-/// single wrong character, and every two neighbours in the wrong order.
+/// Its text is 56 characters of Crockford's Base32 in eight groups of seven: the key and a CRC of
+/// 24 bits (RFC 9580 §6.1.1), which tells a mistyped key from a wrong one. The CRC detects every
+/// single wrong character and every swap of two neighbours.
 package struct RecoveryKey: Sendable, Hashable {
-  /// Its length in bytes.
+  /// The length of the key in bytes.
   package static let length = 32
 
   package let bytes: [UInt8]
 
-  /// - Precondition: 32 bytes.
+  /// - Precondition: `bytes` has 32 bytes.
   package init(_ bytes: [UInt8]) {
     precondition(bytes.count == Self.length)
     self.bytes = bytes
   }
 
-  /// Why a text is no recovery key, in words that follow "the recovery key".
+  /// Why a text is not a recovery key. The description follows the words "the recovery key".
   package enum Mistake: Error, Equatable, CustomStringConvertible {
     case length(Int)
-    /// A character that is in no recovery key, at this place from 1.
+    /// The character at this position, counted from 1, is not in the alphabet.
     case character(Int)
     case check
 
@@ -31,8 +32,8 @@ package struct RecoveryKey: Sendable, Hashable {
     }
   }
 
-  /// Reads what a person typed. Lower case, spaces and hyphens do not matter, nor O for 0, and I
-  /// or L for 1.
+  /// Reads the text that a user typed. Case, spaces and hyphens are ignored; O is read as 0, and I
+  /// and L are read as 1.
   package init(_ text: Secret) throws(Mistake) {
     let values = try Text.values(text.revealed())
     let all = Text.bytes(values)
@@ -41,7 +42,7 @@ package struct RecoveryKey: Sendable, Hashable {
     bytes = key
   }
 
-  /// The text to write down.
+  /// The text for the user to write down.
   package var text: Secret { Secret(Text.grouped(Text.characters(bytes + Text.check(bytes)))) }
 
   package static func == (left: RecoveryKey, right: RecoveryKey) -> Bool {
@@ -55,7 +56,7 @@ extension RecoveryKey: CustomStringConvertible, CustomDebugStringConvertible, Cu
   package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
 
-/// Crockford's Base32, and the check.
+/// Crockford's Base32 and the CRC.
 private enum Text {
   static let count = 56
   private static let group = 7
@@ -95,7 +96,7 @@ private enum Text {
     return bytes
   }
 
-  /// What the characters stand for, five bits each.
+  /// Returns the values of the characters, five bits each.
   static func values(_ text: String) throws(RecoveryKey.Mistake) -> [UInt8] {
     let characters = text.utf8.filter { !" -\t\r\n".utf8.contains($0) }
     guard characters.count == count else { throw .length(characters.count) }
@@ -117,7 +118,7 @@ private enum Text {
     }
   }
 
-  /// CRC-24 of OpenPGP.
+  /// Returns the CRC-24 of OpenPGP.
   static func check(_ bytes: [UInt8]) -> [UInt8] {
     var sum: UInt32 = 0xB7_04CE
     for byte in bytes {

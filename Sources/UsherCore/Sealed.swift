@@ -1,8 +1,8 @@
-/// A secret inside a state that is stored.
+/// A secret inside stored state.
 ///
-/// It encodes and decodes only under the coder of UsherStore, which seals what it encodes and says
-/// so by ``sealedStorage`` in `userInfo`. Under any other coder it throws, so that a secret cannot
-/// reach a log line, a reply or a file by way of `Codable`.
+/// It encodes and decodes only with the coder of UsherStore, which encrypts its output and sets
+/// ``sealedStorage`` in `userInfo`. With any other coder it throws, so that `Codable` cannot bring
+/// a secret into a log message, a reply or a file.
 public struct Sealed<Value: SealedValue>: Sendable, Hashable {
   private let value: Value
 
@@ -11,7 +11,7 @@ public struct Sealed<Value: SealedValue>: Sendable, Hashable {
   public func unsealed() -> Value { value }
 }
 
-/// What may stand in a ``Sealed``: a type that opens to a string and is made from one.
+/// A type that a ``Sealed`` can hold: it can be converted to a string and back.
 public protocol SealedValue: Sendable, Hashable {
   init(_ text: String)
   func revealed() -> String
@@ -20,7 +20,7 @@ public protocol SealedValue: Sendable, Hashable {
 extension Secret: SealedValue {}
 
 extension CodingUserInfoKey {
-  /// Set to `true` by the one coder whose output is sealed before it leaves the process.
+  /// The key that only the coder of sealed storage sets to `true`.
   public static let sealedStorage = CodingUserInfoKey(rawValue: "usher.sealedStorage")!
 }
 

@@ -1,21 +1,19 @@
-/// A value that must not be seen: a token, a code, a password, a client credential.
+/// A value that must not be disclosed: a token, a code, a password, a client credential.
 ///
-/// It prints as `<secret>` whatever you do with it, is not `Codable`, and opens only with
-/// ``revealed()``. In a state that must survive a restart it is `Sealed<Secret>`; on the socket,
-/// where leaving is its purpose, it is UsherAPI's `WireSecret`.
+/// It prints as `<secret>`, is not `Codable`, and opens only with ``revealed()``. State that
+/// survives a restart stores it as `Sealed<Secret>`. Replies that are meant to hand it out contain
+/// it as UsherAPI's `WireSecret`.
 public struct Secret: Sendable, Hashable {
   private let text: String
 
   public init(_ text: String) { self.text = text }
 
-  /// The value itself. Every call of this is a place to look at in a review.
+  /// Returns the value itself. A review should check every call of this method.
   public func revealed() -> String { text }
 
   public var isEmpty: Bool { text.isEmpty }
 
-  /// Compares without telling by its duration where the first difference is.
-  ///
-  /// The length may be told.
+  /// Compares in constant time for texts of equal length; the duration may reveal the length.
   public static func == (left: Secret, right: Secret) -> Bool {
     let a = left.text.utf8
     let b = right.text.utf8

@@ -1,17 +1,17 @@
-/// A moment on the UTC clock in whole milliseconds; RFC 3339 in JSON.
+/// A time on the UTC clock in whole milliseconds; an RFC 3339 text in JSON.
 ///
-/// It lies within the years 0001 to 9999, which RFC 3339 can write. What would lie outside is moved
-/// to the nearer end, so arithmetic never traps and every moment survives its way through JSON.
+/// It is within the years 0001 to 9999, the range of RFC 3339. A time outside is clamped to the
+/// range, so that arithmetic never traps and every value can be encoded and decoded as JSON.
 public struct Timestamp: Sendable, Hashable {
-  /// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
+  /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
   public let milliseconds: Int64
 
   public init(milliseconds: Int64) {
     self.milliseconds = min(max(milliseconds, Self.bounds.lowerBound), Self.bounds.upperBound)
   }
 
-  /// - Parameter seconds: Seconds since 1970, as in a JWT's `exp`; rounded to milliseconds. What is
-  ///   no number counts as 0.
+  /// - Parameter seconds: Seconds since 1970, as in a JWT's `exp`; rounded to milliseconds. NaN
+  ///   counts as 0.
   public init(seconds: Double) {
     let milliseconds = (seconds * 1000).rounded()
     let limit = Double(Self.bounds.upperBound)
@@ -41,12 +41,12 @@ extension Timestamp: Comparable {
     Timestamp(milliseconds: time.milliseconds - reach(of: duration))
   }
 
-  /// The time from `earlier` to `later`; negative when they are the other way round.
+  /// Returns the time from `earlier` to `later`; negative if `later` is before `earlier`.
   public static func - (later: Timestamp, earlier: Timestamp) -> Duration {
     .milliseconds(later.milliseconds - earlier.milliseconds)
   }
 
-  /// Milliseconds, at most those from one end of time to the other: more makes no difference.
+  /// Returns the duration in milliseconds, clamped to the length of the whole range of timestamps.
   private static func reach(of duration: Duration) -> Int64 {
     let all = bounds.upperBound - bounds.lowerBound
     return min(max(duration.milliseconds, -all), all)
@@ -54,6 +54,6 @@ extension Timestamp: Comparable {
 }
 
 extension Duration {
-  /// Whole milliseconds, rounded towards zero; the nearer end of Int64 where they do not fit.
+  /// Whole milliseconds, rounded towards zero and clamped to `Int64`.
   public var milliseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000) }
 }

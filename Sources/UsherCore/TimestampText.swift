@@ -1,5 +1,5 @@
 extension Timestamp: CustomStringConvertible {
-  /// RFC 3339 in UTC, with milliseconds only where they are not zero.
+  /// The time as RFC 3339 text in UTC, with milliseconds only if they are not zero.
   public var description: String {
     let (days, millisecond) = milliseconds.quotientAndRemainder(flooredBy: 86_400_000)
     let (second, fraction) = millisecond.quotientAndRemainder(flooredBy: 1000)
@@ -10,11 +10,12 @@ extension Timestamp: CustomStringConvertible {
     return fraction == 0 ? "\(date)T\(time)Z" : "\(date)T\(time).\(padded(Int(fraction), 3))Z"
   }
 
-  /// Reads RFC 3339 § 5.6, with any offset and any number of fractional digits; those after the
-  /// third are dropped. A leap second (`23:59:60` in UTC) is the second after it, as on the
-  /// machine's clock.
+  /// Parses RFC 3339 § 5.6 with any offset and any number of fractional digits; digits after the
+  /// third are dropped. A leap second (`23:59:60` in UTC) is read as the following second, as the
+  /// system clock does.
   ///
-  /// Nil for anything else: dates that no calendar has, a blank for the `T`, years before 0001.
+  /// Returns nil for any other text, such as a day that does not exist, a space instead of the `T`,
+  /// or a year before 0001.
   public init?(rfc3339 text: String) {
     var reader = TimeReader(text)
     guard let day = reader.day(), reader.take("T", "t"), let time = reader.timeOfDay(),
@@ -44,7 +45,7 @@ extension Timestamp: Codable {
   }
 }
 
-/// Takes a time's parts one after the other; nil and false where the text has something else there.
+/// A reader of the parts of a time. Each method returns nil or false if the text does not match.
 private struct TimeReader {
   private var rest: Substring.UTF8View
 
@@ -72,7 +73,7 @@ private struct TimeReader {
     return (minutes * 60 + second, milliseconds, second == 60)
   }
 
-  /// Seconds east of Greenwich.
+  /// Returns the seconds east of Greenwich.
   mutating func offset() -> Int? {
     if take("Z", "z") { return 0 }
     let isWest = rest.first == UInt8(ascii: "-")
@@ -87,7 +88,7 @@ private struct TimeReader {
     return hour * 60 + minute
   }
 
-  /// Milliseconds; 0 where there is no fraction.
+  /// Returns the milliseconds; 0 if there is no fraction.
   private mutating func fraction() -> Int? {
     guard take(".") else { return 0 }
     var (value, weight, count) = (0, 100, 0)
@@ -123,7 +124,8 @@ private func padded(_ number: Int, _ width: Int) -> String {
 }
 
 extension Int64 {
-  /// The quotient rounded down, and what is left: never negative for a positive divisor.
+  /// Returns the quotient rounded down and the remainder, which is never negative for a positive
+  /// divisor.
   fileprivate func quotientAndRemainder(flooredBy divisor: Int64) -> (Int64, Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

@@ -1,17 +1,18 @@
-/// What a token endpoint granted (RFC 6749 §5.1), in a form that is stored sealed.
+/// The response of a token endpoint (RFC 6749 §5.1), in a form that is stored sealed.
 public struct TokenSet: Sendable, Equatable, Codable {
   public var accessToken: Sealed<Secret>
-  /// As the provider wrote it, `Bearer` or `bearer`; compared case-insensitively (§7.1).
+  /// The token type as the provider wrote it, such as `Bearer` or `bearer`; compared
+  /// case-insensitively (§7.1).
   public var tokenType: String
-  /// Nil where the provider did not tell.
+  /// The expiry of the access token; nil if the provider did not give one.
   public var expiresAt: Timestamp?
-  /// The granted scope; the requested one where the reply named none (§5.1).
+  /// The granted scope; the requested scope if the response has none (§5.1).
   public var scope: String
   public var refreshToken: Sealed<Secret>?
-  /// When the refresh token is of no use any more; nil where the provider did not tell.
+  /// The expiry of the refresh token; nil if the provider did not give one.
   public var refreshExpiresAt: Timestamp?
   public var idToken: Sealed<Secret>?
-  /// What the provider tells of the grant beside its tokens: attributes of the account.
+  /// Further values of the response, which become attributes of the account.
   public var attributes: [String: String]?
 
   public init(

@@ -1,13 +1,14 @@
-/// The one error that crosses a border.
+/// The error type that modules throw to each other.
 ///
-/// ``message`` is a sentence for the person who reads it: lower case, no period, no secrets.
-/// ``cause`` goes to the journal and never over the wire.
+/// ``message`` is a sentence for people: lower case, no period, no secrets. ``cause`` is written to
+/// the journal and is never sent to a client.
 public struct UsherError: Error, Sendable {
   public var reason: Reason
   public var message: String
   public var detail: Detail
   public var cause: (any Error)?
-  /// By which the journal and the audit know it, where one of them has told of it already.
+  /// The id under which the error was already recorded in the journal or the audit; nil if it was
+  /// not.
   public var correlationID: CorrelationID?
 
   public init(
@@ -19,23 +20,24 @@ public struct UsherError: Error, Sendable {
     self.cause = cause
   }
 
-  /// What a program needs to act on an error (RPC.md § Errors, member `data`).
+  /// The values that a program needs to react to an error (RPC.md § Errors, member `data`).
   public struct Detail: Sendable, Equatable {
-    /// Milliseconds after which trying again makes sense.
+    /// The number of milliseconds after which a retry makes sense.
     public var retryAfterMs: Int?
-    /// The parameter that was wrong, dotted where it is nested.
+    /// The invalid parameter, with dots between the parts of a nested one.
     public var field: String?
     /// The limit that was reached, by its key in the configuration.
     public var limit: String?
-    /// The flow this is about.
+    /// The flow that the error is about.
     public var flow: FlowID?
-    /// The question that a person has to answer first.
+    /// The confirmation that a person must answer first.
     public var confirmation: ConfirmationID?
-    /// The flow that mends it.
+    /// The flow that resolves the error.
     public var next: NextFlow?
-    /// What the provider itself said.
+    /// The error code of the provider.
     public var provider: ProviderErrorCode?
-    /// Whether the same call may succeed later, where that is known better than by the reason.
+    /// Whether the same call may succeed later, if that is known more precisely than from the
+    /// reason.
     public var retryable: Bool?
 
     public init(
@@ -55,17 +57,18 @@ public struct UsherError: Error, Sendable {
     }
   }
 
-  /// Whether the same call may succeed later without anybody doing anything.
+  /// Whether the same call may succeed later without any action by a person.
   public var isRetryable: Bool { detail.retryable ?? reason.isRetryable }
 
-  /// The flow a client should start next; on the wire the call `flow.start` with its parameters.
+  /// The flow that a client should start next. In the error's data it is a call of `flow.start`
+  /// with its parameters.
   public struct NextFlow: Sendable, Equatable {
     public var provider: ProviderName
     public var kind: String
     public var account: AccountID?
-    /// What it has to ask the person for, where it takes grants.
+    /// The grants that the flow must request from the user, if it takes any.
     public var grants: [String]
-    /// Its other parameters, by their names.
+    /// The other parameters of the flow, by name.
     public var arguments: [String: Argument]
 
     public enum Argument: Sendable, Equatable {
@@ -86,12 +89,12 @@ public struct UsherError: Error, Sendable {
   }
 }
 
-/// What a provider said of a failure, in its own words (RPC.md § Objects).
+/// The provider's own description of a failure (RPC.md § Objects).
 public struct ProviderErrorCode: Sendable, Equatable, Codable {
   public var name: ProviderName
-  /// Always a string: `GPE-2208`, `dataError`, `2019`, `invalid_grant`.
+  /// The code, always as a string: `GPE-2208`, `dataError`, `2019`, `invalid_grant`.
   public var code: String
-  /// The server's own code where the SDK has another word for it.
+  /// The server's own code, if the vendor's SDK uses another one.
   public var error: String?
   public var title: String?
   public var message: String?
@@ -109,7 +112,7 @@ public struct ProviderErrorCode: Sendable, Equatable, Codable {
 }
 
 extension UsherError {
-  /// The API of an error: what programs compare (RPC.md § Errors).
+  /// The reason of an error, which programs compare (RPC.md § Errors).
   public enum Reason: String, Sendable, Equatable, Codable, CaseIterable {
     case parseError = "parse_error"
     case invalidRequest = "invalid_request"
@@ -170,7 +173,7 @@ extension UsherError {
       }
     }
 
-    /// Whether the same call may succeed later without anybody doing anything.
+    /// Whether the same call may succeed later without any action by a person.
     public var isRetryable: Bool {
       switch self {
       case .rateLimited, .overloaded, .shuttingDown, .deadlineExceeded, .providerUnreachable,

@@ -1,20 +1,20 @@
 import Synchronization
 
-/// Runs tasks that change the same thing one after the other, in the order in which they came.
+/// Serialises tasks that use the same key, in order of arrival.
 ///
-/// A plan that is made from a state and then written needs it: while the disk writes, another task
-/// would plan from the old state and overwrite the new one.
+/// It is needed when a task reads a state, plans a change and then awaits the write: without the
+/// lock, another task could plan from the old state during the write and overwrite the new one.
 package final class AsyncKeyedLock<Key: Hashable & Sendable>: Sendable {
   private typealias Waiting = [CheckedContinuation<Void, Never>]
 
-  /// The keys that are held, each with the tasks that wait for it.
+  /// The held keys, each with the tasks that wait for it.
   private let queues = Mutex<[Key: Waiting]>([:])
 
   package init() {}
 
-  /// Runs `body` while no other task holds the key. `body` must not ask for the same key.
+  /// Runs `body` while it holds the key. `body` must not acquire the same key.
   ///
-  /// A cancelled task waits as well; `body` can look.
+  /// A cancelled task still waits for its turn; `body` can check for cancellation.
   package func withLock<Value, Failure: Error>(
     _ key: Key, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws(Failure) -> Value

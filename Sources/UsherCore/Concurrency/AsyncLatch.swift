@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds tasks until it is opened. It stays open.
+/// A latch that suspends tasks until it is opened. It cannot be closed again.
 package final class AsyncLatch: Sendable {
   private struct State {
     var isOpen = false

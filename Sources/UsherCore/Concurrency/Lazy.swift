@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that is made at its first use and kept from then on.
+/// A value that is created at its first use.
 package final class Lazy<Value: Sendable>: Sendable {
   private let make: @Sendable () -> Value
   private let made = Mutex<Value?>(nil)
