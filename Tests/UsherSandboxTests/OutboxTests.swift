@@ -131,7 +131,7 @@ struct MailTests {
   @Test("where no mail server answers, the entry says so and the backend goes on")
   func nobodyListens() async throws {
     var server = try MailServer("smtp://127.0.0.1:1")
-    server.limit = 60
+    server.limit = .seconds(60)
     let outbox = Outbox(clock: SandboxClock { start }, mailServer: server)
     await outbox.post(email("one"))
     await outbox.post(email("two", to: "no address"))
@@ -148,8 +148,8 @@ struct MailTests {
   func silent() async throws {
     let silent = try SilentServer()
     var server = try MailServer("smtp://127.0.0.1:\(silent.port)")
-    // curl's own timer has to run out; one second is the smallest limit that the mail server takes.
-    server.limit = 1
+    // curl's own timer must run out, so the limit is as short as a limit can sensibly be.
+    server.limit = .milliseconds(50)
     let delivery = await server.send(
       Letter(email("one"), from: server.sender, id: "msg_1", at: start))
     #expect("\(delivery)".hasPrefix("failed: curl: (28)"))
@@ -157,14 +157,15 @@ struct MailTests {
 
   @Test("a program that is not there, or does not end, is no catastrophe")
   func programs() async {
-    #expect(await runProgram("no-such-program", [], input: [], within: 60) == .notStarted)
+    #expect(await runProgram("no-such-program", [], input: [], within: .seconds(60)) == .notStarted)
     // Its time is over at once: one that was waited for would end with status 0, a minute later.
-    #expect(await runProgram("sleep", ["60"], input: [], within: 0) == .tookTooLong)
+    #expect(await runProgram("sleep", ["60"], input: [], within: .zero) == .tookTooLong)
     #expect(
-      await runProgram("sh", ["-c", "cat >&2; exit 3"], input: Array("hi".utf8), within: 60)
+      await runProgram(
+        "sh", ["-c", "cat >&2; exit 3"], input: Array("hi".utf8), within: .seconds(60))
         == .ended(status: 3, errors: "hi"))
     #expect(
-      await runProgram("sh", ["-c", "kill -9 $$"], input: [], within: 60)
+      await runProgram("sh", ["-c", "kill -9 $$"], input: [], within: .seconds(60))
         == .ended(status: 137, errors: ""))
   }
 }
@@ -181,7 +182,7 @@ struct RealMailTests {
   func arrives() async throws {
     let receiver = try MailReceiver()
     var server = try MailServer("smtp://127.0.0.1:\(receiver.port)", sender: "bank@example.com")
-    server.limit = 60
+    server.limit = .seconds(60)
     let outbox = Outbox(clock: SandboxClock { start }, mailServer: server)
     let text =
       "Ihr Code: 123456 ☃\r\n.\r\nein Punkt allein, und " + String(repeating: "x", count: 300)
@@ -205,7 +206,7 @@ struct RealMailTests {
   func refused() async throws {
     let receiver = try MailReceiver()
     var server = try MailServer("smtp://127.0.0.1:\(receiver.port)")
-    server.limit = 60
+    server.limit = .seconds(60)
     let delivery = await server.send(
       Letter(email("x", to: "nobody@example.com"), from: server.sender, id: "m", at: start))
     #expect("\(delivery)".hasPrefix("failed: curl: (55) RCPT failed: 550"))

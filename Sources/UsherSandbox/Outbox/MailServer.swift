@@ -7,8 +7,8 @@ package struct MailServer: Sendable, Hashable {
 
   package static let sender = "usher-sandbox@localhost"
 
-  /// Seconds that handing over a letter may take.
-  package var limit = 10
+  /// How long handing over a letter may take.
+  package var limit = Duration.seconds(10)
 
   /// - Parameter url: `smtp://127.0.0.1:2525`; also `[::1]` or `localhost`, and nothing else, so
   ///   that no test ever writes to a stranger.
@@ -35,10 +35,11 @@ package struct MailServer: Sendable, Hashable {
     let outcome = await runProgram(
       "curl",
       [
-        "--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "\(limit)",
+        "--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time",
+        "\(limit / .seconds(1))",
         "--url", "smtp://\(host):\(port)", "--mail-from", sender, "--mail-rcpt", recipient,
         "--upload-file", "-",
-      ], input: letter.rendered, within: limit + 2)
+      ], input: letter.rendered, within: limit + .seconds(10))
     switch outcome {
     case .ended(status: 0, _): return .sent
     case .ended(let status, let errors):

@@ -12,26 +12,26 @@ enum ProgramOutcome: Sendable, Equatable {
 
 /// Runs a program of the path with these bytes as its standard input and an empty environment.
 ///
-/// - Parameter seconds: After so many it is killed.
+/// - Parameter limit: The program is killed after this time.
 func runProgram(
-  _ name: String, _ arguments: [String], input: [UInt8], within seconds: Int
+  _ name: String, _ arguments: [String], input: [UInt8], within limit: Duration
 ) async -> ProgramOutcome {
   await withCheckedContinuation { continuation in
     DispatchQueue.global().async {
-      continuation.resume(returning: run(name, arguments, input, seconds))
+      continuation.resume(returning: run(name, arguments, input, limit))
     }
   }
 }
 
 private func run(
-  _ name: String, _ arguments: [String], _ input: [UInt8], _ seconds: Int
+  _ name: String, _ arguments: [String], _ input: [UInt8], _ limit: Duration
 ) -> ProgramOutcome {
   // Files and no pipes: neither side ever waits for the other.
   guard let standardInput = NamelessFile(input), let errors = NamelessFile([]),
     let child = spawn(name, arguments, standardInput.descriptor, errors.descriptor)
   else { return .notStarted }
   var status: Int32 = 0
-  for _ in 0..<(seconds * 50) {
+  for _ in 0..<Int(limit / .milliseconds(20)) {
     switch waitpid(child, &status, WNOHANG) {
     case child: return .ended(status: exitStatus(status), errors: errors.text(limit: 4096))
     case 0: usleep(20_000)
