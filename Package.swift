@@ -19,14 +19,21 @@ let nio: [Target.Dependency] = [
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
+/// - Parameter path: Nil: `Sources/<name>`.
 func module(
-  _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+  _ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil,
+  resources: [Resource] = []
 ) -> Target {
-  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+  .target(
+    name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: strict)
 }
 
-func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .executableTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+/// - Parameter path: Nil: `Sources/<name>`.
+func program(
+  _ name: String, _ dependencies: [Target.Dependency], path: String? = nil
+) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies, path: path, swiftSettings: strict)
 }
 
 func tests(
@@ -76,8 +83,6 @@ let package = Package(
     .target(name: "CToml"),
     // What a program gives back is wiped; only for the daemon, whose memory has secrets in it.
     .target(name: "CWipe"),
-    // The loops of a measure, which must cost less than what they measure.
-    .target(name: "CBench"),
 
     // Pure: values in, values out.
     module("UsherCore"),
@@ -120,7 +125,15 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
-    // A development tool: provider backends on loopback.
+    program(
+      "usherd",
+      [
+        "UsherDaemon", "CWipe",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    program("usherctl", ["UsherCommands"]),
+
+    // Tools for development and measurement, which are not part of the product.
     module(
       "UsherSandbox",
       [
@@ -133,25 +146,22 @@ let package = Package(
         .product(name: "Mustache", package: "swift-mustache"),
         .product(name: "JWTKit", package: "jwt-kit"),
       ] + nio,
+      path: "Sources/Tools/UsherSandbox",
       resources: [.embedInCode("FreedomID/device-api.openapi.json")]),
-
-    program(
-      "usherd",
-      [
-        "UsherDaemon", "CWipe",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ]),
-    program("usherctl", ["UsherCommands"]),
+    // The inner loops of a measurement, which must cost less than what they measure.
+    .target(name: "CBench", path: "Sources/Tools/CBench"),
     program(
       "usher-sandbox",
-      ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+      ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      path: "Sources/Tools/usher-sandbox"),
     program(
       "usher-bench",
       [
         "UsherClient", "UsherCore", "UsherStore", "JSONRPC", "CBench",
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ]),
+      ],
+      path: "Sources/Tools/usher-bench"),
 
     // What every test may lean on, and the tests.
     .target(
