@@ -1,21 +1,21 @@
 import UsherCore
 
-/// A reply of a cheap call that may be given again to the same call of the same connection, for as
-/// long as nothing that it came of is another (Speed.md § The short path).
+/// Reply to a cheap call that the same connection may send again for the same call, as long as
+/// nothing that the reply depends on has changed (Speed.md § The short path).
 struct CachedReply: Sendable {
-  /// Encoded.
+  /// The encoded result.
   let reply: [UInt8]
-  /// From when it was first given to when what it gives is no longer good: a clock that was set back
-  /// ends it too.
+  /// From the time of the first reply to the time at which the reply expires. A clock that is set
+  /// back ends the validity, too.
   let moments: ClosedRange<Timestamp>
-  /// Whose contents it gives.
+  /// The repository of the accounts that the reply was made from.
   let repository: AccountRepository
-  /// Nil where another call like this would have to be decided anew.
+  /// The decision behind the reply; nil if the next call like this must be decided again.
   var decision: Decision?
 
-  /// What was decided of the call, and holds for others like it.
+  /// Policy decision that also applies to later identical calls.
   struct Decision: Sendable {
-    /// The book's generation before anything was read in it.
+    /// The repository's generation before the call read anything from it.
     let accounts: Int
     let audit: any Auditing
     let call: AuditRepeat

@@ -4,24 +4,25 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Who is at the other end of a connection, asked of the kernel once, at accept, and what the rules
-/// that are in force make of him.
+/// Peer of a connection, identified by the kernel once at accept, and its rights under the current
+/// rules.
 struct Caller: Sendable {
-  /// Whose its accounts and flows are.
+  /// The owner of the caller's accounts and flows.
   let owner: Owner
   let policy: CallerPolicy
-  /// Whether it came by the admin socket, which is for root and the daemon's own user.
+  /// Whether the caller connected to the admin socket, which is for root and the daemon's own user.
   let isAdmin: Bool
-  /// For the journal: `uid 1000`, `till.service`.
+  /// The name for the journal: `uid 1000`, `till.service`.
   let label: String
-  /// As the audit knows it.
+  /// The caller as it is written to the audit log.
   let audited: AuditedCaller
-  /// Whose accounts it may read beside its own.
+  /// The other owners whose accounts the caller may read.
   let lenders: Set<Owner>
-  /// When its connection was accepted, by the monotonic clock; nil for a caller without one.
+  /// The time at which the connection was accepted, by the monotonic clock; nil for a caller
+  /// without a connection.
   let connectedAt: Timestamp?
 
-  /// - Parameter audited: Nil: a process of the owner's user of which nothing else is known.
+  /// - Parameter audited: If nil, a process of the owner's user about which nothing else is known.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
     audited: AuditedCaller? = nil, connectedAt: Timestamp? = nil
@@ -36,20 +37,21 @@ struct Caller: Sendable {
     lenders = Set(policy.lenders.map { Owner(realm: owner.realm, client: $0) })
   }
 
-  /// The user the process runs as.
+  /// The user that the process runs as.
   var uid: UInt32 { audited.uid }
 
-  /// Whether nothing gives it a right: all such callers share a few connections, and small lines.
+  /// Whether no rule grants the caller anything. All such callers share a few connections, and
+  /// their lines must be short.
   var isUnauthorized: Bool { !isAdmin && policy.hasNoRights }
 
-  /// Whose passcode and fingers are meant.
+  /// The person whose passcode and fingerprints are checked for this caller.
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
-  /// Which of the owner's clients it is: the first rule that matches it, else `(user)`.
+  /// The name of the owner's client: the first rule that matches the caller, else `(user)`.
   var client: String { policy.clientName }
 
-  /// Whether it may see and take back what other clients of the owner were granted: the person's own
-  /// programs may, and the administrator's.
+  /// Whether the caller may see and withdraw grants of the owner's other clients: true for the
+  /// user's own programs and for the administrator.
   var speaksForAllClients: Bool { isAdmin || client == CallerPolicy.ownPrograms }
 
   func decide(_ request: PolicyRequest) -> Decision {
@@ -81,7 +83,7 @@ extension Caller {
 }
 
 extension Owner {
-  /// A client, whichever user it runs as.
+  /// Creates the owner of a client's accounts, whichever user the client runs as.
   fileprivate init(realm: String, client: String) {
     self.init(realm: realm, uid: Self.anyUser, client: client)
   }
@@ -90,16 +92,16 @@ extension Owner {
 // MARK: - Which accounts
 
 extension Caller {
-  /// Whether there is such an account for the caller: its own, or one it may read, that its rules are
-  /// about.
+  /// Returns whether an account exists for the caller: the caller owns it or may read it, and the
+  /// caller's rules cover it.
   func sees(_ record: AccountRecord, _ method: String) -> Bool {
     sees(record, PolicyRequest(method: method))
   }
 
-  /// Returns whether there is such an account for a call.
+  /// Returns whether an account exists for a call.
   ///
-  /// - Parameter request: The call with all that a rule may list it by: a rule that lists one kind of
-  ///   flow says nothing of a request without a kind.
+  /// - Parameter request: The call with every property that a rule may select by. A rule that lists
+  ///   one kind of flow does not match a request without a kind.
   func sees(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
     guard
       record.owner == owner || lenders.contains(record.owner) && request.traits.readsSharedAccounts
@@ -109,13 +111,15 @@ extension Caller {
     let isLent = record.owner != owner
     guard policy.choosesAccounts || isLent, !isAdmin else { return true }
     guard case .denied(let denial) = decide(request.about(record)) else { return true }
-    // That another client has an account at a provider of which no rule of his speaks is not told.
+    // Do not reveal that another client has an account at a provider that no rule of the caller
+    // covers.
     return denial.cause != .account && !(isLent && denial.cause == .notListed)
   }
 }
 
 extension Caller {
-  /// Whether events for an audience may be for it; ``hears(_:)`` decides about each of them.
+  /// Returns whether events for an audience may concern the caller; ``hears(_:)`` decides about
+  /// each event.
   func belongs(to audience: EventBus.Audience) -> Bool {
     guard !isAdmin else { return true }
     return switch audience {
@@ -126,8 +130,9 @@ extension Caller {
     }
   }
 
-  /// Returns whether the caller is told of an event: of an account, where its rules are about it; of a
-  /// provider, where it may see that; of a question, where it may answer that.
+  /// Returns whether the caller may receive an event: an account's event if the caller's rules
+  /// cover the account, a provider's if the caller may see the provider, a question's if the caller
+  /// may answer the question.
   func hears(_ entry: EventBus.Entry) -> Bool {
     if let question = entry.question {
       let mayAnswer = decide(PolicyRequest(method: ConfirmAnswer.name)).isAllowed

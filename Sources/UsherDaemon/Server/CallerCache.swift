@@ -4,20 +4,21 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Who is at the other end of a connection, as the kernel said when it was accepted. What the rules
-/// make of that is a ``Caller``.
+/// Peer of a connection as the kernel identified it at accept. ``Caller`` adds the peer's rights
+/// under the rules.
 struct PeerIdentity: Sendable {
   let identity: CallerIdentity
-  /// For the audit only.
+  /// The process ID; for the audit log only.
   let pid: Int32
-  /// Of the unit; for the audit only.
+  /// The systemd invocation ID of the unit; for the audit log only.
   let invocation: String?
   let isAdmin: Bool
   let realm: String
-  /// When the connection was accepted, by the monotonic clock; nil where there is none.
+  /// The time at which the connection was accepted, by the monotonic clock; nil without a
+  /// connection.
   let connectedAt: Timestamp?
 
-  /// - Parameter owners: The users that the peer's uid may be a subordinate id of.
+  /// - Parameter owners: The users that may own the peer's uid as a subordinate id.
   init(
     _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = [],
     connectedAt: Timestamp?
@@ -45,7 +46,7 @@ struct PeerIdentity: Sendable {
   }
 }
 
-/// The caller of one connection under the rules that are in force: worked out anew when others are.
+/// Caller of one connection under the current rules; computed again after the rules change.
 final class CallerCache: Sendable {
   private struct State {
     var generation: Int
@@ -67,10 +68,10 @@ final class CallerCache: Sendable {
     state = Mutex(State(connectingPeer, configStore.current))
   }
 
-  /// From any thread.
+  /// The caller under the current rules; readable from any thread.
   var caller: Caller { current.caller }
 
-  /// Also the generation of the settings whose rules they are.
+  /// The caller and the generation of the configuration whose rules apply to it.
   var current: (caller: Caller, generation: Int) {
     state.withLock { state in
       if state.generation != configStore.generation {
@@ -80,8 +81,8 @@ final class CallerCache: Sendable {
     }
   }
 
-  /// The caller, where it may be another than under the rules of `generation`, which then becomes
-  /// that of these; else nil, at the cost of one atomic read.
+  /// Returns the caller and updates `generation` if the configuration has another generation; else
+  /// returns nil, at the cost of one atomic read.
   func caller(otherThanAt generation: inout Int) -> Caller? {
     let now = configStore.generation
     guard now != generation else { return nil }

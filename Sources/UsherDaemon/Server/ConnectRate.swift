@@ -1,17 +1,19 @@
 import NIOCore
 
-/// Counts connects and forgets them evenly over a second.
+/// Leaky-bucket counter of connects within one second.
 ///
-/// A count that began anew each second would let all connects of a second in together at its beginning.
+/// A counter that is reset each second would admit all connects of a second together at its start.
 struct ConnectRate {
-  /// When all that has happened is forgotten.
+  /// The time at which the counter is back to zero.
   private var emptyAt: NIODeadline
 
   init(_ now: NIODeadline) { emptyAt = now }
 
   func isEmpty(_ now: NIODeadline) -> Bool { emptyAt <= now }
 
-  /// - Returns: Whether it has happened at most so often within a second; only then it counts.
+  /// Counts a connect if the rate allows it.
+  ///
+  /// - Returns: Whether the rate is at most `most` per second; only then the connect is counted.
   mutating func add(_ now: NIODeadline, perSecond most: Int) -> Bool {
     let next = max(emptyAt, now) + .nanoseconds(1_000_000_000 / Int64(max(most, 1)))
     guard next <= now + .seconds(1) else { return false }

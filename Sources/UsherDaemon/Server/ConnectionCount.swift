@@ -2,7 +2,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 
-/// How many connections there are, in all and of each user; a few stay free for the admin socket.
+/// Number of open connections, in total and per user; a few are reserved for the admin socket.
 final class ConnectionCount: Sendable {
   private struct State {
     var all = 0
@@ -15,9 +15,9 @@ final class ConnectionCount: Sendable {
 
   init(_ configStore: ConfigStore) { self.configStore = configStore }
 
-  /// Counts a new connection in.
+  /// Counts a new connection.
   ///
-  /// - Throws: `overloaded` naming the limit; then it is not counted.
+  /// - Throws: `overloaded` naming the limit; the connection is then not counted.
   func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
     let limits = configStore.current.config.limits
     let reached: String? = state.withLock { state in
@@ -35,11 +35,12 @@ final class ConnectionCount: Sendable {
       .overloaded, "there are too many connections: \(reached)", detail: .init(limit: reached))
   }
 
-  /// Counts a connection that is counted in among those of callers without rights, too.
+  /// Counts a connection, which is already counted for its user, among those of callers without
+  /// rights.
   ///
-  /// One such caller can be many users (subordinate ids), so these have a limit together.
+  /// One such caller can act as many users (subordinate ids), so these callers share one limit.
   ///
-  /// - Throws: `overloaded` naming the limit; then it is not counted.
+  /// - Throws: `overloaded` naming the limit; the connection is then not counted here.
   func enterUnauthorized() throws(UsherError) {
     let most = configStore.current.config.limits.unauthorizedConnections
     let isIn = state.withLock { state in

@@ -1,10 +1,10 @@
 import JSONRPC
 import UsherCore
 
-// The calls of a batch are made one after the other. Those that its slice has no time for are made in the
-// next turns of its connection, before the lines that follow.
+// The calls of a batch run one after the other. Calls for which the slice has no time run in the
+// connection's next turns, before later lines.
 extension ConnectionHandler {
-  /// A batch of which not all calls have been made.
+  /// Batch with calls that have not run yet.
   struct UnfinishedBatch {
     fileprivate let number: Int
     fileprivate let elements: [Scanned.Element]
@@ -13,13 +13,15 @@ extension ConnectionHandler {
     /// The index of the next call.
     fileprivate var next: Int
 
-    /// Bytes of its line.
+    /// The length of the batch's line.
     var bytes: Int { line.bytes.count }
   }
 
+  /// Runs the calls of a batch until the slice is over, and stores the rest in `unfinished`.
+  ///
   /// - Parameters:
-  ///   - decoded: Its calls in their order, where their parameters have been decoded.
-  ///   - kept: The line, where it is kept already.
+  ///   - decoded: The calls in order, if their parameters have been decoded; else empty.
+  ///   - kept: The line, if it is already stored.
   func run(
     _ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer, _ decoded: [DecodedCall],
     kept: LongLine?
@@ -38,7 +40,7 @@ extension ConnectionHandler {
     }
   }
 
-  /// Makes the calls that are left, for a slice.
+  /// Runs the remaining calls of the batch for one slice.
   func goOnWithBatch() {
     guard var batch = unfinished else { return }
     batch.line.bytes.withUnsafeBytes { line in
@@ -72,7 +74,7 @@ extension ConnectionHandler {
     }
   }
 
-  /// The daemon stops: the calls that are left are refused here, each under its id.
+  /// Refuses the remaining calls of the batch, each under its id, because the daemon stops.
   func refuseBatch() {
     guard let batch = unfinished else { return }
     unfinished = nil

@@ -2,14 +2,14 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-// The bytes that a connection makes the daemon hold. All of them count as unread replies: else a batch
-// of which one call waits would keep the replies of all its other calls.
+// Bytes that a connection makes the daemon hold. All of them count as unread replies: otherwise a
+// batch with one waiting call could hold the replies of all its other calls.
 extension ConnectionHandler {
-  /// A reply of up to so many bytes is kept even where too much is held: `calls_in_flight` bounds how
-  /// many such replies there are, and the caller learns what its calls did.
+  /// Maximum length in bytes of a reply that is kept even if the connection holds too much.
+  /// `calls_in_flight` bounds the number of such replies, and the caller learns what its calls did.
   private static let shortReply = 4096
 
-  /// Replies and events that wait or were not read, and what was read of calls that are not answered.
+  /// The bytes of unsent replies, queued events, and input whose calls are not answered yet.
   var heldBytes: Int {
     transport.unsent + replies.count + batchedBytes + backlog.count + splitter.partialBytes
       + (unfinished?.bytes ?? 0) + feed.queuedBytes
@@ -17,12 +17,13 @@ extension ConnectionHandler {
 
   private var isFull: Bool { heldBytes >= limits.unreadReplyBytes }
 
-  /// Refuses a call of a batch before it is made, where batches that wait hold too much.
+  /// Refuses a call of a batch before it runs if the replies of waiting batches hold too much.
   ///
-  /// Replies that are written do not count here: a connection whose caller reads slowly is not read
-  /// while it has no room, so its next batch waits like any other line.
+  /// Written replies do not count here: while the caller reads slowly, the connection does not read
+  /// its next batch either.
   ///
-  /// - Returns: Whether it was refused. A notification has no reply to keep.
+  /// - Returns: Whether the call was refused. A notification is never refused: it has no reply to
+  ///   hold.
   func isRefusedAsFull(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
@@ -38,9 +39,10 @@ extension ConnectionHandler {
     return true
   }
 
-  /// Drops the reply of a call that waited, where it is long and the connection holds too much.
+  /// Refuses to keep the reply of a call that waited if the reply is long and the connection holds
+  /// too much.
   ///
-  /// - Throws: `overloaded`, not to be retried: the call was made.
+  /// - Throws: `overloaded`, not retryable because the call was made.
   func checkRoom(for result: [UInt8]) throws(UsherError) {
     guard result.count > Self.shortReply, isFull else { return }
     throw UsherError(
@@ -50,7 +52,7 @@ extension ConnectionHandler {
       detail: .init(limit: "unread_reply_bytes", retryable: false))
   }
 
-  /// Drops the line that has begun, where it has no room beside the replies of batches that wait.
+  /// Drops the incomplete line if it and the replies of waiting batches together reach the limit.
   func boundLine() {
     guard batchedBytes + splitter.partialBytes >= limits.unreadReplyBytes,
       splitter.partialBytes > Self.shortReply
@@ -66,7 +68,7 @@ extension ConnectionHandler {
 }
 
 extension Limits {
-  /// What a connection of a caller may do: without any right there is nothing to say at length.
+  /// Returns the limits for one caller: a caller without rights gets short lines and no batches.
   func allowed(for caller: Caller) -> Limits {
     guard caller.isUnauthorized else { return self }
     var limits = self

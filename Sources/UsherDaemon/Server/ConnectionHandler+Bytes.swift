@@ -3,7 +3,7 @@ import NIOCore
 import UsherConfig
 import UsherCore
 
-// Bytes out.
+// Output.
 extension ConnectionHandler {
   func send(_ reply: [UInt8], _ origin: Origin) {
     switch origin {
@@ -28,7 +28,7 @@ extension ConnectionHandler {
     endLine()
   }
 
-  /// The reply of a call, put together where it leaves.
+  /// Writes the reply of a call, assembled directly in the output buffer.
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
     guard takeRoom() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }
@@ -47,10 +47,10 @@ extension ConnectionHandler {
     if replies.count >= mostGathered { flush() }
   }
 
-  /// Sends what is written.
+  /// Sends the written replies.
   func flush() {
     guard !replies.isEmpty else { return }
-    // What is called from here may write, too.
+    // A callee may write more replies.
     var lines: [UInt8] = []
     swap(&lines, &replies)
     transport.send(lines)
@@ -58,7 +58,8 @@ extension ConnectionHandler {
     turns.coalescer.giveRoom(lines)
   }
 
-  /// Closes once what was written has gone out, or could not within the time for unread replies.
+  /// Closes the connection once written replies are sent, or once the time for unread replies is
+  /// over.
   func close() {
     flush()
     guard !isClosing else { return }
@@ -69,7 +70,8 @@ extension ConnectionHandler {
     transport.closeWhenSent()
   }
 
-  /// Whatever has gone out by then.
+  /// Schedules the final close, whether or not all replies are sent by then; an earlier deadline
+  /// stays.
   func closeAtLast() {
     let timer = transport.loop.scheduleTask(in: .seconds(Int64(lastReplySeconds))) { [self] in
       transport.close()
@@ -102,7 +104,7 @@ extension ConnectionHandler {
     }
   }
 
-  /// Lets the transport read while the connection is free and its share has room.
+  /// Lets the transport read only while the connection is free and its user's share has room.
   func adjustReading() {
     guard !isClosing else { return }
     let reads = (listens || isRefusing) && isFree && unfinished == nil
@@ -111,8 +113,11 @@ extension ConnectionHandler {
     watchLine(hasNewLine: reads)
   }
 
-  /// A line has so long from its first byte to its end. Not where we do not read: then it starts
-  /// anew.
+  /// Starts, keeps or cancels the timer for an incomplete line, which must end within
+  /// `line_seconds` of its first byte.
+  ///
+  /// The timer does not run while the transport does not read; it starts again when reading
+  /// resumes.
   func watchLine(hasNewLine: Bool) {
     guard splitter.hasPartialLine, backlog.isEmpty, ending == .open, transport.reads else {
       lineTimer?.cancel()

@@ -4,7 +4,9 @@ import UsherCore
 
 // Calls.
 extension ConnectionHandler {
-  /// - Parameter decoded: Nil where the parameters are still to be decoded.
+  /// Runs one call.
+  ///
+  /// - Parameter decoded: Nil if the parameters are still to be decoded.
   func run(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin,
     _ decoded: DecodedCall? = nil
@@ -39,12 +41,12 @@ extension ConnectionHandler {
     return try service.respond(to: method, decoded: params, call)
   }
 
-  /// Takes the caller as the rules in force see it.
+  /// Updates the caller to the current rules.
   func followRules() {
     if let other = standing.caller(otherThanAt: &generation) { caller = other }
   }
 
-  /// Two calls that wait cannot have one id: the second is refused, under none.
+  /// Refuses a call, without an id, if its id is in use by a call that still waits.
   func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
     guard let id, inFlight[id] != nil else { return false }
     let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
@@ -63,19 +65,20 @@ extension ConnectionHandler {
     }
   }
 
-  /// Makes a call that waited to be made, under the rules that are in force by now.
+  /// Runs a call that waited for the disk, under the rules that apply now.
   func resumed(_ response: Response) throws(UsherError) -> Response {
     guard case .resumed(let body) = response else { return response }
     followRules()
     return try body(Call(caller: caller, connection: self))
   }
 
-  /// The method whose answers are remembered.
+  /// The method whose replies are cached.
   private static let remembered: StaticString = "token.get"
 
-  /// Answers a line like one that was answered before, where nothing has changed since.
+  /// Answers a line from the cache if an equal line was answered before and nothing has changed
+  /// since.
   ///
-  /// - Returns: False where it has to be read.
+  /// - Returns: False if the line must be parsed.
   func answerAgain(_ line: UnsafeRawBufferPointer) -> Bool {
     guard !answers.isEmpty, inFlight.isEmpty else { return false }
     if let other = standing.caller(otherThanAt: &generation) { caller = other }
@@ -86,9 +89,9 @@ extension ConnectionHandler {
     return true
   }
 
-  /// The same for a call that has been read.
+  /// Answers a parsed call from the cache.
   ///
-  /// - Returns: False where it has to be decided.
+  /// - Returns: False if the call must be decided.
   private func answerAgain(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
@@ -109,7 +112,7 @@ extension ConnectionHandler {
     return true
   }
 
-  /// Nil for a line that is more than one call.
+  /// Returns the shape of a line with a single call; nil for a batch.
   private func shape(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> LineShape? {
@@ -119,14 +122,14 @@ extension ConnectionHandler {
     }
   }
 
-  /// A slice is short: one look does for all of it.
+  /// Returns the time, read once for all input that is answered in one go.
   private func lookAtClock() -> Timestamp {
     let now = moment ?? service.now
     moment = now
     return now
   }
 
-  /// Of ``caller`` and the lock; nil where calls are refused.
+  /// The generations of the configuration and of the lock; nil if calls are refused.
   private var epoch: ReplyCache.Epoch? {
     service.generation.map { .init(settings: generation, lockController: $0) }
   }

@@ -1,7 +1,8 @@
 import UsherCore
 
-// Calls about what is on the disk. Until it has been read no other line is: so calls are answered in
-// their order, and however many come in one go, one of them waits; those of a batch wait one after the other.
+// Calls about data that is on disk. The connection reads no other line until that data is loaded,
+// so calls are answered in order. However many calls arrive together, only one of them waits; those
+// of a batch wait one after the other.
 extension ConnectionHandler {
   func wait(for call: ColdCall) {
     cold.append(call)
@@ -28,7 +29,7 @@ extension ConnectionHandler {
   private func hasRead(_ number: Int, _ outcome: Result<Response, UsherError>) {
     guard let call = cold.first, call.number == number else { return }
     take(outcome, of: call)
-    // The reply may have ended the connection.
+    // The reply may have closed the connection.
     guard !cold.isEmpty else { return }
     cold.removeFirst()
     readNext()
@@ -41,9 +42,9 @@ extension ConnectionHandler {
   private func take(_ outcome: Result<Response, UsherError>, of call: ColdCall) {
     do throws(UsherError) {
       let response = try resumed(try outcome.get())
-      // Another call of its batch may wait under its id by now.
+      // Another call of the batch may be in flight under the same id by now.
       if case .later = response, isRefused(call.id, call.origin) { return }
-      // A line of its own is read only where there is room, so its reply is never dropped.
+      // A single line is read only if there is room for its reply, so that reply is never dropped.
       if case .now(let result) = response, case .batch = call.origin {
         try checkRoom(for: result)
       }

@@ -2,9 +2,9 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-// The end.
+// End of a connection.
 extension ConnectionHandler {
-  /// As after `echo … | socat`: the answers are still awaited.
+  /// Handles the end of the peer's input, as after `echo … | socat`: its calls are still answered.
   func hearNoMore() {
     switch ending {
     case .open: ending = .heardAll
@@ -16,8 +16,8 @@ extension ConnectionHandler {
     closeWhenDone()
   }
 
-  /// The daemon has been locked: ends the connection at once where a reply has not gone out, and keeps
-  /// none to give again.
+  /// Drops unread data after a lock: forgets cached replies, and closes the connection at once if a
+  /// reply is still unsent.
   func dropUnread() {
     answers.forget()
     flush()
@@ -35,11 +35,13 @@ extension ConnectionHandler {
     }
   }
 
-  /// The daemon stops: answers what it has heard, and closes. The kernel keeps what has been sent for us
-  /// to read, and then tells of the end, as if the other side had sent all it will; from now on it
-  /// refuses what the other side sends.
+  /// Answers the calls that were sent before the daemon began to stop, then closes.
   ///
-  /// - Parameter unreadReplySeconds: Whatever the connection began with.
+  /// The transport still delivers bytes that are in the socket buffer and then reports end of file.
+  /// From now on the kernel refuses new bytes from the peer.
+  ///
+  /// - Parameter unreadReplySeconds: The current setting; it replaces the value from the start of
+  ///   the connection.
   func drain(unreadReplySeconds: Int) {
     guard transport.isOpen else { return }
     lastReplySeconds = unreadReplySeconds
@@ -58,8 +60,10 @@ extension ConnectionHandler {
     closeWhenDone()
   }
 
-  /// The time for that is over: refuses what is not answered by now, and what was sent before and is
-  /// not begun: to its end, as fast as the other side reads, within the time for unread replies.
+  /// Refuses the calls that are unanswered when the drain time is over.
+  ///
+  /// Calls that were sent before the drain and have not started are refused, too. They are read as
+  /// fast as the peer reads the replies, within the time for unread replies.
   func end() {
     guard !isClosing, !isRefusing else { return }
     isRefusing = true
@@ -86,7 +90,7 @@ extension ConnectionHandler {
 }
 
 extension UsherError {
-  /// The daemon that the caller comes to again is the next one.
+  /// Error for calls that a stopping daemon refuses; the caller may retry with its successor.
   static let stopping = UsherError(
     .shuttingDown, "usherd is stopping", detail: .init(retryAfterMs: 1000))
 }

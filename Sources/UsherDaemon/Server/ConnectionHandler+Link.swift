@@ -5,7 +5,8 @@ import UsherCore
 
 // What handlers may do to their connection.
 extension ConnectionHandler: ConnectionLink {
-  /// The call gets its one reply now, under the id as it wrote it; what becomes of it is dropped.
+  /// Cancels a call. It gets its only reply now, under the id as the call wrote it; its result is
+  /// dropped.
   func cancel(_ id: RequestID) {
     guard let place = place(ofCall: id) else { return }
     let (id, flight) = inFlight.remove(at: place)
@@ -14,8 +15,8 @@ extension ConnectionHandler: ConnectionLink {
     send(service.errorReply(error, id, caller), flight.origin)
   }
 
-  /// Returns the index of the call in flight with this id, compared as written. Without one it returns
-  /// the oldest call whose id is the same number, or nil.
+  /// Returns the index of the call in flight with exactly this id; else that of the oldest call
+  /// whose id is the same number; else nil.
   private func place(ofCall id: RequestID) -> Dictionary<RequestID, Flight>.Index? {
     if let place = inFlight.index(forKey: id) { return place }
     return inFlight.indices.filter { inFlight[$0].key.hasValue(of: id) }
@@ -43,11 +44,12 @@ extension ConnectionHandler: ConnectionLink {
       var subscription = Subscription(
         listener: begun.listener,
         cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
-      // Forgotten events cannot be sent: the client asks for the present state and subscribes again.
+      // Forgotten events cannot be sent: the client must fetch the present state and subscribe
+      // again.
       if begun.hasGap { subscription.lose() }
       return (subscription, begun.past)
     }
-    // After the reply.
+    // Deliver after the reply.
     if isNews { wake() }
     return .init(subscription: name, cursor: cursor)
   }
@@ -62,14 +64,14 @@ extension ConnectionHandler: ConnectionLink {
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = standing.current
       guard caller.isMeant(by: entry) else { return }
-      // Other rules may not let the caller have it, or it is another person's: that ends the
-      // subscription.
+      // New rules may forbid the subscription, or the uid may belong to another person now: either
+      // ends the subscription.
       let isHeard =
         (current == generation || service.mayListen(caller)) && !service.isWithheld(caller)
       guard feed.push(isHeard ? entry : nil, to: name, limit: limit) else { return }
       loop.execute { handler.value.deliver() }
     }
-    // One more than the queue holds: then the subscription ends, and the client is told.
+    // One event more than the queue holds ends the subscription, and the client is notified.
     return service.events.listen(
       since: call.since, seeing: { caller.belongs(to: $0) },
       hearing: { caller.isMeant(by: $0) }, atMost: limit + 1,
@@ -99,9 +101,9 @@ extension ConnectionHandler: ConnectionLink {
     for listener in feed.removeAll() { ended(listener) }
   }
 
-  /// Sends events for as long as a slice lasts; it always has time for one.
+  /// Sends events until the slice is over, at least one.
   ///
-  /// - Returns: Whether some are left that the other side has room for.
+  /// - Returns: Whether events are left for which the transport has room.
   func sendEvents(within slice: inout Slice) -> Bool {
     defer { flush() }
     repeat {

@@ -2,10 +2,10 @@ import JSONRPC
 import NIOCore
 import UsherCore
 
-// Long lines are read beside the event loop, one at a time. Until one has been read no
-// other line of its connection is: so calls are answered in their order.
+// Long lines are parsed off the event loop, one at a time. Until one is parsed, the connection
+// reads no other line, so calls are answered in order.
 extension ConnectionHandler {
-  /// A long line, and what reads it.
+  /// Long line and the task that parses it.
   struct ReadingLine {
     let line: LongLine
     let task: Task<Void, Never>
@@ -44,7 +44,7 @@ extension ConnectionHandler {
     readingLine = nil
   }
 
-  /// The daemon stops: the calls of a long line are refused here, each under its id.
+  /// Refuses the calls of a long line, each under its id, because the daemon stops.
   func refuseLongLine() {
     guard let line = readingLine?.line else { return }
     dropLongLine()

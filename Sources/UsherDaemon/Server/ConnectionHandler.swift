@@ -5,97 +5,102 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// One connection: bytes in, calls run, bytes out. Everything here runs on its event loop.
+/// Connection of one client: splits input into lines, runs calls, writes replies. Runs on its event
+/// loop only.
 ///
-/// Cheap calls are answered where they are read; only a call that waits gets a task. Reading stops
-/// while the other side does not read its replies, so nobody can make the daemon keep them, and while
-/// its user has had its share of the loop (``FairScheduler``).
+/// A cheap call is answered where its line is read; only a call that waits gets a task. The
+/// connection stops reading while the peer does not read its replies, which bounds memory, and
+/// while its user has used up its share of the loop (``FairScheduler``).
 final class ConnectionHandler: TransportUser {
-  /// Who calls, under the rules that were in force when the last call began.
+  /// The caller under the rules that applied when the last call began.
   var caller: Caller
   let standing: CallerCache
   let service: RPCService
-  /// Those with which it began.
+  /// The limits that applied when the connection began.
   let limits: Limits
   let turns: ConnectionScheduler
   let transport: Transport
-  /// Whose share of the loop it takes.
+  /// The party whose share of the loop the connection uses.
   let party: FairScheduler.Party
   private let onClose: (ConnectionHandler) -> Void
   let scanner: Scanner
-  /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
-  /// their turn.
+  /// Input that is read but not parsed while replies are unread, a call waits for the disk, or
+  /// other connections have their turn.
   var backlog = ByteQueue()
   var lineTimer: LoopTimer?
   var unreadTimer: LoopTimer?
-  /// Of the very end.
+  /// The timer of the final close.
   var closeTimer: LoopTimer?
 
-  // What every call touches. Nothing that these are lent to calls back here, so two never touch one
-  // at once, and the runtime does not have to watch that: it would cost more than the rest of ours.
-  /// Of the rules that ``caller`` is under.
+  // State that every call touches. No callee that gets one of these as `inout` calls back into the
+  // handler, so accesses never overlap. The runtime's checks would cost more than the rest of the
+  // handler's work.
+  /// The configuration generation of ``caller``.
   @exclusivity(unchecked) var generation: Int
   @exclusivity(unchecked) var splitter: LineSplitter
   @exclusivity(unchecked) var slice = Slice.endless
   @exclusivity(unchecked) var answers = ReplyCache()
-  /// When what is read just now was first answered from them.
+  /// The time of the first look-up in `answers` for the present input; nil before it.
   @exclusivity(unchecked) var moment: Timestamp?
-  /// Replies that are written and not sent.
+  /// Replies that are written and not yet handed to the transport.
   @exclusivity(unchecked) var replies: [UInt8] = []
 
-  /// Whether a line of JSON has come. What does not speak JSON is not listened to: a service that can
-  /// be made to send a request of its own to this socket must not reach a call in the body.
+  /// Whether a line of JSON has been received. A connection that starts with anything else is
+  /// closed: a service that can be tricked into sending a request to this socket must not reach a
+  /// call through the request's body.
   private var hasHeardJSON = false
   var isClosing = false
   var connectionID: FairScheduler.ConnectionID = 0
-  /// Whether its share lets it hear more.
+  /// Whether the user's share allows the connection to read.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
-  /// Whether they go out when all is read that is ready now.
+  /// Whether `replies` are sent at the end of the loop iteration.
   var isPutOff = false
-  /// Bytes of them that are sent at the latest.
+  /// Bytes in `replies` at which they are sent at once.
   let mostGathered: Int
   var ending = Ending.open
-  /// Since the time for answers is over: what is left is refused, whoever's turn it is.
+  /// Whether the time for answers is over: all remaining calls are refused, regardless of turns.
   var isRefusing = false
-  /// How long written replies are waited for at the end; of a daemon that stops, what it says then.
+  /// Seconds that written replies may take to be sent before the close;
+  /// ``drain(unreadReplySeconds:)`` replaces it.
   var lastReplySeconds: Int
-  /// Since a lock, until the calls that were in flight then are answered: replies that are not read
-  /// at once are not kept.
+  /// Whether replies that cannot be sent at once are dropped: from a lock until the calls that were
+  /// in flight at that time are answered.
   var keepsNothing = false
 
   var inFlight: [RequestID: Flight] = [:]
-  /// Calls without an id that wait: nobody hears of them, and they end with the connection.
+  /// Tasks of notifications (calls without an id) that wait. They get no reply and end with the
+  /// connection.
   var silent: [Int: Task<Void, Never>] = [:]
   var callsInFlight = 0
   var batches: [Int: BatchCollector] = [:]
-  /// Bytes of the replies that wait in ``batches`` for others of their batch.
+  /// Bytes of the replies in ``batches`` that wait for the rest of their batch.
   var batchedBytes = 0
   var nextNumber = 0
   let feed = EventFeed()
-  /// Calls that wait for the disk, one after the other.
+  /// Calls that wait for the disk, in order.
   var cold: [ColdCall] = [] {
     didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
   }
-  /// Reads what the first of them is about.
+  /// The task that loads the data for the first of `cold`.
   var reading: Task<Void, Never>?
-  /// The long line that is read beside the event loop.
+  /// The long line that is being parsed off the event loop.
   var readingLine: ReadingLine? {
     didSet { if (readingLine == nil) != (oldValue == nil) { adjustReading() } }
   }
 
-  /// The batch of which not all calls have been made.
+  /// The batch with calls that have not run yet.
   var unfinished: UnfinishedBatch? {
     didSet { if (unfinished == nil) != (oldValue == nil) { adjustReading() } }
   }
 
-  /// A call that waits.
+  /// Call that waits.
   struct Flight {
     let number: Int
     let origin: Origin
     let task: Task<Void, Never>
   }
 
-  /// A call about something that is on the disk.
+  /// Call about data that is on disk.
   struct ColdCall {
     let number: Int
     let id: RequestID?
@@ -103,24 +108,24 @@ final class ConnectionHandler: TransportUser {
     let read: @Sendable () async throws(UsherError) -> Response
   }
 
-  /// What is still to be done before the connection is closed.
+  /// Progress towards closing the connection.
   enum Ending {
     case open
-    /// The other side has said all it will: its calls are answered, its subscriptions go on.
+    /// The peer has sent its last byte: its calls are answered, its subscriptions continue.
     case heardAll
-    /// The daemon stops: what was sent before is read, to its end.
+    /// The daemon stops: input that was sent before is read to its end.
     case draining
-    /// The daemon stops, and all has been heard: it is answered.
+    /// The daemon stops and all input is read: it is being answered.
     case answering
   }
 
-  /// Where a call's reply goes.
+  /// Destination of a call's reply.
   enum Origin {
     case line
     case batch(Int, Int)
   }
 
-  /// - Parameter onClose: Told once, at the end.
+  /// - Parameter onClose: Called once, when the connection has closed.
   init(
     caller: CallerCache, service: RPCService, turns: ConnectionScheduler,
     through transport: Transport,
@@ -143,10 +148,10 @@ final class ConnectionHandler: TransportUser {
     splitter = LineSplitter(maxLineBytes: limits.maxLineBytes)
   }
 
-  /// Watches the connection.
+  /// Starts watching the connection.
   ///
-  /// - Parameter begun: When it was accepted.
-  /// - Throws: `internalError` where the kernel cannot watch it; it is closed then.
+  /// - Parameter begun: The time at which the connection was accepted.
+  /// - Throws: `internalError` if the kernel cannot watch the connection, which is then closed.
   func begin(since begun: NIODeadline) throws(UsherError) {
     turns.enter(self, since: begun)
     try transport.begin(for: self)
@@ -195,10 +200,10 @@ final class ConnectionHandler: TransportUser {
     if !replies.isEmpty { turns.coalescer.send(of: self) }
   }
 
-  /// Goes on with what it has read: its turn has come.
+  /// Works on stored input because the connection's turn has come.
   func takeTurn() {
     guard !isClosing, isFree, hasWork else {
-      // It comes back when its replies are read, or an account is.
+      // The connection resumes when its replies are read, or the disk or a long line is.
       listens = true
       return
     }
@@ -214,7 +219,7 @@ final class ConnectionHandler: TransportUser {
     closeWhenDone()
   }
 
-  /// Goes on after its replies were read, or an account was.
+  /// Resumes after replies were read, or the disk or a long line was.
   func comeBack() {
     guard !isClosing, hasWork else { return }
     if mayWork { takeTurn() } else { listens = false }
@@ -222,14 +227,14 @@ final class ConnectionHandler: TransportUser {
 
   private var mayWork: Bool { isRefusing || turns.mayWork(self) }
 
-  /// Works for a slice, and leaves the rest in the backlog.
+  /// Works for one slice and leaves the rest of the input in the backlog.
   private func work(_ answer: () -> Void) {
     slice = isRefusing ? .endless : turns.slice(for: self)
     let ended = splitter.endedLines
     answer()
     if !isClosing { watchLine(hasNewLine: splitter.endedLines != ended) }
     guard !isRefusing else { return }
-    // What is measured is the whole of it, where somebody pays for it.
+    // Include the cost of sending in the measured time if the user is charged for it.
     if slice.start != nil, turns.isShared { flush() }
     let rest: FairScheduler.Rest =
       !hasWork || isClosing ? .nothing : isFree ? .bytes : .blocked
@@ -238,21 +243,22 @@ final class ConnectionHandler: TransportUser {
 
   private var goesOn: Bool { !isClosing && !slice.isOver && isFree && unfinished == nil }
 
-  /// Whether it has heard what it has not worked on.
+  /// Whether the connection has input that it has not worked on.
   private var hasWork: Bool { unfinished != nil || !backlog.isEmpty }
 
-  /// Whether the next call may be answered: the other side reads its replies, no call waits for the
-  /// disk, and no long line is being read.
+  /// Whether the next call may run: the transport has room for replies, no call waits for the disk,
+  /// and no long line is being parsed.
   var isFree: Bool { transport.hasRoom && cold.isEmpty && readingLine == nil }
 
-  /// Whether a call waits.
+  /// Whether a call waits or has not run yet.
   var isAwaited: Bool {
     !inFlight.isEmpty || !cold.isEmpty || readingLine != nil || unfinished != nil
   }
 
-  /// Answers lines where they lie.
+  /// Answers lines in place.
   ///
-  /// - Returns: How many bytes were taken. Whoever has them wipes them: they may have been a secret.
+  /// - Returns: The number of bytes used. The owner of the buffer must wipe it: the bytes may
+  ///   contain a secret.
   private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
     var used = 0
     moment = nil
@@ -294,9 +300,11 @@ final class ConnectionHandler: TransportUser {
 
   private func isLong(_ bytes: Int) -> Bool { bytes > LongLine.longestOnLoop && !isRefusing }
 
+  /// Answers a scanned line.
+  ///
   /// - Parameters:
-  ///   - decoded: Its calls in their order, where their parameters have been decoded.
-  ///   - kept: The line, where it is kept already.
+  ///   - decoded: The calls in order, if their parameters have been decoded; else empty.
+  ///   - kept: The line, if it is already stored.
   func answer(
     _ line: UnsafeRawBufferPointer, _ scanned: Scanned, _ decoded: [DecodedCall] = [],
     kept: LongLine? = nil

@@ -2,37 +2,37 @@ import NIOCore
 import UsherConfig
 import UsherCore
 
-/// Does what ``FairScheduler`` says: lets connections work, listen and wait. On the event loop of the
+/// Driver of ``FairScheduler``: lets connections work, read and wait. On the event loop of the
 /// sockets only.
 final class ConnectionScheduler {
-  /// Between two turns the loop looks for what has come in: a turn that begins at once would not
-  /// let it.
+  /// Delay between two turns, in which the loop polls for new input; a turn that begins at once
+  /// would prevent that.
   private static let breath = TimeAmount.microseconds(10)
 
   private var share: FairScheduler
   private let configStore: ConfigStore
-  /// Of the settings that ``share`` has its terms of.
+  /// The configuration generation of the limits in `share`.
   private var generation: Int
   private let loop: SocketLoop
   private var handlers: [FairScheduler.ConnectionID: ConnectionHandler] = [:]
   private var lastConnectionID = 0
-  /// Where replies go.
+  /// The output buffer pool and the list of connections with unsent replies.
   let coalescer = WriteCoalescer()
   private var isSweeping = false
-  /// Subscriptions of each user.
+  /// The number of subscriptions per user.
   private var subscriptions: [FairScheduler.Party: Int] = [:]
   private var deliveries: [FairScheduler.Party: Delivery] = [:]
   private var wake: (at: NIODeadline, timer: LoopTimer)?
 
-  /// The connections of one user that have events to send.
+  /// Connections of one user that have events to send.
   private struct Delivery {
-    /// The one that has waited longest first.
+    /// The connections, the longest-waiting first.
     var line: [FairScheduler.ConnectionID] = []
-    /// Whether the next slice has a time.
+    /// Whether the next slice is scheduled.
     var isPlanned = false
   }
 
-  /// On the loop.
+  /// Creates a scheduler; on the loop only.
   init(_ configStore: ConfigStore, on loop: SocketLoop) {
     self.configStore = configStore
     let snapshot = configStore.current
@@ -42,7 +42,7 @@ final class ConnectionScheduler {
     loop.atEachTurnsEnd { [coalescer] in coalescer.sendAll() }
   }
 
-  /// Looks whether a reload has set other limits.
+  /// Applies new limits if the configuration has been reloaded.
   private func follow() {
     guard configStore.generation != generation else { return }
     let snapshot = configStore.current
@@ -50,10 +50,10 @@ final class ConnectionScheduler {
     share.terms = FairScheduler.Terms(snapshot.config.limits)
   }
 
-  /// Whether there is anybody to share the loop with.
+  /// Whether more than one party is connected to the loop.
   var isShared: Bool { share.isShared }
 
-  /// - Parameter begun: When letting it in began.
+  /// - Parameter begun: The time at which accepting the connection began.
   func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
     lastConnectionID += 1
     let now = loop.now
@@ -65,7 +65,7 @@ final class ConnectionScheduler {
     plan()
   }
 
-  /// Whether somebody who comes is let in.
+  /// Decides whether a new connection is accepted.
   func comes(
     _ party: FairScheduler.Party, isCrowded: Bool, at now: NIODeadline
   ) -> FairScheduler.Welcome {
@@ -73,13 +73,13 @@ final class ConnectionScheduler {
     return share.comes(party, isCrowded: isCrowded, at: now)
   }
 
-  /// Somebody came, and was refused.
+  /// Charges a user for a connect that was refused.
   func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
     let now = loop.now
     _ = share.knocked(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
 
-  /// What a connection costs beside what is measured: to accept, to register, to close.
+  /// The cost of a connection beside the measured time: accepting, registering and closing it.
   private static let acceptance = TimeAmount.microseconds(30)
 
   func leave(_ handler: ConnectionHandler) {
@@ -88,16 +88,16 @@ final class ConnectionScheduler {
     loop.measuresTurns = share.isShared
   }
 
-  /// Whether a connection on which calls have come works on them at once.
+  /// Returns whether a connection that has received calls works on them at once.
   func mayWork(_ handler: ConnectionHandler) -> Bool {
     follow()
-    // The usual case costs no look at the clock.
+    // The usual case must not cost a reading of the clock.
     if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
     return share.called(handler.connectionID, of: handler.party, at: loop.now)
   }
 
-  /// How long a connection may work that begins now.
+  /// Returns the slice for a connection that starts to work now.
   func slice(for handler: ConnectionHandler) -> Slice {
     switch handler.party {
     case .admin: .endless
@@ -105,20 +105,20 @@ final class ConnectionScheduler {
     }
   }
 
-  /// Returns the time since `start`, or the processor time of this turn of the loop if that is less.
+  /// Returns the time since `start`, or the processor time of this loop iteration if that is less.
   ///
-  /// The loop's thread may have waited for a processor meanwhile. A user must not be slowed down for
-  /// what other processes do.
+  /// The loop's thread may have waited for a processor meanwhile. A user must not be throttled for
+  /// the load of other processes.
   private func cost(since start: NIODeadline, at now: NIODeadline) -> TimeAmount {
     let time = now - start
     guard time > Self.likelyWaited, loop.measuresTurns else { return time }
     return min(time, ProcessorTime.ofThread() - loop.processorTimeBefore)
   }
 
-  /// A shorter time is taken as it is.
+  /// Durations up to this are charged without reading the processor time.
   private static let likelyWaited = TimeAmount.microseconds(100)
 
-  /// - Returns: Whether the connection listens.
+  /// - Returns: Whether the connection may read.
   func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairScheduler.Rest)
     -> Bool
   {
@@ -136,18 +136,19 @@ final class ConnectionScheduler {
       leaving: rest, at: now)
   }
 
-  /// A call begins that waits.
+  /// Registers a call that waits.
   ///
-  /// - Returns: False when its user has too many.
+  /// - Returns: False if its user has too many.
   func began(_ party: FairScheduler.Party) -> Bool {
     follow()
     return share.began(of: party, at: loop.now)
   }
 
-  /// A call begins that waits for the disk.
+  /// Registers a call that waits for the disk.
   func reads(_ party: FairScheduler.Party) { share.reads(of: party, at: loop.now) }
 
-  /// Work was done for a user's calls that no slice has measured: beside the loop, and on it since `begun`.
+  /// Charges a user for work that no slice measured: `cost` off the loop, and the time on the loop
+  /// since `begun`.
   func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairScheduler.Party) {
     let now = loop.now
     share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
@@ -180,9 +181,9 @@ final class ConnectionScheduler {
 
 // Events.
 extension ConnectionScheduler {
-  /// Counts a subscription in.
+  /// Counts a new subscription.
   ///
-  /// - Returns: False when its user has as many as it may have.
+  /// - Returns: False if its user has reached `subscriptions_per_user`.
   func subscribed(_ party: FairScheduler.Party) -> Bool {
     guard party != .admin else { return true }
     let count = subscriptions[party, default: 0]
@@ -196,8 +197,8 @@ extension ConnectionScheduler {
     subscriptions[party] = count > 1 ? count - 1 : nil
   }
 
-  /// Has a connection send its events: at once for a slice, where its user does not wait for a turn;
-  /// the rest when its share of the loop has room.
+  /// Sends a connection's events: one slice at once, unless its user must wait for a turn; the rest
+  /// when the user's share has room.
   func deliver(_ handler: ConnectionHandler) {
     let party = handler.party
     var delivery = deliveries[party] ?? Delivery()
@@ -240,12 +241,12 @@ extension ConnectionScheduler {
   }
 }
 
-// What connections remember.
+// Cached replies.
 extension ConnectionScheduler {
-  /// How long answers are remembered that are not asked for.
+  /// Time after which unused cached replies are dropped.
   private static let memory = TimeAmount.minutes(1)
 
-  /// A connection remembers answers: it is asked after a while whether it needs them.
+  /// Schedules a check, as a connection has cached a reply, for caches that are no longer used.
   func remember() {
     guard !isSweeping else { return }
     isSweeping = true
@@ -261,18 +262,19 @@ extension ConnectionScheduler {
   }
 }
 
-/// How long a connection works before it lets others: measured where that matters, and not at every
-/// call.
+/// Time for which a connection works before others may. The clock is read only every few calls, and
+/// not at all for an endless slice.
 struct Slice {
-  /// Nil where nothing is measured yet.
+  /// The start of the measured time; nil before the first reading of the clock.
   private(set) var start: NIODeadline?
   private(set) var isOver = false
   private let length: TimeAmount?
   private var effort = 0
 
-  /// Of who has the loop alone: long enough not to be felt, short enough for one who comes.
+  /// Slice for a user that has the loop alone: long enough to cost nothing, short enough not to
+  /// delay a new connection.
   static let alone = Slice(length: .milliseconds(2))
-  /// Of who waits for nobody.
+  /// Slice without an end, for the admin socket and for refusing calls at the end.
   static let endless = Slice(length: nil)
 
   private init(length: TimeAmount?) { self.length = length }
@@ -282,13 +284,13 @@ struct Slice {
     self.start = start
   }
 
-  /// So many bytes were read or written; looks at the clock after every few calls.
+  /// Adds bytes that were read or written; reads the clock every few calls.
   mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
 
-  /// A call of a batch was made; looks at the clock.
+  /// Adds a call of a batch; reads the clock.
   mutating func spendCall() { spend(effort: 2049) }
 
-  /// So many bytes were only copied.
+  /// Adds bytes that were only copied.
   mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
 
   private mutating func spend(effort: Int) {

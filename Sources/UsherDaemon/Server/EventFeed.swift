@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The subscriptions of one connection and the events that wait for it. For any thread.
+/// Subscriptions of one connection and their waiting events. Safe to use from any thread.
 ///
 /// The publisher queues an event here and wakes the connection once, however many events wait. The
 /// connection removes them on its event loop, a slice at a time.
@@ -9,12 +9,12 @@ final class EventFeed: Sendable {
     var subscriptions: [String: Subscription] = [:]
     /// The subscriptions with something to send, each once; the one that has waited longest first.
     var ready: [String] = []
-    /// Events that wait in all of them.
+    /// The number of events that wait in all subscriptions.
     var queued = 0
     /// Whether the connection has been woken and has not removed everything since.
     var isAwake = false
 
-    /// - Returns: Whether the connection has to be woken.
+    /// - Returns: Whether the connection must be woken.
     mutating func change(_ name: String, _ body: (inout Subscription) -> Void) -> Bool {
       guard let place = subscriptions.index(forKey: name) else { return false }
       let before = subscriptions.values[place].queued
@@ -35,11 +35,11 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// One notification that the connection writes.
+  /// Notification that the connection writes.
   struct Notice {
     let name: String
     let message: Subscription.Message
-    /// The listener of the subscription that ends with it.
+    /// The listener of the subscription if this notification ends it; else nil.
     let ended: Int?
 
     var line: [UInt8] { message.line(of: name) }
@@ -52,15 +52,14 @@ final class EventFeed: Sendable {
   /// Whether the connection has been woken and has not removed everything since.
   var isAwake: Bool { state.withLock { $0.isAwake } }
 
-  /// Bytes of the events that wait, without the texts that they share with the bus.
+  /// The bytes of the waiting events, without the texts that they share with the event bus.
   var queuedBytes: Int { state.withLock { $0.queued } * MemoryLayout<EventBus.Entry>.stride }
 
-  /// Adds a subscription before an event can come for it.
+  /// Adds a subscription before an event can arrive for it.
   ///
-  /// - Parameters:
-  ///   - begin: Begins to listen. It is called under the feed's lock.
-  ///   - past: What is queued at once; more than `limit` events end the subscription.
-  /// - Returns: Whether the connection has to be woken.
+  /// - Parameter begin: Starts listening, under the feed's lock. It returns the subscription with the
+  ///   past events to queue; more than `limit` of them end the subscription.
+  /// - Returns: Whether the connection must be woken.
   func add(
     _ name: String, limit: Int, _ begin: () -> (Subscription, past: [EventBus.Entry])
   ) -> Bool {
@@ -75,8 +74,10 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// - Parameter entry: Nil ends the subscription.
-  /// - Returns: Whether the connection has to be woken.
+  /// Queues an event for a subscription.
+  ///
+  /// - Parameter entry: The event; nil ends the subscription.
+  /// - Returns: Whether the connection must be woken.
   func push(_ entry: EventBus.Entry?, to name: String, limit: Int) -> Bool {
     state.withLock { state in
       state.change(name) { subscription in
@@ -85,7 +86,7 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Removes what is sent next. After nil the connection is woken by the next event.
+  /// Removes and returns the next notification. After nil, the next event wakes the connection.
   func next() -> Notice? {
     state.withLock { state in
       guard let name = state.ready.first,
@@ -105,10 +106,10 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// - Returns: The listener of the subscription that is removed.
+  /// Removes a subscription and returns its listener.
   func remove(_ name: String) -> Int? { state.withLock { $0.remove(name)?.listener } }
 
-  /// - Returns: The listeners of all subscriptions, which are removed.
+  /// Removes all subscriptions and returns their listeners.
   func removeAll() -> [Int] {
     state.withLock { state in
       let listeners = state.subscriptions.values.map(\.listener)

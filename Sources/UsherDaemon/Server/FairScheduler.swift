@@ -2,17 +2,17 @@ import NIOCore
 import UsherConfig
 import UsherCore
 
-/// Who may work on the event loop, and who waits: told what happened and when, it answers whose turn
-/// it is. A value; ``ConnectionScheduler`` does what it says.
+/// Decides which connections may work on the event loop and which wait. A value: it takes events
+/// and times and returns decisions; ``ConnectionScheduler`` carries them out.
 ///
-/// A user's calls cost the time they take. While others call too, a user that has used up its share
-/// is *throttled*: its connections work one after the other, a slice at a time, and between two slices
-/// the loop is the others'. Of its connections that have nothing left to do only one listens at a
-/// time, so that hundreds of them cannot be heard at once. A user that makes one call after the other,
-/// on one connection, is not throttled as long as its calls are short: nobody waits longer than for one of
-/// them. The admin socket is neither charged nor held up; its calls count as another's.
+/// A user's calls cost the time they take. While others call, too, a user that has used up its
+/// share is *throttled*: its connections work one after the other, one slice at a time, and between
+/// slices the loop serves others. Of its idle connections only one reads at a time, so that
+/// hundreds of them cannot send calls at once. A user that makes one short call after the other on
+/// one connection is not throttled: others wait at most for one such call. The admin socket is
+/// neither charged nor delayed; its calls count as another party's calls.
 struct FairScheduler {
-  /// One connection; numbers are not used twice.
+  /// Number of a connection; numbers are not reused.
   typealias ConnectionID = Int
 
   enum Party: Hashable, Sendable {
@@ -20,84 +20,87 @@ struct FairScheduler {
     case user(UInt32)
   }
 
-  /// What a connection leaves when its slice is over.
+  /// Work that is left on a connection when its slice is over.
   enum Rest: Equatable {
     case nothing
-    /// Calls that it has read.
+    /// Calls that have been read.
     case bytes
-    /// Calls that it has read, while its replies are not: it comes back by itself.
+    /// Calls that have been read but cannot run yet, for instance because replies are unread; the
+    /// connection resumes by itself.
     case blocked
   }
 
   enum Step: Equatable {
-    /// This connection works for a slice.
+    /// This connection works for one slice.
     case work(ConnectionID)
-    /// This one listens, and the other one of its user no more.
+    /// This connection starts to read, and the other one, of the same user, stops.
     case listen(ConnectionID, insteadOf: ConnectionID?)
-    /// Nobody's turn before that time.
+    /// No connection has a turn before this time.
     case wait(until: NIODeadline)
     case nothing
   }
 
-  /// What becomes of one who comes.
+  /// Decision about a new connection.
   enum Welcome {
     case comesIn
-    /// It is told why.
+    /// The peer gets an error.
     case refused
-    /// Not a word is said: it has been told often enough.
+    /// The connection is closed without an error: its user has received enough errors.
     case turnedAway
   }
 
-  /// How the loop is shared out.
+  /// Parameters for sharing the loop among users.
   struct Terms {
-    /// Of the loop's time, for one user while others call.
+    /// The share of the loop's time, in percent, of one user while others call.
     var percent: Int
-    /// Work of one turn.
+    /// The length of one turn.
     var slice = TimeAmount.microseconds(50)
-    /// How long somebody who called counts as one who calls.
+    /// The time for which a party counts as calling after a call.
     var presence = TimeAmount.seconds(10)
-    /// How much a user may have used beyond its share before it is throttled: nobody calls steadily.
+    /// The time that a user may use beyond its share before it is throttled, because calls come in
+    /// bursts.
     var credit = TimeAmount.milliseconds(1)
-    /// A call that comes on another connection within this time after one was answered was made at once
-    /// with it: whoever waits for the answer first is not so fast.
+    /// The time after a reply within which a call on another connection counts as concurrent: a
+    /// client that waits for the reply first is not that fast.
     var atOnce = TimeAmount.microseconds(50)
-    /// How often a user that is throttled comes in within a second.
+    /// The maximum connects per second of a throttled user.
     var connectAttempts: Int
-    /// How many of those beyond are told why they do not.
+    /// The maximum refused connects per second that get an error.
     var toldKnocks = 64
-    /// How long it is throttled after it last used more than its share, or made calls at once.
+    /// The time for which a user stays throttled after it last exceeded its share or made
+    /// concurrent calls.
     var memory = TimeAmount.seconds(1)
-    /// However often it has used a little, it waits no longer than this for its next turn. What one
-    /// call costs is paid in full.
+    /// The upper bound for the wait that many small costs add up to. The cost of a single call is
+    /// charged in full.
     var longestWait = TimeAmount.milliseconds(100)
-    /// A user whose call takes longer than this is throttled like one that makes calls at once.
+    /// The duration above which a single call counts like concurrent calls.
     var longCall = TimeAmount.milliseconds(1)
-    /// What it costs to listen to the next connection.
+    /// The cost of letting the next connection read.
     var listening = TimeAmount.microseconds(10)
-    /// What a call that waits costs, beside what it does on the loop.
+    /// The cost of a call that waits, beside its work on the loop.
     var task = TimeAmount.microseconds(100)
-    /// Calls of one user that wait.
+    /// The maximum number of waiting calls of one user.
     var callsInFlight: Int
   }
 
   private struct User {
     var connectionCount = 0
     var callsInFlight = 0
-    /// When what it has used is within its share again.
+    /// The time at which the user's consumption is within its share again.
     var paidAt: NIODeadline
     var throttledUntil: NIODeadline
-    /// How long it counts as one that makes calls at once.
+    /// The time until which the user counts as making concurrent calls.
     var crowdUntil: NIODeadline
-    /// On which connection it called last, and when that was answered.
+    /// The connection of the last call, and the time at which it was answered.
     var lastCall: (connectionID: ConnectionID, at: NIODeadline)?
-    /// The user's connects that were let in, and those that were refused with a reason.
+    /// Connects that were accepted, and connects that were refused with an error.
     var connectAttempts: ConnectRate
     var told: ConnectRate
-    /// When it last connected.
+    /// The time of the last connect.
     var lastKnock: NIODeadline?
-    /// Its connections that wait for a turn, and do not listen.
+    /// The user's connections that wait for a turn and do not read.
     var line: [Place] = []
-    /// Of the connections that have worked since it is throttled, the one that listens.
+    /// The connection that reads, among those that have worked since the user became throttled.
     var listening: ConnectionID?
 
     static func connectingPeer(at now: NIODeadline) -> User {
@@ -112,34 +115,38 @@ struct FairScheduler {
 
   private struct Place: Equatable {
     let connectionID: ConnectionID
-    /// Whether it has calls to work on; else it waits to listen.
+    /// Whether the connection has calls to work on; else it waits to read.
     var hasBytes: Bool
   }
 
-  /// Others hold from then on.
+  /// The current parameters; a change applies to later events.
   var terms: Terms
   private var users: [UInt32: User] = [:]
-  /// The users of whom a connection waits for a turn.
+  /// The users with a connection that waits for a turn.
   private var waiting: Set<UInt32> = []
   private var admins = 0
   private var connectedUsers = 0
-  /// Who called last, and when another one did: enough to know of anybody whether others call.
+  /// The party that called last, and the last call of any other party: together they tell for each
+  /// party whether others call.
   private var latest: (party: Party, at: NIODeadline)?
   private var beforeLatest: NIODeadline?
 
   init(_ terms: Terms) { self.terms = terms }
 
-  /// Whether there is anybody to share the loop with.
+  /// Whether more than one party is connected.
   var isShared: Bool { connectedUsers + min(admins, 1) > 1 }
 }
 
-// Coming, calling, leaving.
+// MARK: - Connections and calls
 extension FairScheduler {
-  /// Somebody comes, and nothing else is known yet. All come through one queue: whoever comes too
-  /// often must be out of the others' way at once.
+  /// Decides about a new connection of which only the user is known.
   ///
-  /// - Parameter isCrowded: Whether more wait in that queue than are accepted: then a user who comes too
-  ///   often is refused also where nobody else calls, for who waits may be another one.
+  /// All connects pass through one queue, so a user that connects too often must be removed from it
+  /// quickly.
+  ///
+  /// - Parameter isCrowded: Whether more connections wait in that queue than are accepted. A user
+  ///   that connects too often is then refused even if no other user calls: the waiting connections
+  ///   may be another user's.
   mutating func comes(
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
   ) -> Welcome {
@@ -151,9 +158,9 @@ extension FairScheduler {
     return user.told.add(now, perSecond: terms.toldKnocks) ? .refused : .turnedAway
   }
 
-  /// A connection begins; `cost` is what letting it in took.
+  /// Adds a connection; `cost` is the time that accepting it took.
   ///
-  /// - Returns: Whether it listens.
+  /// - Returns: Whether the connection may read.
   mutating func enter(
     _ connectionID: ConnectionID, of party: Party, cost: TimeAmount, at now: NIODeadline
   ) -> Bool {
@@ -179,7 +186,7 @@ extension FairScheduler {
       user.connectionCount -= 1
       user.line.removeAll { $0.connectionID == connectionID }
       if user.listening == connectionID { user.listening = nil }
-      // The next connection's call is not made at once with one of a connection that is gone.
+      // A call on the next connection is not concurrent with a call on one that is closed.
       if user.lastCall?.connectionID == connectionID { user.lastCall = nil }
     }
     if users[uid]?.connectionCount == 0 { connectedUsers -= 1 }
@@ -197,7 +204,8 @@ extension FairScheduler {
     if user.line.isEmpty { waiting.remove(uid) } else { waiting.insert(uid) }
   }
 
-  /// Who leaves and comes back is not without debt.
+  /// Removes users without connections, calls, debt or recent connects. A user that reconnects
+  /// keeps its debt.
   private mutating func forgetIdle(at now: NIODeadline) {
     users = users.filter { _, user in
       user.connectionCount > 0 || user.callsInFlight > 0 || user.isThrottled(now)
@@ -206,10 +214,10 @@ extension FairScheduler {
     }
   }
 
-  /// Calls have come on a connection.
+  /// Records that calls have arrived on a connection.
   ///
-  /// - Returns: Whether it works on them at once, for a slice; else it waits for its turn, and does
-  ///   not listen.
+  /// - Returns: Whether the connection works on them at once, for one slice; else it waits for its
+  ///   turn and does not read.
   mutating func called(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) -> Bool {
     note(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
@@ -233,9 +241,9 @@ extension FairScheduler {
     return false
   }
 
-  /// A connection has worked since `start`.
+  /// Records that a connection has worked since `start`.
   ///
-  /// - Returns: Whether it listens; else it waits for its turn.
+  /// - Returns: Whether the connection may read; else it waits for its turn.
   mutating func worked(
     _ connectionID: ConnectionID, of party: Party, since start: NIODeadline, leaving rest: Rest,
     at now: NIODeadline
@@ -263,7 +271,7 @@ extension FairScheduler {
     }
   }
 
-  /// Work was done for a user's calls, on the event loop or beside it.
+  /// Charges a user for work on its calls, on the event loop or off it.
   mutating func spent(_ cost: TimeAmount, by party: Party, at now: NIODeadline) {
     if case .user(let uid) = party, cost > terms.longCall {
       users[uid]?.crowdUntil = now + terms.memory
@@ -271,9 +279,9 @@ extension FairScheduler {
     charge(cost, to: party, at: now)
   }
 
-  /// A call begins that waits: what it does elsewhere is paid here.
+  /// Registers a call that waits and charges its cost off the loop.
   ///
-  /// - Returns: False when the user has as many as it may have.
+  /// - Returns: False if the user has reached its limit.
   mutating func began(of party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, let user = users[uid] else { return true }
     guard user.callsInFlight < terms.callsInFlight else { return false }
@@ -282,12 +290,13 @@ extension FairScheduler {
     return true
   }
 
-  /// A call begins that waits for the disk: of a connection one at a time, which is no flight.
+  /// Charges a call that waits for the disk. A connection has one at a time, so it does not count
+  /// as a call in flight.
   mutating func reads(of party: Party, at now: NIODeadline) {
     if isShared { charge(terms.task, to: party, at: now) }
   }
 
-  /// A call that waited has ended; also after its connection.
+  /// Removes a call that waited; its connection may have closed already.
   mutating func landed(of party: Party) {
     guard case .user(let uid) = party else { return }
     users[uid]?.callsInFlight -= 1
@@ -296,13 +305,14 @@ extension FairScheduler {
 
 // MARK: - Taking turns
 extension FairScheduler {
-  /// Whether somebody waits for a turn.
+  /// Whether a connection waits for a turn.
   var isAwaited: Bool { !waiting.isEmpty }
 
-  /// When somebody's next turn is; nil where nobody waits.
+  /// Returns the time of the next turn; nil if no connection waits.
   func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.paidAt }.min() }
 
-  /// Whose turn it is: of the users whose share has room, the one that waits longest for it.
+  /// Returns the next step: of the users whose share has room, the turn goes to the one that has
+  /// waited longest.
   mutating func next(at now: NIODeadline) -> Step {
     let first = waiting.min { (users[$0]?.paidAt ?? now) < (users[$1]?.paidAt ?? now) }
     guard let uid = first, var user = users[uid] else { return .nothing }
@@ -323,10 +333,10 @@ extension FairScheduler {
     return .listen(place.connectionID, insteadOf: before)
   }
 
-  /// When a user's events may be sent; nil: at once.
+  /// Returns the time at which a user's events may be sent; nil if at once.
   ///
-  /// A user that is not throttled waits only with what one slice had no time for, and never for long: its
-  /// calls must not hold its events up forever.
+  /// A user that is not throttled waits only with events that did not fit into one slice. The wait
+  /// is at most `longestWait`, so that a user's calls cannot block its events forever.
   ///
   /// - Parameter isRest: Whether a slice of events has just ended.
   func nextEvents(of party: Party, isRest: Bool, at now: NIODeadline) -> NIODeadline? {
@@ -336,13 +346,13 @@ extension FairScheduler {
     return min(user.paidAt, now + terms.longestWait)
   }
 
-  /// A user's connection was let in, or refused: who comes again and again does so at once.
+  /// Charges a user for a connect, whether accepted or refused.
   ///
   /// - Returns: Whether the user is throttled now.
   mutating func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
-    // It waited while the one before was let in. Who connects, calls and leaves, again and again, holds
-    // nobody up for longer than that.
+    // This connect waited while the previous one was handled, so they are concurrent. A client that
+    // connects, calls and closes in a loop delays others by one such connect only.
     if let last = user.lastKnock, now - cost <= last {
       user.crowdUntil = now + terms.memory
     }
@@ -351,7 +361,8 @@ extension FairScheduler {
     return charge(cost, to: party, at: now)
   }
 
-  /// Puts a cost on a user's account. Where others call, each moment used is paid with several.
+  /// Charges a cost to a user. While others call, the price is the cost divided by the user's
+  /// share.
   ///
   /// - Returns: Whether the user is throttled now.
   @discardableResult
@@ -359,12 +370,12 @@ extension FairScheduler {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
     let othersCall = othersCall(than: party, at: now)
     let price = othersCall ? cost * 100 / terms.percent : cost
-    // What was not used long ago is not saved up, and by a user that is throttled not at all.
+    // Time that was unused long ago is not credited; a throttled user gets no credit at all.
     let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.percent
     let end = now + max(price, terms.longestWait)
     user.paidAt = max(user.paidAt, min(max(user.paidAt, now - saved) + price, end))
     if othersCall, user.paidAt > now, user.crowdUntil > now {
-      // For as long as it owes, too.
+      // Also for as long as the user is in debt.
       user.throttledUntil = max(now + terms.memory, user.paidAt)
     }
     users[uid] = user

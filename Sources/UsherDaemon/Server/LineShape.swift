@@ -1,24 +1,24 @@
 import Glibc
 
-/// A call's line but for its id.
+/// Bytes of a call's line except its id.
 ///
-/// A line that the scanner took stays one when its id becomes another that is plain: a token of JSON
-/// stands for a token, and no name and no nesting changes. So what has the same shape need not be
-/// looked at again, and its params are the same.
+/// A line that the scanner accepted stays valid if its id is replaced by another plain id: one JSON
+/// token replaces another, and neither names nor nesting change. So a line of the same shape need
+/// not be scanned again, and its params are the same.
 struct LineShape: Sendable {
-  /// Bytes of a line; of a longer one no shape is kept.
+  /// Maximum length in bytes of a line whose shape is stored.
   static let longest = 1024
-  /// Bytes of an id that is plain.
+  /// Maximum length in bytes of a plain id.
   static let longestID = 64
 
   private let head: [UInt8]
   private let tail: [UInt8]
 
-  /// Nil where others like it are not to be known by it.
+  /// Creates the shape of a line; nil if the line is too long or its id is not plain.
   ///
   /// - Parameters:
-  ///   - line: Without its end, as the scanner took it.
-  ///   - id: Where the call's id stands in it.
+  ///   - line: The line, as the scanner accepted it, without its line end.
+  ///   - id: The position of the call's id in the line.
   init?(of line: UnsafeRawBufferPointer, id: Range<Int>) {
     guard line.count <= Self.longest, UnsafeRawBufferPointer(rebasing: line[id]).isPlainID else {
       return nil
@@ -27,8 +27,8 @@ struct LineShape: Sendable {
     tail = Array(line[id.upperBound...])
   }
 
-  /// The id of a line of this shape, as it stands in it; nil where it is of another one, or the id is
-  /// not plain.
+  /// Returns the bytes of the id in a line of this shape; nil if the line has another shape or its
+  /// id is not plain.
   func id(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     let count = line.count - head.count - tail.count
     guard count > 0, count <= Self.longestID else { return nil }
@@ -40,7 +40,7 @@ struct LineShape: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether it is a whole number without a sign, or a string of ASCII in which nothing is escaped.
+  /// Whether this is an unsigned integer, or an ASCII string without escapes.
   fileprivate var isPlainID: Bool {
     let first = self[0]
     if first == UInt8(ascii: "\"") {

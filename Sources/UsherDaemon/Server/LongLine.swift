@@ -2,20 +2,21 @@ import JSONRPC
 import NIOCore
 import UsherCore
 
-/// A line that is kept beyond the slice in which it came: it is too long to be read on the event loop, or
-/// has many calls.
+/// Line that is stored beyond the slice in which it was read, because it is too long to be parsed
+/// on the event loop or has many calls.
 final class LongLine: Sendable {
-  /// A line of up to so many bytes is read on the event loop, in well under a millisecond.
+  /// Maximum length in bytes of a line that is parsed on the event loop, in well under a
+  /// millisecond.
   static let longestOnLoop = 16_384
 
   let bytes: [UInt8]
 
   init(_ line: UnsafeRawBufferPointer) { bytes = Array(line) }
 
-  /// - Parameter line: No one else's: it is overwritten at the end.
+  /// - Parameter line: A buffer without other references: it is overwritten at the end.
   init(_ line: [UInt8]) { bytes = line }
 
-  // It may have had a secret in it.
+  // The line may contain a secret.
   deinit { bytes.withUnsafeBytes { $0.wipe() } }
 
   /// The scanned line with its decoded calls.
@@ -23,7 +24,7 @@ final class LongLine: Sendable {
     let scanned: Scanned
     /// The calls of the line, in their order.
     let calls: [DecodedCall]
-    /// The processor time that it took.
+    /// The processor time that scanning and decoding took.
     let cost: TimeAmount
   }
 
@@ -39,7 +40,7 @@ final class LongLine: Sendable {
   }
 }
 
-/// A call whose parameters have been decoded already, or why they were not.
+/// Call whose parameters have been decoded, or the error if that failed.
 struct DecodedCall: Sendable {
   let params: Result<DecodedParams, UsherError>
 
@@ -59,7 +60,7 @@ struct DecodedCall: Sendable {
 }
 
 extension Scanned {
-  /// Its calls, and what stands in the place of one.
+  /// The calls of the line, including malformed ones.
   fileprivate var elements: [Element] {
     switch self {
     case .call(let envelope): [.call(envelope)]

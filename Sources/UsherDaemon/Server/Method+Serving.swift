@@ -3,19 +3,19 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// What a handler does with a call: answer on the spot, or later in a task of its own.
+/// Response of a handler to a call: immediate, or later from a task of its own.
 enum Response: Sendable {
   /// The encoded result. Most calls: no task, no switch of threads.
   case now([UInt8])
-  /// The same, and it may be good for the next call like this.
+  /// The encoded result, which may also answer the next identical call.
   case standing(CachedReply)
-  /// For calls that really wait: for the disk, a provider, a person.
+  /// For calls that wait for the disk, a provider or a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
-  /// The call needs something that is read first, from the disk or the user database. The body reads it
-  /// in a task of its own, and the connection answers nothing else until then. The body's response may
-  /// be `cold` again, where the call made after the first reading needs another one.
+  /// The call needs data that must be loaded first, from the disk or the user database. The body
+  /// loads it in a task of its own; until then, the connection answers nothing else. The body's
+  /// response may be `cold` again if the call then needs more data.
   case cold(@Sendable () async throws(UsherError) -> Response)
-  /// After `cold` only: the call is made now, on the event loop of its connection.
+  /// After `cold` only: the call runs now, on the event loop of its connection.
   case resumed(@Sendable (Call) throws(UsherError) -> Response)
 
   static func now(_ reply: some Encodable) throws(UsherError) -> Response {
@@ -29,41 +29,42 @@ struct Call {
   let connection: any ConnectionLink
 }
 
-/// What a handler may do to the connection it was called on; on its event loop only.
+/// Operations that a handler may perform on its connection; on the connection's event loop only.
 protocol ConnectionLink: AnyObject {
-  /// Those with which it began.
+  /// The limits that applied when the connection began.
   var limits: Limits { get }
   func cancel(_ id: RequestID)
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply
   func unsubscribe(_ subscription: String) throws(UsherError)
 }
 
-/// What a call is about, for the policy: the method alone, or with a provider and a kind.
+/// Subject of a call for the policy: the method alone, or with a provider, a kind of flow, or an
+/// account.
 ///
-/// Not `M: Method`: the runtime would look for that conformance once for each method at a start, among all
+/// Not `M: Method`: the runtime would look up that conformance once per method at start, among all
 /// conformances of the program.
 enum Subject<M>: Sendable {
   case method
   case provider(@Sendable (M) -> ProviderName?)
   case start(@Sendable (M) -> FlowStart, name: @Sendable (inout M, AccountID) -> Void)
-  /// An account that is named, or all accounts of a provider.
+  /// An account given by its id, or all accounts of a provider.
   case account(@Sendable (M) -> (AccountID?, ProviderName?))
   case oneAccount(OneAccount<M>)
   case flow(@Sendable (M) -> FlowID)
 }
 
-/// How a method finds the one account that it acts on, which a call need not name.
+/// Look-up of the one account that a method acts on if the call need not name it.
 ///
-/// The account is found once, before the policy is asked, and written into the call: what was decided
-/// about is what the handler acts on.
+/// The account is found once, before the policy decision, and written into the call. So the handler
+/// acts on the account that the decision was about.
 struct OneAccount<M>: Sendable {
   let named: @Sendable (M) -> (AccountID?, ProviderName?)
-  /// Throws where the account is not there for the caller, or it cannot be told which one is meant.
+  /// Throws if the account does not exist for the caller, or if several accounts match.
   let find: @Sendable (M, Caller) throws(UsherError) -> AccountRecord
   let name: @Sendable (inout M, AccountID) -> Void
 }
 
-/// A call about one account, by its id or as the only one of a provider.
+/// Call about one account, given by its id or as the only account of a provider.
 protocol OneAccountCall: Method {
   var account: AccountID? { get set }
   var provider: ProviderName? { get }
@@ -75,7 +76,8 @@ extension AccountForget: OneAccountCall {}
 extension TOTPCode: OneAccountCall {}
 
 extension Subject where M: OneAccountCall {
-  /// - Parameter find: Given what the call names, for whom, and the method's name.
+  /// - Parameter find: Takes the account and the provider that the call names, the caller, and the
+  ///   method's name.
   static func one(
     by find:
       @escaping @Sendable (AccountID?, ProviderName?, Caller, String) throws(UsherError)
@@ -97,10 +99,10 @@ extension Subject where M == FlowStart {
   }
 }
 
-/// One line of the method table.
+/// Entry of the method table.
 struct MethodEntry: Sendable {
   let type: any Method.Type
-  /// Refuses a caller that may not make such a call, before its parameters are decoded.
+  /// Refuses a caller that may not make this call, before the parameters are decoded.
   let refuse: @Sendable (UnsafeRawBufferPointer?, Caller) throws(UsherError) -> Void
   /// Decodes the parameters; on any thread.
   let decode: @Sendable (UnsafeRawBufferPointer?, ParamsLimit) throws(UsherError) -> DecodedParams
@@ -108,11 +110,11 @@ struct MethodEntry: Sendable {
   let run: @Sendable (DecodedParams, Call) throws(UsherError) -> Response
 }
 
-/// The parameters of a call as its method's type.
+/// Parameters of a call, as a value of its method's type.
 typealias DecodedParams = any Sendable
 
 extension MethodEntry {
-  /// - Parameter schema: Of the method's type.
+  /// - Parameter schema: The schema of the method's type.
   init<M: Method>(
     _ type: M.Type, schema: Lazy<Schema>,
     refuse: @escaping @Sendable (UnsafeRawBufferPointer?, Caller) throws(UsherError) -> Void,

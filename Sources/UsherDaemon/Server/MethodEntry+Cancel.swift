@@ -3,7 +3,8 @@ import UsherAPI
 import UsherCore
 
 extension MethodEntry {
-  /// `rpc.cancel`: everybody may call it, so its parameter is taken as it stands, and never decoded.
+  /// Entry of `rpc.cancel`. Every caller may call it, so its parameter is read from the line
+  /// directly and never decoded.
   static let cancel = MethodEntry(
     type: RPCCancel.self, refuse: { _, _ in },
     decode: { params, _ throws(UsherError) in try RequestID(cancelled: params) },

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The connections of a listener, so that they can be closed with it.
+/// Connections of a listener, which are closed together with it.
 final class OpenChannels: Sendable {
   private struct State {
     var isClosed = false
@@ -10,7 +10,7 @@ final class OpenChannels: Sendable {
 
   private let state = Mutex(State())
 
-  /// From now on until it is closed.
+  /// Adds a channel until it closes; closes it at once if the listener is closed already.
   func add(_ channel: any Channel) {
     let key = ObjectIdentifier(channel)
     let isClosed = state.withLock { state in
@@ -23,7 +23,7 @@ final class OpenChannels: Sendable {
     }
   }
 
-  /// Closes them all, and each that comes later.
+  /// Closes all channels, and each channel that is added later.
   func close() {
     let channels = state.withLock { state in
       state.isClosed = true

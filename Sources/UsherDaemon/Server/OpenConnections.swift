@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The connections to the sockets, so that they can be told something. From any thread.
+/// Open connections to the daemon's sockets. Safe to use from any thread.
 final class OpenConnections: Sendable {
   private struct State {
     var open: [ObjectIdentifier: OnLoop<ConnectionHandler>] = [:]
@@ -14,7 +14,7 @@ final class OpenConnections: Sendable {
     state.withLock { $0.open[ObjectIdentifier(handler)] = held }
   }
 
-  /// One is closed.
+  /// Removes a connection that has closed.
   func remove(_ handler: ConnectionHandler) {
     let key = ObjectIdentifier(handler)
     let waiting = state.withLock { state in
@@ -26,19 +26,19 @@ final class OpenConnections: Sendable {
     for one in waiting { one.resume() }
   }
 
-  /// Tells each of those that are open something, on its loop.
+  /// Calls `word` for each open connection, on the connection's loop.
   func tell(_ word: @escaping @Sendable (ConnectionHandler) -> Void) {
     for handler in all { handler.loop.execute { word(handler.value) } }
   }
 
-  /// Has each that keeps replies which the other side has not read closed, replies and all; returns
-  /// when that is done.
+  /// Drops cached and unread replies of all connections, and closes each connection that has an
+  /// unsent reply; returns when that is done.
   func dropUnread() async {
     let all = all
     try? await all.first?.loop.submit { for handler in all { handler.value.dropUnread() } }
   }
 
-  /// Returns when none is open.
+  /// Returns when no connection is open.
   func allClosed() async {
     await withCheckedContinuation { continuation in
       let isNone = state.withLock { state in

@@ -2,12 +2,12 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// How large the parameters of one call may be.
+/// Maximum size of the parameters of one call.
 struct ParamsLimit: Sendable {
   private var bytes: Int
   private let values: Int
 
-  /// For the admin socket: only the line's own limit holds.
+  /// No limit beside that of the line, for the admin socket.
   static let none = ParamsLimit(bytes: .max, values: .max)
 
   private init(bytes: Int, values: Int) {
@@ -17,16 +17,16 @@ struct ParamsLimit: Sendable {
 
   init(_ limits: Limits) { self.init(bytes: limits.paramsBytes, values: limits.paramsValues) }
 
-  /// The same for a method that takes so many bytes in any case.
+  /// Returns the limit for a method that accepts at least `bytes` bytes.
   func allowing(bytes: Int) -> ParamsLimit {
     var limit = self
     limit.bytes = max(bytes, self.bytes)
     return limit
   }
 
-  /// The parameters as a value; nil where there are none.
+  /// Parses the parameters; returns nil if there are none.
   ///
-  /// - Throws: `messageTooLarge` with the limit's name.
+  /// - Throws: `messageTooLarge` with the name of the limit, or `invalidParams`.
   func value(_ params: UnsafeRawBufferPointer?) throws(UsherError) -> JSONValue? {
     guard let params else { return nil }
     guard params.count <= bytes else {
@@ -35,7 +35,7 @@ struct ParamsLimit: Sendable {
         detail: .init(limit: "params_bytes"))
     }
     do {
-      // The nesting was checked with the whole line.
+      // The scanner has checked the nesting of the whole line.
       return try JSONValue(
         parsing: params, limits: JSONLimits(nesting: Self.mostNesting, values: values))
     } catch {
@@ -48,6 +48,6 @@ struct ParamsLimit: Sendable {
     }
   }
 
-  /// The most that a connection may be allowed.
+  /// The highest nesting that the configuration allows.
   private static let mostNesting = 256
 }

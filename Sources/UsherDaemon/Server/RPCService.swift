@@ -7,7 +7,7 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// What every connection shares: the methods, the limits, the last word on errors.
+/// State that all connections share: methods, limits, and error replies.
 final class RPCService: Sendable {
   let configStore: ConfigStore
   let events: EventBus
@@ -30,19 +30,19 @@ final class RPCService: Sendable {
     logger = lockController.processContext.log
   }
 
-  /// As they are in force just now.
+  /// The current limits.
   var limits: Limits { configStore.current.config.limits }
 
-  /// What asks before it takes one of the process's last descriptors.
+  /// The budget that keeps some of the process's file descriptors in reserve.
   var descriptors: DescriptorBudget { dependencies.descriptors }
 
-  /// Runs the calls that are not answered where they are read.
+  /// The executor of calls that wait.
   var executor: (any TaskExecutor)? { dependencies.executor }
 
-  /// Which user a subordinate id belongs to.
+  /// The map from subordinate ids to users.
   var subordinates: SubordinateUserMap { dependencies.subordinates }
 
-  /// Makes what would else be made at the first calls.
+  /// Creates in advance what the first calls need.
   func warm() {
     ungatedMethods.warm()
     lockController.unlocked?.table.warm()
@@ -50,8 +50,9 @@ final class RPCService: Sendable {
 
   private enum LongLines { case ofUsers }
 
-  /// Reads a long line when those that came before are read: of each user one at a time, and of all users
-  /// together one, for other calls need the same few threads. The admin socket waits for nobody.
+  /// Parses a long line after earlier ones: one at a time per user, and one at a time for all users
+  /// together, because other calls need the same few threads. The admin socket does not wait for
+  /// users.
   func readLongLine<Value: Sendable>(
     of party: FairScheduler.Party, _ read: @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
@@ -62,17 +63,17 @@ final class RPCService: Sendable {
     }
   }
 
-  /// From now on calls are refused with `shuttingDown`.
+  /// Refuses calls with `shuttingDown` from now on.
   func drain() { isDraining.store(true, ordering: .releasing) }
 
-  /// Of the lock; nil once calls are refused.
+  /// The generation of the lock; nil once calls are refused.
   var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : lockController.generation }
 
   var now: Timestamp { dependencies.clock.now() }
 
   var monotonicNow: Timestamp { dependencies.clock.monotonicNow() }
 
-  /// Answers a call whose parameters stand in its line.
+  /// Answers a call whose parameters are still encoded.
   func respond(
     to method: String, params: UnsafeRawBufferPointer?, _ call: Call
   ) throws(UsherError) -> Response {
@@ -82,7 +83,7 @@ final class RPCService: Sendable {
 
   /// Decodes the parameters of a call, for ``respond(to:decoded:_:)``; on any thread.
   ///
-  /// - Throws: What the call is to be answered with, also where the caller may not make it.
+  /// - Throws: The error to reply with, including that the caller may not make the call.
   func decode(
     _ params: UnsafeRawBufferPointer?, of method: String, _ caller: Caller
   ) throws(UsherError) -> DecodedParams {
@@ -97,7 +98,7 @@ final class RPCService: Sendable {
   }
 
   private enum Found {
-    /// Answered whether the daemon is locked or not.
+    /// A method that is answered whether the daemon is locked or not.
     case ungated(MethodEntry)
     case gated(MethodEntry, UnlockedServices)
 
@@ -121,7 +122,7 @@ final class RPCService: Sendable {
     return .gated(entry, unlocked)
   }
 
-  /// Rights come first: what a caller may not do is not decoded.
+  /// Checks the caller's rights before it decodes the parameters.
   private func decode(
     _ params: UnsafeRawBufferPointer?, of entry: MethodEntry, _ caller: Caller
   ) throws(UsherError) -> DecodedParams {
@@ -141,19 +142,20 @@ final class RPCService: Sendable {
   private static let noSuchMethod = UsherError(
     .methodNotFound, "there is no such method on this socket")
 
-  /// Whether the rules let a caller subscribe that has subscribed under others.
+  /// Returns whether the current rules let a caller keep a subscription that began under earlier
+  /// rules.
   func mayListen(_ caller: Caller) -> Bool {
     var request = PolicyRequest(method: EventsSubscribe.name)
     request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
     return caller.decide(request).isAllowed
   }
 
-  /// Whether what belongs to the caller is withheld, for its uid was another user's.
+  /// Returns whether the caller's objects are withheld because its uid belonged to another user.
   func isWithheld(_ caller: Caller) -> Bool {
     lockController.unlocked?.services.owners.isWithheld(caller.owner) ?? false
   }
 
-  /// An error's reply; the journal gets its cause under the same correlation id.
+  /// Returns the reply for an error, and logs the error's cause under the same correlation ID.
   func errorReply(_ error: UsherError, _ id: RequestID, _ caller: Caller) -> [UInt8] {
     errorReply(error, id, caller.label)
   }
@@ -177,12 +179,15 @@ final class RPCService: Sendable {
     return correlation
   }
 
-  /// - Parameter cause: In the kernel's words.
+  /// Logs that new connections are not accepted for now.
+  ///
+  /// - Parameter cause: The kernel's error.
   func noteFullHouse(_ cause: String) {
     logger.warning("who comes is not let in for now", metadata: ["cause": .string(cause)])
   }
 
-  /// Anybody can cause it at will: the journal tells of it once a minute, with how many there were.
+  /// Logs that a client was disconnected because it does not read. Any client can cause this at
+  /// will, so it is logged once a minute, with a count.
   func noteSlowReader(_ caller: Caller) {
     guard let count = slowReaders.due() else { return }
     logger.notice(
@@ -192,13 +197,14 @@ final class RPCService: Sendable {
 }
 
 extension UsherError.Reason {
-  /// What the daemon did wrong, or cannot do, is worth a line; what a caller did wrong is not.
+  /// The log level of an error: a fault or failure of the daemon is logged, a caller's mistake is
+  /// not.
   fileprivate var level: Logger.Level {
     switch self {
     case .internalError: .error
     case .storageUnavailable, .providerProtocolError: .warning
     case .providerRejected, .providerUnreachable: .info
-    // Anybody can cause these at will: they must not flood the journal.
+    // Any caller can cause these at will, so they must not flood the journal.
     case .permissionDenied, .overloaded, .parseError, .invalidRequest, .methodNotFound,
       .invalidParams, .cancelled, .rateLimited,
       .messageTooLarge, .shuttingDown, .locked, .deadlineExceeded, .notFound, .conflict,

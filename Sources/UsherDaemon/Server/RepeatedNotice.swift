@@ -17,9 +17,9 @@ final class RepeatedNotice: Sendable {
 
   init(_ clock: any Clock) { self.clock = clock }
 
-  /// Notes that it happened once more.
+  /// Counts one more occurrence.
   ///
-  /// - Returns: How often it happened since the last line; nil where no line is due.
+  /// - Returns: The number of occurrences since the last journal line; nil if no line is due.
   func due() -> Int? {
     let now = clock.monotonicNow()
     return state.withLock { state in

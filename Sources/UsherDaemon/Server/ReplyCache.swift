@@ -1,16 +1,17 @@
 import Glibc
 import UsherCore
 
-/// What one connection remembers of its calls of `token.get`, by the bytes of their params: only a
-/// call that went the ordinary way once, with the same bytes, has an answer here.
+/// Replies to `token.get` that one connection has received, by the bytes of the params. A call has
+/// a reply here only if the same bytes were decided in the ordinary way before.
 ///
-/// It holds tokens: it is emptied when the daemon is locked, and of what was not asked for.
+/// The cache holds tokens: it is emptied when the daemon is locked, and when it is not used for a
+/// while.
 struct ReplyCache {
   static let most = 8
-  /// Bytes of params; what has more is decided each time.
+  /// Maximum length of params in bytes; calls with longer params are decided each time.
   static let longest = 512
 
-  /// What is not the accounts' but makes answers others: of the settings and of the lock.
+  /// Configuration and lock generations that a cached reply depends on.
   struct Epoch: Equatable {
     let settings: Int
     let lockController: Int
@@ -18,7 +19,7 @@ struct ReplyCache {
 
   private final class Answer {
     let params: [UInt8]
-    /// Of the line that it was last asked by; nil where there is none to go by.
+    /// The shape of the last line with these params; nil if it cannot be recognized by its shape.
     var shape: LineShape?
     let reply: [UInt8]
     private let epoch: Epoch
@@ -26,7 +27,7 @@ struct ReplyCache {
     private let repository: AccountRepository
     private let accounts: Int
     private let audit: any Auditing
-    // As what a connection has of every call.
+    // Unchecked for the same reason as the per-call state of ``ConnectionHandler``.
     @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
@@ -43,9 +44,9 @@ struct ReplyCache {
       call = decision.call
     }
 
-    /// Takes another call down, where the reply stands yet.
+    /// Records one more call if the reply is still valid.
     ///
-    /// - Returns: Whether it may be given.
+    /// - Returns: Whether the reply may be given.
     func isGiven(in epoch: Epoch, at now: Timestamp) -> Bool {
       epoch == self.epoch && moments.contains(now) && repository.generation == accounts
         && audit.again(&call, at: now)
@@ -57,8 +58,8 @@ struct ReplyCache {
 
   var isEmpty: Bool { answers.isEmpty }
 
-  /// The same for a line that is like one before but for its id, with that id as it stands there: such
-  /// a line is not read again.
+  /// Returns the reply for a line that equals an earlier line except for its id, with the id's
+  /// bytes in the line. Such a line is not parsed again.
   mutating func reply(
     toLine line: UnsafeRawBufferPointer, in epoch: Epoch, at now: @autoclosure () -> Timestamp
   ) -> (result: [UInt8], id: UnsafeRawBufferPointer)? {
@@ -70,9 +71,10 @@ struct ReplyCache {
     return nil
   }
 
-  /// The reply to a call with these params, which is noted as served; nil where it is to be decided.
+  /// Returns the reply for a call with these params and records it as served; nil if the call must
+  /// be decided.
   ///
-  /// - Parameter shape: Of the call's line.
+  /// - Parameter shape: The shape of the call's line.
   mutating func reply(
     to params: UnsafeRawBufferPointer, by shape: @autoclosure () -> LineShape? = nil,
     in epoch: Epoch, at now: Timestamp
@@ -94,7 +96,7 @@ struct ReplyCache {
     return answer.reply
   }
 
-  /// - Parameter epoch: Of before the call was decided.
+  /// - Parameter epoch: The epoch from before the call was decided.
   mutating func remember(
     _ standing: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
   ) {
@@ -107,9 +109,9 @@ struct ReplyCache {
 
   mutating func forget() { answers = [] }
 
-  /// Forgets all where none was given since this was last asked.
+  /// Empties the cache if no reply was used since the last call of this method.
   ///
-  /// - Returns: Whether there are any left.
+  /// - Returns: Whether the cache still holds replies.
   mutating func forgetUnused() -> Bool {
     if !isUsed { forget() }
     isUsed = false

@@ -3,7 +3,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// Values to the bytes of one line.
+/// Encodes values as the bytes of one line.
 enum ReplyEncoder {
   static func encode(_ value: some Encodable) throws(UsherError) -> [UInt8] {
     let encoder = JSONEncoder()

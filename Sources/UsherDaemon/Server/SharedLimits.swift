@@ -1,10 +1,10 @@
 import UsherStore
 import UsherSystem
 
-/// A user, or an owner, whose limits are counted.
+/// User or owner for which limits are counted.
 protocol LimitHolder: Hashable, Sendable {
-  /// Returns the one whose limits count for this one: a subordinate id has those of its user, any other
-  /// its own.
+  /// Returns the holder whose limits apply: for a subordinate id its user, otherwise the holder
+  /// itself.
   func limitHolder(_ users: SubordinateUsers) -> Self
 }
 
@@ -21,11 +21,11 @@ extension LocalPerson: LimitHolder {
   }
 }
 
-/// A value for each user, and the users that share one limit. It finds the values of these without looking
-/// at the other users.
+/// Values per user or owner, with the groups that share one limit. The values of a group are found
+/// without visiting the other holders.
 struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
   private(set) var values: [Holder: Value] = [:]
-  /// The subordinate ids among the holders, by the user whose limits they have.
+  /// The subordinate ids among the holders, by the user whose limits apply to them.
   private var subordinates: [Holder: Set<Holder>] = [:]
   private var users = SubordinateUsers()
 
@@ -50,10 +50,10 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
     }
   }
 
-  /// Returns the values of all that have the same limits as one holder.
+  /// Returns the values of all holders that share a limit with one holder.
   ///
-  /// - Parameter users: The subordinate ids in force. Where they have changed since the last call, each
-  ///   holder is looked at once.
+  /// - Parameter users: The current subordinate ids. If they have changed since the last call, all
+  ///   holders are grouped again.
   mutating func sharing(with holder: Holder, _ users: SubordinateUsers) -> [Value] {
     if users != self.users { regroup(by: users) }
     let first = holder.limitHolder(users)

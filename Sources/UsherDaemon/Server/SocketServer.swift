@@ -5,23 +5,25 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Serves one listening Unix socket. Transport only: bytes in, bytes out, caller, close.
+/// Server of one listening Unix socket: transport only.
 final class SocketServer: Sendable {
-  /// How many may wait to be accepted; the kernel makes it `net.core.somaxconn`, usually 4096, where
-  /// that is less. A connect that does not block fails where the queue is full, whoever filled it, so
-  /// the queue is long; it is short-lived, because ``Listener`` accepts whoever waits.
+  /// The length of the listen backlog; the kernel limits it to `net.core.somaxconn`, usually 4096.
+  /// A non-blocking connect fails if the backlog is full, whichever user filled it, so it is long.
+  /// It empties fast, because ``Listener`` accepts all waiting connections.
   private static let queue = 65_535
 
   private let loop: SocketLoop
   private let listener: OnLoop<Listener>
-  /// Removes the socket's file where it is ours to remove.
+  /// Removes the socket's file if the daemon created it.
   private let removeFile: @Sendable () -> Void
 
+  /// Starts serving a socket.
+  ///
   /// - Parameters:
-  ///   - descriptor: Listening; the server closes it.
-  ///   - path: The socket's file where it is ours to remove.
-  ///   - isAdmin: Whether admin methods exist on it.
-  ///   - remove: Removes it.
+  ///   - descriptor: A bound socket; the server closes it.
+  ///   - path: The socket's file if the daemon created it, else nil.
+  ///   - isAdmin: Whether admin methods exist on the socket.
+  ///   - remove: Removes the file.
   static func serve(
     _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop,
     acceptor: ConnectionAcceptor,
@@ -49,33 +51,34 @@ final class SocketServer: Sendable {
     self.removeFile = removeFile
   }
 
-  /// From when it returns on nobody is let in.
+  /// Removes the socket's file and stops accepting. No connection is accepted after this returns.
   func close() async {
     removeFile()
     try? await loop.submit { [listener] in listener.value.close() }
   }
 }
 
-/// Looks at who comes in, once, and gives them a connection or a reason.
+/// Identifies each peer once, and gives it a connection or an error.
 final class ConnectionAcceptor: Sendable {
   let service: RPCService
   private let realm: String
   private let count: ConnectionCount
   private let open: OpenConnections
-  /// Who may use the admin socket.
+  /// The uids that may use the admin socket.
   private let admins: Set<UInt32>
   private let sockets: any LocalSockets
   private let turns = Mutex<OnLoop<ConnectionScheduler>?>(nil)
-  /// Users that came so often that they were not even told: who they are is all that is looked at.
+  /// Users that connected so often that they get no error; their connects are closed after a look
+  /// at the uid.
   private let turnedAway = Mutex(TurnedAway())
   private let closer: SocketCloser
-  /// The last refusal: who comes a thousand times in a second is told the same.
+  /// The last refusal; repeated connects of a user get the same line.
   private let lastRefusal = Mutex<Refused?>(nil)
 
   private struct TurnedAway {
     static let most = 16
     var uids: [UInt32] = []
-    /// Of the first of them, to whom what it costs is charged.
+    /// The party that is charged: that of the first user.
     var party = FairScheduler.Party.admin
     var until = NIODeadline.distantPast
   }
@@ -100,14 +103,15 @@ final class ConnectionAcceptor: Sendable {
     self.open = open
   }
 
-  /// From now on the limits of a user count for its subordinate ids, too, as these say, and new
-  /// connections of these ids do not escape the rules about the user.
+  /// Applies the map of subordinate ids: a user's limits then include its subordinate ids, and new
+  /// connections of these ids are subject to the rules about the user.
   func apply(_ subordinates: SubordinateUsers) { service.subordinates.apply(subordinates) }
 
-  /// Has every connection answer what it has heard, and close; returns when all are closed.
+  /// Lets every connection answer what it has received, then closes it; returns when all are
+  /// closed.
   ///
-  /// - Parameter limits: What is not answered within their `drain_seconds` gets `shutting_down`; who
-  ///   does not read that within their `unread_reply_seconds` loses it.
+  /// - Parameter limits: Calls that are unanswered after `drain_seconds` get `shutting_down`.
+  ///   Replies that are unread after another `unread_reply_seconds` are lost.
   func drain(within limits: Limits, _ scheduler: any Scheduler) async {
     open.tell { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
     let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
@@ -118,8 +122,8 @@ final class ConnectionAcceptor: Sendable {
     timer.cancel()
   }
 
-  /// Accepts one who waits, on the loop. Whoever was turned away just now is closed at once: in a flood
-  /// of connects the queue is emptied faster than one user fills it.
+  /// Accepts one waiting connection, on the loop. Connects of users that were turned away just now
+  /// are closed at once, so in a flood of connects the queue empties faster than one user fills it.
   func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
     let begun = loop.now
     let (uids, party) = turnedAway.withLock { turnedAway in
@@ -132,8 +136,8 @@ final class ConnectionAcceptor: Sendable {
     return accepted
   }
 
-  /// How long a user is turned away. It is short, because the connects that the user may make in that time
-  /// are let in together at its end.
+  /// The time for which a user is turned away. It is short because the connects that the user may
+  /// make in that time are accepted together at its end.
   private static let turnedAwayTime = TimeAmount.milliseconds(10)
 
   private func turnAway(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
@@ -146,10 +150,12 @@ final class ConnectionAcceptor: Sendable {
     }
   }
 
-  /// On the loop. Whoever is not let in is closed when it returns.
+  /// Gives a new socket a connection or refuses it, on the loop. A refused socket is closed on
+  /// return.
   ///
-  /// - Parameter isCrowded: Whether more wait than are accepted.
-  /// - Returns: Why it cannot be told who came, or he cannot be heard.
+  /// - Parameter isCrowded: Whether more connections wait than are accepted.
+  /// - Returns: The cause if the peer cannot be identified, no descriptor is left, or the
+  ///   connection cannot be watched; else nil, also after an ordinary refusal.
   func admit(
     _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool = false
   ) -> String? {
@@ -162,15 +168,15 @@ final class ConnectionAcceptor: Sendable {
       socket.close()
       return error.message
     }
-    /// Whose limits count.
+    /// The user whose limits apply.
     let user = service.subordinates.user(ofSubordinate: own)
     let uid = user ?? own
-    // The socket's mode is one lock, this is the other: a mode can be slipped.
+    // Check the uid as well as the file mode, which may be set wrong.
     guard !isAdmin || admins.contains(own) else {
       refuse(socket, refusal(Self.notAdmin, uid, at: begun))
       return nil
     }
-    // Before more is asked of who it is: being refused must not cost the daemon more than it must.
+    // Decide before the peer is looked up further, so that a refusal costs little.
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
     do throws(UsherError) {
       switch turns.comes(party, isCrowded: isCrowded, at: begun) {
@@ -198,11 +204,11 @@ final class ConnectionAcceptor: Sendable {
     do throws(UsherError) {
       peer = try sockets.peer(socket.raw)
     } catch {
-      // Whom we cannot tell, we do not serve.
+      // A peer that cannot be identified is not served.
       count.leave(uid)
       refuse(socket, refusal(error, uid, at: begun))
       turns.refused(party, since: begun)
-      // What anybody can cause at will is not for the journal.
+      // Any peer can cause this error at will, so it is not logged.
       return error.reason == .permissionDenied ? nil : error.message
     }
     let connectingPeer = PeerIdentity(
@@ -236,13 +242,13 @@ final class ConnectionAcceptor: Sendable {
     } catch {
       return error.message
     }
-    // The user pays for the connection, too: one that comes too often is refused. Not before the end, else
-    // the next one of a flood would not seem to have waited.
+    // Charge the user, too, so that a user without rights is refused if it connects too often.
+    // Charge at the end: otherwise the next connect of a flood would not count as having waited.
     if share != party { turns.refused(party, since: begun) }
     return nil
   }
 
-  /// Says one line, which there is room for where nothing was said before, and closes.
+  /// Sends one line and closes the socket. A new socket has room for the line.
   private func refuse(_ socket: DirectSocket, _ line: [UInt8]) {
     _ = line.withUnsafeBytes { socket.send($0) }
     socket.close()
@@ -256,7 +262,8 @@ final class ConnectionAcceptor: Sendable {
     .overloaded, "this user connects too often",
     detail: .init(retryAfterMs: 1000, limit: "user_share_percent"))
 
-  /// - Returns: A line with its end.
+  /// Returns the error's line, with its line end. A repeated error of one user gets the same line
+  /// for one second.
   private func refusal(_ error: UsherError, _ uid: UInt32, at now: NIODeadline) -> [UInt8] {
     lastRefusal.withLock { last in
       if let last, last.limit == error.detail.limit, last.uid == uid, last.until > now {
@@ -268,7 +275,7 @@ final class ConnectionAcceptor: Sendable {
     }
   }
 
-  /// Made for the first connection, and then everybody's.
+  /// Returns the scheduler that all connections share; the first connection creates it.
   private func turns(on loop: SocketLoop) -> ConnectionScheduler {
     turns.withLock { turns in
       let made = turns ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)

@@ -2,17 +2,17 @@ import Synchronization
 import UsherCore
 import UsherSystem
 
-/// The subordinate ids of this machine's users as they were last read. One for the whole daemon.
+/// Subordinate ids of this machine's users, as last read. One map for the whole daemon.
 final class SubordinateUserMap: Sendable {
   enum Reading: Sendable, Equatable {
     case done
-    /// Some of the file could not be read, and has not been reported yet; the rest is in force.
+    /// Some of the file could not be read, and that has not been reported yet; the rest applies.
     case partial(SubordinateUsers.Gaps)
-    /// The file is there and cannot be read; the earlier map holds.
+    /// The file exists and cannot be read; the earlier map stays.
     case unreadable
-    /// The user database has not answered in time; the earlier map holds until it does.
+    /// The user database has not answered in time; the earlier map stays until it does.
     case late
-    /// The task was cancelled before there was an answer; the earlier map holds until there is one.
+    /// The task was cancelled before there was an answer; the earlier map stays until there is one.
     case cancelled
   }
 
@@ -23,8 +23,8 @@ final class SubordinateUserMap: Sendable {
 
   var current: SubordinateUsers { users.withLock { $0 } }
 
-  /// Reads `/etc/subuid`. A user database that hangs holds up one thread and nobody who waits here.
-  ///
+  /// Reads `/etc/subuid`. A user database that hangs blocks one thread, and this method returns
+  /// after `limit`.
   func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
     let over = AsyncLatch()
@@ -45,7 +45,7 @@ final class SubordinateUserMap: Sendable {
     return unreportedGaps().map { .partial($0) } ?? .done
   }
 
-  /// Returns what could not be read, where that is not what was reported last.
+  /// Returns the unreadable entries if they differ from those that were reported last.
   private func unreportedGaps() -> SubordinateUsers.Gaps? {
     let gaps = current.gaps
     return reported.withLock { reported in
@@ -55,15 +55,16 @@ final class SubordinateUserMap: Sendable {
     }
   }
 
-  /// An equal map leaves the one in force, which then is compared with itself only, at no cost.
+  /// Replaces the map. An equal map keeps the present instance, which is cheap to compare with
+  /// itself.
   func apply(_ users: SubordinateUsers) { self.users.withLock { if $0 != users { $0 = users } } }
 
-  /// The user whose limits count for a subordinate id; nil for an id that is in no range.
+  /// Returns the user whose limits apply to a subordinate id; nil for an id that is in no range.
   func user(ofSubordinate uid: UInt32) -> UInt32? {
     users.withLock { $0.user(ofSubordinate: uid) }
   }
 
-  /// All users that a subordinate id may belong to; none for an id that is nobody's.
+  /// Returns all users whose ranges contain a subordinate id; empty if there are none.
   func owners(ofSubordinate uid: UInt32) -> [SubordinateOwner] {
     users.withLock { $0.owners(ofSubordinate: uid) }
   }

@@ -1,18 +1,18 @@
 import JSONRPC
 import UsherAPI
 
-/// One subscription of one connection: a bounded queue, ended by `events.lost` when it overflows.
+/// Subscription of one connection: a bounded queue that ends with `events.lost` when it overflows.
 struct Subscription {
-  /// Of one connection.
+  /// The maximum number of subscriptions per connection.
   static let most = 16
 
-  /// One message of the subscription to its client.
+  /// Message that the subscription sends to its client.
   enum Message {
     case event(EventBus.Entry)
     /// Ends the subscription; the cursor is that of the last event that was sent.
     case lost(cursor: Int)
 
-    /// Returns the notification as a line without its end.
+    /// Returns the notification as a line without its line end.
     func line(of name: String) -> [UInt8] {
       switch self {
       case .event(let entry):
@@ -30,7 +30,7 @@ struct Subscription {
   /// The older part of the queue, the newest event first: the oldest is removed in constant time.
   private var oldest: [EventBus.Entry] = []
   private var hasLost = false
-  /// Of the last event that was handed out.
+  /// The cursor of the last event that was handed out.
   private var cursor: Int
 
   init(listener: Int, cursor: Int) {
@@ -38,13 +38,13 @@ struct Subscription {
     self.cursor = cursor
   }
 
-  /// Events that wait.
+  /// The number of events that wait.
   var queued: Int { queue.count + oldest.count }
 
-  /// Whether there is something to send.
+  /// Whether there is a message to send.
   var isReady: Bool { hasLost || queued > 0 }
 
-  /// Ends it: something has happened that it will not tell.
+  /// Ends the subscription because it will miss an event.
   mutating func lose() { hasLost = true }
 
   mutating func push(_ entry: EventBus.Entry, limit: Int) {
@@ -56,7 +56,7 @@ struct Subscription {
     }
   }
 
-  /// Removes what is sent next from the queue.
+  /// Removes and returns the next message.
   mutating func take() -> Message? {
     if oldest.isEmpty {
       oldest = queue.reversed()
@@ -69,7 +69,7 @@ struct Subscription {
     return hasLost ? .lost(cursor: cursor) : nil
   }
 
-  /// The next notification to send; `isLast` where it ends the subscription.
+  /// Returns the next notification to send; `isLast` tells whether it ends the subscription.
   mutating func next(_ name: String) -> (line: [UInt8], isLast: Bool)? {
     guard let message = take() else { return nil }
     if case .lost = message { return (message.line(of: name), true) }

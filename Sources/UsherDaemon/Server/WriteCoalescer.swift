@@ -1,19 +1,22 @@
-/// Where the connections of a loop put their replies together, and when these go out.
+/// Pool of output buffers for a loop's connections, and the list of connections with unsent
+/// replies.
 ///
-/// Replies to calls that were ready in the same turn go out together, at its end: else a client that
-/// has other calls under way is woken for each of them. On the event loop only.
+/// Replies to calls that were ready in the same loop iteration are sent together at its end.
+/// Otherwise a client with several calls in progress would be woken for each reply. On the event
+/// loop only.
 final class WriteCoalescer {
-  /// Bytes of a connection's replies that are not put off: its client is woken for enough.
+  /// Bytes of a connection's replies from which they are sent without delay.
   private static let enough = 16_384
-  /// Bytes of all rooms that are kept.
+  /// Maximum total capacity, in bytes, of the pooled buffers.
   private static let mostKept = 1 << 20
 
   private var rooms: [[UInt8]] = []
-  /// Bytes of them.
+  /// Total capacity of `rooms` in bytes.
   private var kept = 0
   private var unsent: [ConnectionHandler] = []
 
-  /// Has what a connection has written go out, at the latest at the turn's end.
+  /// Sends a connection's written replies at the end of the loop iteration, or at once if there are
+  /// many.
   func send(of connection: ConnectionHandler) {
     guard connection.replies.count <= Self.enough else { return connection.flush() }
     guard !connection.isPutOff else { return }
@@ -21,7 +24,7 @@ final class WriteCoalescer {
     unsent.append(connection)
   }
 
-  /// The turn ends.
+  /// Sends all delayed replies at the end of a loop iteration.
   func sendAll() {
     guard !unsent.isEmpty else { return }
     var connections: [ConnectionHandler] = []
@@ -35,7 +38,7 @@ final class WriteCoalescer {
     unsent = connections
   }
 
-  /// Room for replies, empty.
+  /// Returns an empty output buffer.
   func takeRoom() -> [UInt8] {
     if let room = rooms.popLast() {
       kept -= room.capacity
@@ -46,14 +49,17 @@ final class WriteCoalescer {
     return room
   }
 
-  /// - Parameter used: Empty, and wiped.
+  /// Returns a buffer to the pool.
+  ///
+  /// - Parameter used: An empty buffer whose bytes have been wiped.
   func giveRoom(_ used: [UInt8]) {
     guard kept + used.capacity <= Self.mostKept else { return }
     kept += used.capacity
     rooms.append(used)
   }
 
-  /// From time to time: more may have been needed than are.
+  /// Empties the pool. Called from time to time, because a burst may have left more buffers than
+  /// needed.
   func giveUpRooms() {
     rooms = []
     kept = 0
