@@ -1,9 +1,9 @@
 import Glibc
 
-/// Bytes that are added at the end and taken from the front. What is taken is wiped.
+/// FIFO buffer of bytes; removed bytes are wiped.
 struct ByteQueue {
   private var bytes: [UInt8] = []
-  /// Taken from the front so far.
+  /// The number of bytes removed from the front.
   private var start = 0
 
   var count: Int { bytes.count - start }
@@ -11,7 +11,7 @@ struct ByteQueue {
   var isEmpty: Bool { start == bytes.count }
 
   mutating func append(_ more: UnsafeRawBufferPointer) {
-    // So that it does not grow without end where it is never empty.
+    // Compact, so that a queue that is never empty does not grow without limit.
     if start > bytes.count / 2 {
       bytes.removeFirst(start)
       start = 0
@@ -36,7 +36,7 @@ struct ByteQueue {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Overwrites bytes that nobody looks at again, whoever else holds them.
+  /// Overwrites bytes that are not read again, even if other references to them exist.
   func wipe() {
     guard let start = baseAddress else { return }
     explicit_bzero(UnsafeMutableRawPointer(mutating: start), count)
@@ -44,7 +44,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension [UInt8] {
-  /// Overwrites them, and keeps the room.
+  /// Overwrites the bytes and empties the array, keeping its capacity.
   mutating func wipe() {
     withUnsafeBytes { $0.wipe() }
     removeAll(keepingCapacity: true)

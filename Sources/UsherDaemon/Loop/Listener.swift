@@ -2,17 +2,17 @@ import NIOCore
 import UsherCore
 import UsherSystem
 
-/// A listening socket. Accepts all who wait, for at most ``slice`` between two looks at the other
-/// sockets: a full queue would make connects fail that do not block.
+/// Listening socket. It accepts all waiting connections, for at most ``slice`` per loop iteration:
+/// non-blocking connects fail if the backlog is full.
 final class Listener: LoopSource {
-  /// How long nobody is let in where that could not be.
+  /// The pause in accepting after `accept` failed.
   static let rest = TimeAmount.milliseconds(100)
-  /// How often that is told at most.
+  /// The minimum interval between reports.
   private static let silence = TimeAmount.minutes(1)
 
-  /// How long it accepts in one turn of the loop.
+  /// The time for accepting in one loop iteration.
   private static let slice = TimeAmount.microseconds(100)
-  /// So many in a row, and the queue is not empty: it is crowded.
+  /// Number of consecutive connections above which the backlog counts as crowded.
   private static let crowd = 32
 
   private let accept: (DirectSocket) -> DirectSocket.Accepted
@@ -20,14 +20,14 @@ final class Listener: LoopSource {
   private let tell: (String) -> Void
   private var told: NIODeadline?
   private var timer: LoopTimer?
-  /// Accepted since the queue was last seen empty.
+  /// The number of connections accepted since the backlog was last empty.
   private var inARow = 0
 
   /// - Parameters:
-  ///   - accept: How one is let in.
-  ///   - welcome: Gets one who has come, to close, and whether more wait than are accepted; answers why
-  ///     where it cannot let him in.
-  ///   - tell: Told why somebody cannot be let in, or nobody.
+  ///   - accept: Accepts one connection.
+  ///   - welcome: Takes over an accepted socket, and gets whether the backlog is crowded; returns
+  ///     the cause if the daemon cannot serve the connection.
+  ///   - tell: Called with the cause if one connection, or all of them, cannot be served.
   init(
     _ socket: DirectSocket, on loop: SocketLoop,
     accept: @escaping (DirectSocket) -> DirectSocket.Accepted = { $0.accept() },
@@ -43,7 +43,8 @@ final class Listener: LoopSource {
   override func ready(_ events: Readiness) {
     guard let socket else { return }
     guard events.isDisjoint(with: .gone) else {
-      // For good: whoever else has the socket can do that, and it would be told of again and again.
+      // Stop for good: another process that has the socket can shut it down again and again, and
+      // each time would be reported.
       tell("the socket was shut down from outside")
       return close()
     }
@@ -60,8 +61,8 @@ final class Listener: LoopSource {
       case .impossible(let words): return pause(words)
       }
     } while isOpen && loop.now - begun < Self.slice
-    // On a slow machine one connect takes a whole slice: without this look, connects that come one
-    // after the other would count as a crowd.
+    // On a slow machine one connect takes a whole slice. Without this check, sequential connects
+    // would count as a crowd.
     if isOpen, !socket.hasWaiting { inARow = 0 }
   }
 
@@ -70,7 +71,8 @@ final class Listener: LoopSource {
     super.close()
   }
 
-  /// Whoever waits would be told of again and again.
+  /// Stops accepting for a while, because each waiting connection would be reported again and
+  /// again.
   private func pause(_ words: String) {
     tellSeldom(words)
     want([])

@@ -1,12 +1,12 @@
 import UsherCore
 import UsherSystem
 
-/// A socket that a loop watches. It is closed here, on the loop, and nowhere else.
+/// Socket that a loop watches. Only this class closes it, on the loop.
 class LoopSource {
   let loop: SocketLoop
-  /// Nil once it is closed.
+  /// The socket; nil once it is closed.
   private(set) var socket: DirectSocket?
-  /// It is watched under, from ``begin(_:)`` on.
+  /// The key in the loop's table; nil before ``begin(_:)``.
   private var key: UInt64?
   private var interest: Readiness = []
 
@@ -17,10 +17,10 @@ class LoopSource {
 
   final var isOpen: Bool { socket != nil }
 
-  /// Is told what the socket is ready for: of this that it wants to know, and of its end.
+  /// Called when the socket is ready for the wanted events, and when it ends.
   func ready(_ events: Readiness) {}
 
-  /// Closes it at once; closing it twice is closing it once.
+  /// Closes the socket at once; does nothing if it is closed.
   func close() {
     guard let open = socket else { return }
     socket = nil
@@ -28,14 +28,16 @@ class LoopSource {
     open.close()
   }
 
-  /// - Throws: `internalError` where it cannot be watched; it is open yet.
+  /// Starts watching the socket.
+  ///
+  /// - Throws: `internalError` if the socket cannot be watched; it is still open.
   final func begin(_ interest: Readiness) throws(UsherError) {
     guard let socket, key == nil else { return }
     self.interest = interest
     key = try loop.watch(self, socket, for: interest)
   }
 
-  /// From now on it is told of these.
+  /// Changes the events that the socket is watched for.
   final func want(_ interest: Readiness) {
     guard let socket, let key, interest != self.interest else { return }
     self.interest = interest
@@ -43,11 +45,11 @@ class LoopSource {
   }
 }
 
-/// The sockets of a loop. A key is not used twice: what the kernel says of one that is closed by then
-/// is said of nobody.
+/// Sockets of a loop by key. Keys are not reused, so an event for a socket that has been closed
+/// meanwhile reaches no other socket.
 struct SourceTable {
   private var slots: [LoopSource?] = []
-  /// How often each has been used.
+  /// The number of times each slot has been used.
   private var uses: [UInt32] = []
   private var free: [Int] = []
 
@@ -65,7 +67,7 @@ struct SourceTable {
     return key(slot)
   }
 
-  /// Of one that is in it.
+  /// Removes a source; does nothing if the key is unknown.
   mutating func remove(_ key: UInt64) {
     let slot = Int(truncatingIfNeeded: key & UInt64(UInt32.max))
     guard self[key] != nil else { return }

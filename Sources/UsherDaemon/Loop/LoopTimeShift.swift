@@ -1,14 +1,14 @@
 package import NIOCore
 import Synchronization
 
-/// How far the timers of a ``SocketLoop`` are ahead of this machine's clock: with it, tests let them go
-/// off without waiting.
+/// Offset of a ``SocketLoop``'s timers from the machine's clock, with which tests fire timers
+/// without waiting.
 ///
-/// Only timers are moved. What a loop measures, such as the time that a user's calls take, is not.
+/// Only timers are shifted. Measured durations, such as the time that a user's calls take, are not.
 package final class LoopTimeShift: Sendable {
   private struct State {
     var ahead = TimeAmount.nanoseconds(0)
-    /// Each wakes a loop.
+    /// Functions that wake the loops.
     var wakes: [@Sendable () -> Void] = []
   }
 
@@ -18,7 +18,7 @@ package final class LoopTimeShift: Sendable {
 
   var ahead: TimeAmount { state.withLock { $0.ahead } }
 
-  /// Moves the timers further ahead. Those that are due then go off.
+  /// Moves the timers further ahead; timers that are then due fire.
   package func advance(by time: TimeAmount) {
     let wakes = state.withLock { state in
       state.ahead = state.ahead + time
@@ -27,7 +27,7 @@ package final class LoopTimeShift: Sendable {
     for wake in wakes { wake() }
   }
 
-  /// Has `wake` called after each move.
+  /// Calls `wake` after each move.
   func onMove(_ wake: @escaping @Sendable () -> Void) {
     state.withLock { $0.wakes.append(wake) }
   }

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// What a loop is to do later: of equal times first what was asked for first. On the loop only.
+/// Timers of a loop, by deadline and then in the order of their creation. On the loop only.
 final class LoopTimers {
-  /// The earliest first: a binary heap.
+  /// A binary heap with the earliest timer first.
   private var heap: [LoopTimer] = []
   private var cancelled = 0
   private var added: UInt64 = 0
@@ -15,7 +15,7 @@ final class LoopTimers {
     return timer
   }
 
-  /// When the first goes off; nil where there is none.
+  /// The earliest deadline; nil if there is none.
   var next: NIODeadline? {
     while let first = heap.first {
       if !first.isCancelled { return first.deadline }
@@ -25,7 +25,7 @@ final class LoopTimers {
     return nil
   }
 
-  /// What is to be done by then, one by one in their order.
+  /// Removes and returns the body of the next timer that is due at `now`; nil if none is.
   func pop(at now: NIODeadline) -> (() -> Void)? {
     guard let next, next <= now else { return nil }
     return removeFirst().take()
@@ -37,7 +37,7 @@ final class LoopTimers {
     cancelled = 0
   }
 
-  /// The cancelled ones stay in their places while they are few.
+  /// Counts a cancelled timer. Cancelled timers stay in the heap while they are few.
   fileprivate func oneIsCancelled() {
     cancelled += 1
     guard cancelled > 64, cancelled > heap.count / 2 else { return }
@@ -71,7 +71,7 @@ final class LoopTimers {
   }
 }
 
-/// One thing to be done later. On the loop only.
+/// Function to run later. On the loop only.
 final class LoopTimer {
   let deadline: NIODeadline
   private let number: UInt64
@@ -87,8 +87,7 @@ final class LoopTimer {
     self.body = body
   }
 
-  /// Cancelling twice, or what has gone off, changes nothing. What it would have done is let go at
-  /// once.
+  /// Cancels the timer and releases its body; does nothing if it has fired or is cancelled.
   func cancel() {
     guard body != nil else { return }
     body = nil

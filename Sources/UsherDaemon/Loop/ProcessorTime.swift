@@ -1,9 +1,9 @@
 import Glibc
 import NIOCore
 
-/// How long a thread has had a processor.
+/// Processor time of threads.
 enum ProcessorTime {
-  /// The calling thread's, since it began.
+  /// Returns the processor time of the calling thread since its start.
   static func ofThread() -> TimeAmount {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

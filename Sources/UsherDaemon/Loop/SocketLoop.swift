@@ -3,18 +3,18 @@ import Synchronization
 import UsherCore
 import UsherSystem
 
-/// The event loop of the daemon's sockets: one thread that waits, and does in turns what is due.
+/// Event loop of the daemon's sockets: one thread that waits and then handles what is due.
 ///
-/// A turn is: all that is ready, what it was given to do, what ``atEachTurnsEnd(_:)`` was put off to,
-/// timers. ``execute(_:)``, ``submit(_:)``, ``scheduleRepeatedTask(every:_:)`` and ``stop()`` are for
-/// any thread, all else for the loop's own.
+/// An iteration handles ready sockets, then submitted jobs, then ``atEachTurnsEnd(_:)``, then
+/// timers. ``execute(_:)``, ``submit(_:)``, ``scheduleRepeatedTask(every:_:)`` and ``stop()`` may
+/// be called from any thread, all else on the loop only.
 final class SocketLoop: @unchecked Sendable {
-  /// Bytes of one read.
+  /// The maximum number of bytes of one read.
   static let roomBytes = 16_384
 
   private struct Inbox {
     var jobs: [@Sendable () -> Void] = []
-    /// Whether the loop has been woken for them.
+    /// Whether the loop has been woken for the jobs.
     var isRung = false
     var isOver = false
     var awaitsEnd: [CheckedContinuation<Void, Never>] = []
@@ -22,27 +22,27 @@ final class SocketLoop: @unchecked Sendable {
 
   private let poller: Poller
   private let inbox = Mutex(Inbox())
-  /// What ``inbox`` says, for a look without a lock.
+  /// Whether ``inbox`` has jobs, readable without the lock.
   private let hasJobs = Atomic(false)
-  /// The thread that turns it; 0 where none does.
+  /// The loop's thread; 0 if it does not run.
   private let thread = Atomic<UInt>(0)
 
-  // The rest is the loop's own.
+  // The following is accessed on the loop only.
   private var ready = ReadyList()
   private var sources = SourceTable()
   private let timers = LoopTimers()
-  /// Nil: timers follow this machine's clock.
+  /// The shift of the timers; nil if they follow the machine's clock.
   private let shift: LoopTimeShift?
   private var turnsEnds: [() -> Void] = []
   private var isStopping = false
-  /// Whether ``processorTimeBefore`` is looked at in each turn.
+  /// Whether ``processorTimeBefore`` is updated in each iteration.
   var measuresTurns = false
-  /// The processor time that the thread had had when the turn under way began, or before.
+  /// The thread's processor time at the start of this iteration, or earlier if it is not measured.
   private(set) var processorTimeBefore = TimeAmount.zero
-  /// What is read lies here while it is looked at.
+  /// The buffer for bytes that are read.
   private let room: UnsafeMutableRawBufferPointer
 
-  /// - Throws: `internalError` where the process has no descriptors or threads left.
+  /// - Throws: `internalError` if the process has no descriptors or threads left.
   init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
     self.shift = shift
     poller = try Poller()
@@ -56,15 +56,15 @@ final class SocketLoop: @unchecked Sendable {
 
 // From any thread.
 extension SocketLoop {
-  /// What timers and durations of a loop are measured by; from any thread.
+  /// The time by which a loop measures timers and durations; readable from any thread.
   static var now: NIODeadline { .now() }
   var now: NIODeadline { Self.now }
 
   var isOnLoop: Bool { thread.load(ordering: .relaxed) == LoopThread.current }
 
-  /// Has the loop run `job`, after all that it was given before.
+  /// Runs `job` on the loop, after all earlier jobs.
   ///
-  /// - Returns: False where the loop has stopped: it is not run then.
+  /// - Returns: False if the loop has stopped; then `job` does not run.
   @discardableResult
   func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
     let isHere = isOnLoop
@@ -72,7 +72,7 @@ extension SocketLoop {
       guard !inbox.isOver else { return (false, false) }
       inbox.jobs.append(job)
       hasJobs.store(true, ordering: .releasing)
-      // On the loop it is seen before the next wait.
+      // The loop itself checks for jobs before its next wait.
       guard !isHere, !inbox.isRung else { return (true, false) }
       inbox.isRung = true
       return (true, true)
@@ -81,9 +81,9 @@ extension SocketLoop {
     return isTaken
   }
 
-  /// What `body` answers on the loop.
+  /// Runs `body` on the loop and returns its result.
   ///
-  /// - Throws: `shuttingDown` where the loop has stopped; what `body` throws.
+  /// - Throws: `shuttingDown` if the loop has stopped; errors of `body`.
   func submit<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
@@ -93,7 +93,7 @@ extension SocketLoop {
     }
   }
 
-  /// Runs `body` at once, and again so long after each time, until it is cancelled.
+  /// Runs `body` at once, and again `interval` after each run, until the task is cancelled.
   func scheduleRepeatedTask(
     every interval: TimeAmount, _ body: @escaping @Sendable () -> Void
   ) -> RepeatedLoopTask {
@@ -102,8 +102,8 @@ extension SocketLoop {
     return task
   }
 
-  /// Closes all that is open, runs what it was given before, and ends its thread; returns when that is
-  /// done. Stopping twice is stopping once.
+  /// Runs the jobs that were submitted, closes all sockets and ends the thread; returns when that
+  /// is done. May be called more than once.
   func stop() async {
     await withCheckedContinuation { continuation in
       let isOver = inbox.withLock { inbox in
@@ -115,7 +115,7 @@ extension SocketLoop {
     }
   }
 
-  /// What is only for the loop's own thread.
+  /// Traps if the caller is not on the loop's thread.
   func preconditionOnLoop() { precondition(isOnLoop, "not on the loop") }
 
   func assertOnLoop() { assert(isOnLoop, "not on the loop") }
@@ -123,7 +123,7 @@ extension SocketLoop {
 
 // Timers and descriptors.
 extension SocketLoop {
-  /// Runs `body` at that time or as soon after as it can.
+  /// Runs `body` at the deadline, or as soon after it as possible.
   func scheduleTask(deadline: NIODeadline, _ body: @escaping () -> Void) -> LoopTimer {
     assertOnLoop()
     return timers.add(deadline + ahead, body)
@@ -133,13 +133,13 @@ extension SocketLoop {
     scheduleTask(deadline: now + delay, body)
   }
 
-  /// Has every turn end with `body`, for as long as the loop runs.
+  /// Runs `body` at the end of every iteration, for as long as the loop runs.
   func atEachTurnsEnd(_ body: @escaping () -> Void) {
     assertOnLoop()
     turnsEnds.append(body)
   }
 
-  /// - Returns: The key that it is watched under.
+  /// - Returns: The key under which the socket is watched.
   func watch(
     _ source: LoopSource, _ socket: DirectSocket, for interest: Readiness
   ) throws(UsherError) -> UInt64 {
@@ -159,15 +159,16 @@ extension SocketLoop {
     poller.change(socket, key: key, interest)
   }
 
-  /// What is told of it in this turn reaches nobody any more, whoever gets its number.
+  /// Stops watching a socket. Events that the present iteration still reports for it are ignored,
+  /// even if its descriptor number is reused.
   func unwatch(_ socket: DirectSocket, key: UInt64) {
     assertOnLoop()
     sources.remove(key)
     poller.remove(socket)
   }
 
-  /// Reads what there is, at most ``roomBytes``, and shows it to `look`, which keeps no pointer to it;
-  /// then it is wiped.
+  /// Reads at most ``roomBytes`` bytes and passes them to `look`, which must not keep the pointer;
+  /// then wipes them.
   func receive(
     from socket: DirectSocket, _ look: (UnsafeRawBufferPointer) -> Void
   ) -> DirectSocket.Received {
@@ -192,8 +193,10 @@ extension SocketLoop {
     } while !end()
   }
 
-  /// - Parameter now: When it is, where that is known.
-  /// - Returns: The same.
+  /// Runs one iteration.
+  ///
+  /// - Parameter now: The current time, if it is known.
+  /// - Returns: The current time, if it is known.
   private func turn(since now: NIODeadline?) -> NIODeadline? {
     poller.wait(&ready, nanoseconds: patience(now))
     if measuresTurns { processorTimeBefore = ProcessorTime.ofThread() }
@@ -206,7 +209,8 @@ extension SocketLoop {
     return goOff()
   }
 
-  /// Nanoseconds that there is nothing to do; negative where only others know.
+  /// Returns the nanoseconds until the next timer; 0 if there are jobs, negative if there is no
+  /// timer.
   private func patience(_ now: NIODeadline?) -> Int64 {
     if hasJobs.load(ordering: .acquiring) || isStopping { return 0 }
     guard let next = timers.next else { return -1 }
@@ -228,7 +232,9 @@ extension SocketLoop {
     for job in jobs { job() }
   }
 
-  /// - Returns: When it is, where that is known.
+  /// Runs the timers that are due.
+  ///
+  /// - Returns: The current time, if it is known.
   private func goOff() -> NIODeadline? {
     guard timers.next != nil else { return nil }
     let now = self.now
@@ -236,7 +242,7 @@ extension SocketLoop {
     guard var body = timers.pop(at: due) else { return now }
     while true {
       body()
-      // What is planned meanwhile for now is the next turn's.
+      // A timer that a body sets for now runs in the next iteration.
       guard let next = timers.pop(at: due) else { return nil }
       body = next
     }
@@ -247,7 +253,7 @@ extension SocketLoop {
     _ = scheduleTask(in: interval) { [self] in again(task, every: interval) }
   }
 
-  /// - Returns: False where there is more to do.
+  /// - Returns: False if there are jobs or sockets left.
   private func end() -> Bool {
     let waiting: [CheckedContinuation<Void, Never>]? = inbox.withLock { inbox in
       guard inbox.jobs.isEmpty, sources.isEmpty else { return nil }
@@ -263,17 +269,17 @@ extension SocketLoop {
   }
 }
 
-/// What a loop does again and again. For any thread.
+/// Function that a loop runs repeatedly. Safe to use from any thread.
 final class RepeatedLoopTask: Sendable {
   private let body: @Sendable () -> Void
   private let isCancelled = Atomic(false)
 
   fileprivate init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-  /// It may be under way, and then does not come again.
+  /// Cancels further runs; a run in progress continues.
   func cancel() { isCancelled.store(true, ordering: .releasing) }
 
-  /// - Returns: Whether it comes again.
+  /// - Returns: Whether the task runs again.
   fileprivate func run() -> Bool {
     guard !isCancelled.load(ordering: .acquiring) else { return false }
     body()
@@ -281,7 +287,7 @@ final class RepeatedLoopTask: Sendable {
   }
 }
 
-/// Something that belongs to a loop's thread, to be handed there through others.
+/// Value of a loop's thread that other threads may pass on but not use.
 struct OnLoop<Value>: @unchecked Sendable {
   let loop: SocketLoop
   private let held: Value
@@ -291,7 +297,7 @@ struct OnLoop<Value>: @unchecked Sendable {
     self.loop = loop
   }
 
-  /// On the loop only.
+  /// The value; accessible on the loop only.
   var value: Value {
     loop.preconditionOnLoop()
     return held

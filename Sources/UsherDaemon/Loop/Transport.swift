@@ -1,51 +1,54 @@
 import UsherCore
 import UsherSystem
 
-/// Whose bytes a ``Transport`` carries. It is told on the loop, from where it is told, whatever it
-/// does there.
+/// Receiver of a ``Transport``'s events. The methods are called on the loop, synchronously, and may
+/// call the transport.
 class TransportUser {
-  /// These came. They are gone when it returns.
+  /// Handles received bytes, which are valid only during the call.
   func received(_ bytes: UnsafeRawBufferPointer) {}
 
-  /// The other side has said all it will, and may listen yet.
+  /// Handles the end of the peer's input; the peer may still read.
   func heardAll() {}
 
-  /// ``Transport/hasRoom`` is another.
+  /// Handles a change of ``Transport/hasRoom``.
   func roomChanged() {}
 
-  /// Once, at the end; whoever ended it.
+  /// Handles the end of the connection, once, whichever side closed it.
   func closed() {}
 }
 
-/// A connection as bytes in and bytes out: reads while it may, sends at once what the kernel takes and
-/// the rest by and by. On the loop only.
+/// Byte stream of a connection: reads while it may, sends at once what the kernel accepts, and the
+/// rest when the socket is writable. On the loop only.
 final class Transport: LoopSource {
   private var user: TransportUser?
-  /// What the kernel has not taken.
+  /// Bytes that the kernel has not accepted.
   private var queue = ByteQueue()
   private let mostUnsent: Int
-  /// Whether the other side reads what it is sent: false from more than the most unsent bytes on,
-  /// until there are less than half of that.
+  /// Whether the peer keeps up with its replies: false once more than `mostUnsent` bytes are
+  /// unsent, until fewer than half of that are.
   private(set) var hasRoom = true
   private var hasHeardAll = false
   private var closesWhenSent = false
 
-  /// Whether it is to read; until it does, the kernel keeps what comes, and then lets nobody send.
-  /// That nobody is at the other end any more it finds out all the same.
+  /// Whether the transport reads. While it does not, the kernel buffers incoming bytes and then
+  /// blocks the sender. A peer that is gone is noticed nevertheless.
   var reads = true { didSet { if reads != oldValue { adjust() } } }
 
   /// - Parameters:
-  ///   - socket: Connected; the transport closes it.
-  ///   - mostUnsent: Bytes.
+  ///   - socket: A connected socket; the transport closes it.
+  ///   - mostUnsent: The number of unsent bytes above which there is no room.
   init(_ socket: DirectSocket, on loop: SocketLoop, mostUnsent: Int) {
     self.mostUnsent = mostUnsent
     super.init(socket, on: loop)
   }
 
-  /// Bytes that the kernel has not taken yet.
+  /// The number of bytes that the kernel has not accepted yet.
   var unsent: Int { queue.count }
 
-  /// - Throws: `internalError` where the kernel cannot watch it; it is closed then, and `user` is told.
+  /// Starts watching the socket.
+  ///
+  /// - Throws: `internalError` if the kernel cannot watch the socket, which is then closed; `user`
+  ///   is notified.
   func begin(for user: TransportUser) throws(UsherError) {
     self.user = user
     do throws(UsherError) {
@@ -56,7 +59,7 @@ final class Transport: LoopSource {
     }
   }
 
-  /// Sends them behind all else. Where the other side is gone it closes.
+  /// Sends bytes after all earlier ones; closes the transport if the peer is gone.
   func send(_ bytes: [UInt8]) {
     loop.assertOnLoop()
     guard let socket, !closesWhenSent else { return }
@@ -74,19 +77,19 @@ final class Transport: LoopSource {
     }
   }
 
-  /// Closes it when all has gone out; nothing more is sent.
+  /// Closes the transport when all bytes are sent; later bytes are dropped.
   func closeWhenSent() {
     closesWhenSent = true
-    // Else it would go on reading what nobody looks at.
+    // Otherwise it would go on reading input that is ignored.
     if queue.isEmpty { close() } else { reads = false }
   }
 
-  /// What the other side sends from now on is refused; what it has sent is read, to its end.
+  /// Makes the kernel refuse new bytes from the peer; bytes that were sent before are still read.
   ///
-  /// - Returns: Whether it is so.
+  /// - Returns: Whether that succeeded.
   func hearNoMore() -> Bool { socket?.hearNoMore() ?? false }
 
-  /// At once, whatever has not gone out.
+  /// Closes the transport at once; unsent bytes are lost.
   override func close() {
     guard isOpen else { return }
     loop.assertOnLoop()
@@ -111,7 +114,7 @@ final class Transport: LoopSource {
 
   private func adjust() { want(wanted) }
 
-  /// - Returns: Whether something came, and more may.
+  /// - Returns: Whether bytes were read, and more may follow.
   private func hear() -> Bool {
     guard let socket, let user else { return false }
     switch loop.receive(from: socket, { user.received($0) }) {
@@ -126,7 +129,8 @@ final class Transport: LoopSource {
     return false
   }
 
-  /// Nobody is there to be answered: but what was asked for is done, until the first reply fails.
+  /// Reads the remaining input of a peer that is gone: its calls still run, until the first reply
+  /// fails.
   private func hearOut() {
     while !hasHeardAll, hear() {}
     close()
