@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Decides on, and records, calls that are answered whether the daemon is locked or not.
+/// Decides on and records calls that are answered whether the daemon is locked or not.
 struct CallAuditor: Sendable {
   private let processContext: ProcessContext
 
@@ -25,7 +25,7 @@ struct CallAuditor: Sendable {
     }
   }
 
-  /// - Parameter failure: Where it was answered, and yet came to nothing.
+  /// - Parameter failure: The error if the call was answered but achieved nothing.
   func note(
     _ method: String, _ permit: Permit, _ caller: Caller, failure: UsherError.Reason? = nil
   ) {
@@ -34,7 +34,9 @@ struct CallAuditor: Sendable {
       AuditEvent(request, .allowed, rule: permit.rule, failure: failure), by: caller.audited)
   }
 
-  /// - Returns: The error under the correlation id that the audit has.
+  /// Records a failed call.
+  ///
+  /// - Returns: The error with the correlation ID of the audit entry.
   func noted(
     _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
   ) -> UsherError {

@@ -4,7 +4,7 @@ import UsherSystem
 extension LockedBytes: HeldKey {}
 
 extension LockedBytes {
-  /// Keeps the store's keys in memory of their own.
+  /// Keeps each of the store's keys in locked memory of its own.
   static let keep: KeyKeeper = { key in
     try LockedBytes(count: key.count) { $0.copyMemory(from: key) }
   }

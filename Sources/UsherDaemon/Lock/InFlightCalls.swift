@@ -1,7 +1,7 @@
 import Synchronization
 import UsherCore
 
-/// The calls that wait: for the disk, a provider, a person. A lock answers them all at once.
+/// Calls that wait for the disk, a provider or a person. A lock answers all of them at once.
 final class InFlightCalls: Sendable {
   typealias Body<Reply> = @Sendable () async throws(UsherError) -> Reply
 
@@ -21,9 +21,9 @@ final class InFlightCalls: Sendable {
 
   init(dependencies: Dependencies) { self.dependencies = dependencies }
 
-  /// Runs a call to its answer, or to the lock if that comes first.
+  /// Runs a call until its reply, or until the daemon is locked.
   ///
-  /// - Throws: `locked` where the lock has come; what `body` throws.
+  /// - Throws: `locked` if the daemon is locked meanwhile; errors of `body`.
   func run<Reply: Sendable>(
     _ body: @escaping Body<Reply>
   ) async throws(UsherError) -> Reply {
@@ -48,7 +48,7 @@ final class InFlightCalls: Sendable {
     return try outcome.get()
   }
 
-  /// What waits of a call runs here.
+  /// Returns the response with every part of it that waits run by ``run(_:)``.
   func follow(_ response: Response) -> Response {
     switch response {
     case .now, .standing: response
@@ -63,7 +63,8 @@ final class InFlightCalls: Sendable {
     }
   }
 
-  /// The task may have ended before it is known here, or the lock have come.
+  /// Stores the task of a call. The call may have ended already, or the daemon may have been
+  /// locked.
   private func keep(_ task: Task<Void, Never>, _ number: Int) {
     let isOver = state.withLock { state in
       state.running[number]?.task = task
@@ -82,7 +83,7 @@ final class InFlightCalls: Sendable {
     }
   }
 
-  /// Answers `locked` to all of them, now and from now on; what they had begun is cancelled.
+  /// Answers `locked` to all calls, present and future, and cancels their tasks.
   func end() {
     let running = state.withLock { state in
       state.isOver = true
@@ -94,8 +95,8 @@ final class InFlightCalls: Sendable {
     }
   }
 
-  /// Returns when nothing runs any more of what was under way, or when the time is over: somebody may
-  /// be waiting for something that cannot be cancelled.
+  /// Returns when all calls that were in flight have ended, or after `limit`: some waits cannot be
+  /// cancelled.
   func settle(within limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
     let latch = AsyncLatch()
@@ -109,7 +110,7 @@ final class InFlightCalls: Sendable {
   }
 }
 
-/// What a call is answered: the first that is given.
+/// Outcome of a call: the first one that is given.
 private final class Answer<Reply: Sendable>: Sendable {
   typealias Outcome = Result<Reply, UsherError>
 
@@ -142,7 +143,7 @@ private final class Answer<Reply: Sendable>: Sendable {
 }
 
 extension UsherError {
-  /// What callers hear while the daemon is locked: whoever unlocks it mends it.
+  /// Error for callers while the daemon is locked. Retryable: an unlock resolves it.
   static let locked = UsherError(
     .locked, "usherd is locked", detail: .init(retryable: true))
 }

@@ -5,19 +5,19 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Whether the daemon is locked, and what there is while it is not.
+/// Owner of the daemon's lock state and of the services that exist while it is unlocked.
 ///
-/// Locking, unlocking and the end come one after the other, each whole. Who asks meanwhile hears
+/// Locking, unlocking and shutdown run one at a time, each to completion. Meanwhile callers get
 /// `locked`.
 final class LockController: Sendable {
-  /// Seconds that providers have to finish an answer that is to be written yet.
+  /// Time for providers to finish responses that must still be stored.
   static let patience = Duration.seconds(5)
 
   private enum State {
     case open(UnlockedServices)
-    /// Nothing is there, or on its way in or out.
+    /// Nothing is open, or opening or closing is in progress.
     case locked
-    /// For good: the daemon stops.
+    /// Final: the daemon stops.
     case over
   }
 
@@ -34,15 +34,16 @@ final class LockController: Sendable {
     state.withLock { if case .open(let unlocked) = $0 { unlocked } else { nil } }
   }
 
-  /// Another number whenever it was locked, unlocked or ended. Costs one atomic read, for what is kept
-  /// of ``unlocked`` and looked at with every call.
+  /// A number that changes whenever the daemon is locked, unlocked or ended. It costs one atomic
+  /// read, so that data cached from ``unlocked`` can be checked on every call.
   var generation: Int { changes.load(ordering: .acquiring) }
 
   // MARK: Beginning and end
 
-  /// Opens the store, and takes it up unless the daemon was locked when it ended. Nothing runs yet.
+  /// Opens the store and restores the services, unless the daemon was locked when it ended. No
+  /// service runs yet.
   ///
-  /// - Throws: A sentence for the operator.
+  /// - Throws: An error with a message for the operator.
   func begin() async throws(UsherError) {
     try await turns.withLock(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
@@ -80,20 +81,20 @@ final class LockController: Sendable {
     return unlocked
   }
 
-  /// Closes what was opened and not taken up.
+  /// Closes a store whose services were not restored.
   private func close(_ bootstrap: StoreBootstrap) async {
     await processContext.audit.close()
     try? bootstrap.store.close()
   }
 
-  /// Sets going what goes on by itself.
+  /// Starts background work.
   func resume() async { await inTurn { unlocked?.resume() } }
 
   func sweep() async throws(UsherError) {
     try await turns.withLock(.any) { () throws(UsherError) in try await unlocked?.services.sweep() }
   }
 
-  /// The daemon stops: in order, and not locked by it.
+  /// Shuts down in order when the daemon stops. This does not lock the daemon.
   func end() async {
     await inTurn {
       let last = unlocked
@@ -105,11 +106,12 @@ final class LockController: Sendable {
 
   // MARK: Locking
 
-  /// Returns when nothing holds a secret any more, no connection's unread replies either.
+  /// Locks the daemon. Returns when nothing holds a secret any more, including the connections'
+  /// unread replies.
   ///
-  /// - Parameter tell: Told once it is remembered; not where it was locked already.
-  /// - Throws: `storageUnavailable` where it cannot be remembered: then the daemon is not locked;
-  ///   `shuttingDown`.
+  /// - Parameter tell: Called once the lock is stored; not called if the daemon was locked already.
+  /// - Throws: `storageUnavailable` if the lock cannot be stored, in which case the daemon is not
+  ///   locked; `shuttingDown`.
   func lock(_ tell: () -> Void = {}) async throws(UsherError) {
     try await turns.withLock(.any) { () throws(UsherError) in
       try checkRunning()
@@ -117,7 +119,7 @@ final class LockController: Sendable {
     }
   }
 
-  /// What was open goes with this function's frame.
+  // The services are released when this function returns.
   private func close(_ tell: () -> Void) async throws(UsherError) {
     guard let unlocked else { return }
     try await unlocked.services.store.setLocked(true)
@@ -130,12 +132,14 @@ final class LockController: Sendable {
     processContext.log.notice("locked")
   }
 
+  /// Unlocks the daemon.
+  ///
   /// - Parameters:
-  ///   - check: Whether whoever asks may, as the store has it. It runs before anything is taken out
-  ///     of the store.
-  ///   - tell: Told why it came to nothing, before the store is closed.
-  /// - Throws: What `check` throws, and why the store cannot be opened or taken up: the daemon stays
-  ///   locked; `shuttingDown`.
+  ///   - check: Throws if the caller may not unlock. It runs before anything is restored from the
+  ///     store.
+  ///   - tell: Called with the error of a failed unlock, before the store is closed.
+  /// - Throws: Errors of `check`; the error if the store cannot be opened or restored, in which
+  ///   case the daemon stays locked; `shuttingDown`.
   func unlock(
     _ check: (Store) async throws(UsherError) -> Void = { _ throws(UsherError) in },
     orElse tell: (UsherError) -> Void = { _ in }
@@ -155,7 +159,7 @@ final class LockController: Sendable {
     }
   }
 
-  /// What was opened in vain goes with this function's frame.
+  // If this function throws, the restored services are released when it returns.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
     let unlocked = try await take(bootstrap)
     do throws(UsherError) {
@@ -170,11 +174,10 @@ final class LockController: Sendable {
     processContext.log.notice("unlocked")
   }
 
-  /// Runs `body` with what there is, while nothing is locked or unlocked; nothing else that asks for
-  /// this runs meanwhile.
+  /// Runs `body` while the daemon is neither locked nor unlocked, and no other such call runs.
   ///
-  /// - Parameter body: Gets nil while the daemon is locked.
-  /// - Throws: `shuttingDown`; what `body` throws.
+  /// - Parameter body: Gets the services, or nil while the daemon is locked.
+  /// - Throws: `shuttingDown`; errors of `body`.
   func undisturbed<Value>(
     _ body: (UnlockedServices?) async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
@@ -198,7 +201,7 @@ final class LockController: Sendable {
     do throws(UsherError) {
       try await turns.withLock(.any) { () throws(UsherError) in await body() }
     } catch {
-      // It throws what its body throws: nothing.
+      // Unreachable: the lock throws only what its body throws, and this body does not throw.
     }
   }
 }

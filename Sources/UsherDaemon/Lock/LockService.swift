@@ -5,9 +5,9 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// `system.lock` and `system.unlock`.
+/// Implementation of `system.lock` and `system.unlock`.
 ///
-/// What has begun goes on to its end, whoever called and has gone meanwhile.
+/// A call that has begun runs to its end, even if the caller disconnects.
 struct LockService: Sendable {
   let lockController: LockController
 
@@ -27,7 +27,7 @@ struct LockService: Sendable {
   }
 
   func unlock(_ call: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
-    // Also with an audit that is full: what it has can be written only when this is done.
+    // Allowed even if the audit queue is full: the queue can be written only after the unlock.
     let permit = try calls.permit(SystemUnlock.name, caller)
     if !caller.isAdmin, call.passcode == nil {
       let error = UsherError(
@@ -65,14 +65,14 @@ struct LockService: Sendable {
     return try await task.value.get()
   }
 
-  /// One guess at the passcode of the caller's person, counted as everywhere.
+  /// Checks one guess at the passcode of the caller's person; it counts like any other guess.
   private func check(
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
     let dependencies = processContext.dependencies
     let owners = OwnerRegistry(dependencies: dependencies, store: store, log: processContext.log)
     try owners.restore()
-    // Nothing is written while it is locked, and nothing is stored for the caller.
+    // Nothing may be written while the daemon is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
@@ -84,7 +84,7 @@ struct LockService: Sendable {
     throw refusal
   }
 
-  /// Nil where it was the right one.
+  /// Returns the error for a passcode that was not accepted; nil if it was.
   private func refusal(_ outcome: PasscodeOutcome, at now: Timestamp) -> UsherError? {
     switch outcome {
     case .accepted: return nil

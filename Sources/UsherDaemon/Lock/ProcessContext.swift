@@ -4,33 +4,34 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// What lives as long as the process, whether the daemon is locked or not. It holds no secret.
+/// State with the lifetime of the process, whether the daemon is locked or not. It holds no secret.
 struct ProcessContext: Sendable {
   let setting: DaemonSetting
   let dependencies: Dependencies
   let events: EventBus
   let count: ConnectionCount
   let connections = OpenConnections()
-  /// Of calls that only wait for a person or an event.
+  /// The scheduler of calls that wait only for a person or an event.
   let waits: DrainingScheduler
   let policies: PolicyService
   let lastReload = LastReload()
-  /// Reloads come one after the other.
+  /// Lock that makes reloads run one at a time.
   let reloads = AsyncKeyedLock<Reload.Turn>()
-  /// What it is told while the daemon is locked is written when there is a store again.
+  /// The audit recorder. Events that it gets while the daemon is locked are written once there is a
+  /// store again.
   let audit: AuditRecorder
-  /// For what goes out to providers and the calls that they make, and for timers.
+  /// Event loops for requests to providers, for providers' callbacks, and for timers.
   let outside: any EventLoopGroup
-  /// For the listeners that browsers come back to. Any user can reach them, so nothing else runs on
-  /// this loop.
+  /// Event loops for the listeners that browsers are redirected to. Any user can reach these
+  /// listeners, so nothing else runs on these loops.
   let browsers: any EventLoopGroup
-  /// Of the sockets; nil where there are none.
+  /// The event loop of the sockets; nil if there are none.
   private let serving: SocketLoop?
   let log: Logger
-  /// Changes with every start.
+  /// An ID that changes with every start.
   let instanceID: String
   let startedAt: Timestamp
-  /// By a clock that nobody sets.
+  /// The start time by the monotonic clock.
   let started: Timestamp
 
   init(
@@ -53,8 +54,8 @@ struct ProcessContext: Sendable {
     audit = AuditRecorder(dependencies: dependencies, log: log)
   }
 
-  /// Runs `change`, which must not block, on the event loop of the sockets: no call that is answered
-  /// where it is read sees one half of it.
+  /// Runs `change`, which must not block, on the event loop of the sockets, so that no call that is
+  /// answered on that loop sees a partial change.
   func betweenCalls<Value: Sendable>(_ change: @escaping @Sendable () -> Value) async -> Value {
     guard let serving else { return change() }
     return await withCheckedContinuation { continuation in

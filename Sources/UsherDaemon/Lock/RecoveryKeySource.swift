@@ -1,16 +1,17 @@
 import UsherCore
 import UsherSystem
 
-/// The recovery key, where systemd hands it over: `usherctl recover` and `restore` see to that.
+/// Source of the recovery key that systemd passes as a credential for `usherctl recover` and
+/// `restore`.
 struct RecoveryKeySource {
   static let credentialName = "usherd.recovery-key"
 
   let credentials: CredentialsDirectory?
   let disk: any Disk
 
-  /// Nil where there is none.
+  /// Returns the recovery key; nil if no credential is passed.
   ///
-  /// - Throws: `storageUnavailable` for what is no recovery key.
+  /// - Throws: `storageUnavailable` if the credential is not a recovery key.
   func load() throws(UsherError) -> RecoveryKey? {
     guard let text = try text() else { return nil }
     do throws(RecoveryKey.Mistake) {

@@ -2,22 +2,23 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// The store, open, with nothing taken out of it yet.
+/// Open store from which nothing has been restored yet.
 struct StoreBootstrap {
-  /// The credential by which `usherctl recover --accept-changes` has a changed database accepted.
+  /// The credential with which `usherctl recover --accept-changes` lets a modified database be
+  /// accepted.
   static let acceptingChanges = "usherd.accept-changes"
 
   let store: Store
   let keyOrigin: MasterKey.Origin
 
-  /// Opens the store with the master key, which is read for it and not kept; where that does not
-  /// open it, with the recovery key, if there is one. Blocks.
+  /// Opens the store with the master key, which is not kept, or else with the recovery key if there
+  /// is one. Blocks.
   ///
-  /// - Parameter isNew: Whether there may be no database yet.
-  /// - Throws: A sentence for the operator.
+  /// - Parameter isNew: Whether the database may be missing and is then created.
+  /// - Throws: An error with a message for the operator.
   init(_ setting: DaemonSetting, mayBeNew isNew: Bool) throws(UsherError) {
-    // A database without its key must not get a new one, nor a key a new database: that would hide
-    // the loss.
+    // Never create a key for an existing database, or a database for an existing key: that would
+    // hide the loss.
     guard isNew || setting.hasDatabase else {
       throw UsherError(
         .storageUnavailable, "the database \(setting.databasePath) is not there any more")
@@ -49,7 +50,8 @@ struct StoreBootstrap {
     }
   }
 
-  /// Whether a master key that is missing may be made anew: not where nothing would open by it.
+  /// Returns whether a missing master key may be created again: only if the recovery key opens the
+  /// database.
   private static func opens(
     _ database: String, _ recovery: RecoveryKeySource, on disk: any Disk
   ) throws(UsherError) -> Bool {

@@ -7,7 +7,7 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// What is answered whether the daemon is locked or not.
+/// Methods that are answered whether the daemon is locked or not.
 struct UngatedMethods: Sendable {
   private let lockController: LockController
   private let processContext: ProcessContext
@@ -55,12 +55,12 @@ struct UngatedMethods: Sendable {
     }
   }
 
-  /// - Returns: Nil where the method is not among them, or not on this socket.
+  /// - Returns: Nil if the method is not ungated, or not available on this socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
     entries.method(name, isAdmin: isAdmin)
   }
 
-  /// Makes what would else be made at the first calls.
+  /// Creates in advance what the first calls need.
   func warm() { _ = document.value }
 
   private mutating func add<M: Method>(
@@ -84,7 +84,7 @@ extension ProcessContext {
       limits: try dependencies.config.limits.on(connection).byName(), instanceId: instanceID)
   }
 
-  /// Of the store and the providers nothing is known while nobody may look.
+  /// Returns the status of a locked daemon, in which the state of store and providers is unknown.
   fileprivate func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
     let seen = dependencies.config.providers.filter {
       caller.may(ProviderGet.name, provider: $0.name)
@@ -96,17 +96,18 @@ extension ProcessContext {
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  /// Never negative, also where a clock without a monotonic one is set back.
+  /// The uptime; never negative, even if the clock is not monotonic and is set back.
   var uptimeSeconds: Int {
     max(0, Int((dependencies.clock.monotonicNow() - started).components.seconds))
   }
 
-  /// How the processes behind connections are known.
+  /// The means by which the processes of connections are identified.
   var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
 }
 
 extension Limits {
-  /// These, but for those that a connection keeps as long as it lasts.
+  /// Returns these limits, with those that are fixed for the life of a connection replaced by its
+  /// own.
   fileprivate func on(_ connection: any ConnectionLink) -> Limits {
     let own = connection.limits
     var limits = self
@@ -121,7 +122,7 @@ extension Limits {
     return limits
   }
 
-  /// Every limit by its key in the configuration.
+  /// Returns every limit by its key in the configuration.
   fileprivate func byName() throws(UsherError) -> [String: Int] {
     let encoded = try ReplyEncoder.encode(self)
     let members = try? JSONValue(parsing: encoded).objectValue

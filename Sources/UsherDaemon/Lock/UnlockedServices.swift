@@ -5,16 +5,17 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// All of the daemon that holds secrets or leads to them: it is there while the daemon is not locked,
-/// and nothing keeps it beyond that.
+/// All services that hold secrets or lead to them. The instance exists only while the daemon is
+/// unlocked, and nothing retains it after that.
 final class UnlockedServices: Sendable {
   let services: Services
   let table: MethodTable
   private let inFlightCalls: InFlightCalls
 
-  /// Takes the store's contents up and listens for providers; nothing runs yet.
+  /// Restores the services from the store and listens for providers' callbacks; nothing runs yet.
   ///
-  /// - Throws: A sentence for the operator where a row cannot be read or an address not be had.
+  /// - Throws: An error with a message for the operator if a row cannot be read or an address
+  ///   cannot be bound.
   static func take(_ bootstrap: StoreBootstrap, of processContext: ProcessContext)
     async throws(UsherError)
     -> UnlockedServices
@@ -31,10 +32,12 @@ final class UnlockedServices: Sendable {
     inFlightCalls = InFlightCalls(dependencies: services.dependencies)
   }
 
-  /// What runs by itself goes on from where it stood.
+  /// Starts background work from its stored state.
   func resume() { services.resume() }
 
-  /// - Throws: What the method throws; `locked` for a call that waits when the lock comes.
+  /// Runs a method.
+  ///
+  /// - Throws: Errors of the method; `locked` for a call that waits when the daemon is locked.
   func run(
     _ entry: MethodEntry, _ params: DecodedParams, _ call: Call
   ) throws(UsherError) -> Response {
@@ -57,10 +60,10 @@ final class UnlockedServices: Sendable {
       })
   }
 
-  /// Ends in order: who waits is answered, what providers are answering just now is written, the
-  /// store is closed.
+  /// Shuts down in order: answers waiting calls, stores the responses that providers are sending,
+  /// closes the store.
   ///
-  /// - Parameter limit: How long providers have for it.
+  /// - Parameter limit: The time for providers to finish.
   func end(within limit: Duration) async {
     inFlightCalls.end()
     await services.callbacks.close()
@@ -71,7 +74,8 @@ final class UnlockedServices: Sendable {
 }
 
 extension Services {
-  /// Tells the audit that a caller's uid is not the one of whom things are stored.
+  /// Records in the audit log that a caller is denied because its uid belongs to another user than
+  /// the stored objects.
   fileprivate func withheld(_ error: UsherError, _ method: String, _ caller: Caller) -> UsherError {
     guard error.reason == .permissionDenied else { return error }
     return denied(error, PolicyRequest(method: method), caller, rule: "(owner)", unmet: [])
