@@ -1,9 +1,9 @@
 import Dispatch
 
-/// Threads for functions that block, such as a look at files or at the user database, or that compute
-/// for long. No event loop and no task of the daemon waits on its own thread for one of them.
+/// Threads for functions that block, such as reading files or the user database, or that compute
+/// for long. Event loops and tasks never run such functions on their own threads.
 package protocol BlockingPool: Sendable {
-  /// Begins `body` on another thread and returns.
+  /// Starts `body` on another thread and returns.
   func start(_ body: @escaping @Sendable () -> Void)
 }
 
@@ -18,7 +18,8 @@ extension BlockingPool {
   }
 }
 
-/// The threads of a concurrent dispatch queue: as many as there are functions that block.
+/// Pool of the threads of a concurrent dispatch queue; it grows with the number of blocked
+/// functions.
 final class DispatchPool: BlockingPool {
   static let blocking = DispatchPool("usherd.blocking")
   static let computing = DispatchPool("usherd.computing")

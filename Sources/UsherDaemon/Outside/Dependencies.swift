@@ -5,35 +5,35 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// What the daemon depends on outside itself: time, randomness, threads, the user database. Only
-/// ``Daemon`` picks the real ones, so that tests and simulations can pick others (decision record
+/// External dependencies of the daemon: time, randomness, threads, the user database. Only
+/// ``Daemon`` chooses the real ones, so tests and simulations can pass others (decision record
 /// 0017).
 ///
-/// A class: it is handed to every part, and a value of this size is slow to copy.
+/// A class, because it is passed to most types and a value of this size is slow to copy.
 final class Dependencies: Sendable {
   let configStore: ConfigStore
   let clock: any Clock
   let entropy: any Entropy
-  /// The only timers of the daemon beside those of its event loops.
+  /// The daemon's only timers beside those of its event loops.
   let scheduler: any Scheduler
-  /// Runs the daemon's tasks; nil: Swift's global executor. A task that is not a child of another one
-  /// does not inherit it: each is started with this one.
+  /// The executor of the daemon's tasks; nil for Swift's global executor. Unstructured tasks do not
+  /// inherit it, so each one is started with it explicitly.
   let executor: (any TaskExecutor)?
-  /// Runs functions that block.
+  /// The pool for functions that block.
   let blocking: any BlockingPool
-  /// Runs functions that compute for long. Apart from ``blocking``, so that a user database that hangs
-  /// does not delay the check of a passcode.
+  /// The pool for functions that compute for long. It is separate from ``blocking``, so that a user
+  /// database that hangs does not delay the check of a passcode.
   let computing: any BlockingPool
   let sockets: any LocalSockets
   let users: UserDatabase
   let lookups: UserLookups
   /// The uid that the daemon runs as.
   let daemonUser: UInt32
-  /// How many processors the daemon may use; at least 1.
+  /// The number of processors that the daemon may use; at least 1.
   let processors: Int
-  /// How many connections and listeners there may be before the last descriptors are used.
+  /// The budget that keeps some file descriptors in reserve.
   let descriptors: DescriptorBudget
-  /// Whose limits count for subordinate ids, and whose rules these must not escape.
+  /// The map from subordinate ids to their users, whose limits and rules apply to these ids.
   let subordinates = SubordinateUserMap()
 
   init(
@@ -59,18 +59,18 @@ final class Dependencies: Sendable {
     lookups = UserLookups(in: users, on: blocking, scheduler: scheduler, executor: executor)
   }
 
-  /// As it is in force just now.
+  /// The current configuration.
   var config: Config { configStore.current.config }
 
-  /// By which the journal, the audit and the caller know one call.
+  /// Returns a new ID under which the journal, the audit log and the caller know one call.
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
 
-  /// The minute of the week that it is where the daemon runs.
+  /// Returns the current minute of the week in the daemon's time zone.
   func weekMinute() -> WeekMinute { WeekMinute(clock.now(), by: clock) }
 
   func moment() -> TransitionContext { TransitionContext(now: clock.now(), entropy: entropy) }
 
-  /// A name nobody can guess: `prefix` and 128 random bits in Crockford's alphabet.
+  /// Returns an unguessable name: `prefix` and 130 random bits in Crockford's base 32.
   func identifier(_ prefix: String) -> String {
     let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
     return prefix + String(entropy.bytes(26).map { alphabet[Int($0 & 31)] })
@@ -78,9 +78,9 @@ final class Dependencies: Sendable {
 }
 
 extension Dependencies {
-  /// The flow that brings an account of a provider, or brings it back.
+  /// Returns the flow that creates an account of a provider, or renews its sign-in.
   ///
-  /// - Parameter scope: What its tokens are to be good for.
+  /// - Parameter scope: The scope that the account's tokens must cover.
   func signIn(
     at provider: ProviderName, account: AccountID? = nil, scope: String = ""
   ) -> UsherError.NextFlow? {

@@ -3,36 +3,36 @@ package import UsherCore
 package import UsherStore
 package import UsherSystem
 
-/// The files of the daemon: its database, and what lies beside it. Functions of it block.
+/// Files of the daemon: its database and the files beside it. All functions block.
 package protocol Disk: Sendable {
   func exists(_ path: String) -> Bool
 
-  /// The regular files of a directory; none where it cannot be read.
+  /// Returns the regular files of a directory; none if it cannot be read.
   ///
-  /// - Parameter directory: With its last slash.
+  /// - Parameter directory: The path with its trailing slash.
   func files(in directory: String) -> [DiskFile]
 
   /// Removes a file. One that is missing, or that the daemon may not remove, is ignored.
   func remove(_ path: String)
 
-  /// The key of the database: a credential, or else the file in the state directory, which is made
-  /// where it is missing.
+  /// Returns the database key: a credential, or else the file in the state directory, which is
+  /// created if it is missing.
   ///
   /// - Throws: As ``MasterKeySource/load(stateDirectory:generating:)``.
   func masterKey(
     _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
   ) throws -> MasterKey
 
-  /// The names of the credentials that systemd handed over, sorted.
+  /// Returns the names of the credentials that systemd passed, sorted.
   ///
   /// - Throws: As ``CredentialsDirectory/names()``.
   func credentialNames(in directory: CredentialsDirectory) throws -> [String]
 
-  /// - Returns: Nil where there is none of that name.
+  /// - Returns: Nil if there is no credential of that name.
   /// - Throws: As ``CredentialsDirectory/secret(named:)``.
   func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret?
 
-  /// Whether a recovery key opens a database.
+  /// Returns whether a recovery key opens a database.
   ///
   /// - Throws: As ``Store/isOpened(at:by:)``.
   func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool
@@ -41,21 +41,21 @@ package protocol Disk: Sendable {
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
 }
 
-/// What a database is opened with.
+/// Parameters for opening a database.
 package struct StoreAccess {
   package let path: String
   package let masterKey: UnsafeRawBufferPointer
-  /// Asked where the master key does not open the database; nil where there is none.
+  /// Returns the recovery key if there is one; called if the master key does not open the database.
   package let recoveryKey: () throws(UsherError) -> RecoveryKey?
-  /// Whether a database that somebody changed is opened all the same.
+  /// Whether to open a database even if another program modified it.
   package let acceptsChanges: Bool
   package let clock: any Clock
   package let entropy: any Entropy
-  /// Runs the tasks of the store; nil: Swift's global executor.
+  /// The executor of the store's tasks; nil for Swift's global executor.
   package let executor: (any TaskExecutor)?
 }
 
-/// The file system of this machine.
+/// File system of this machine.
 struct LocalDisk: Disk {
   func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Scheduler of those who only wait for a person or an event: when the daemon stops they all ring, and
-/// from then on each rings at once.
+/// Scheduler for calls that only wait for a person or an event. When the daemon stops, all timers
+/// fire, and later ones fire at once.
 final class DrainingScheduler: Scheduler {
   private struct Pending {
     let body: @Sendable () -> Void
-    /// Nil until it is set.
+    /// The timer; nil until it is set.
     var timer: ScheduledTimer?
   }
 
@@ -32,7 +32,7 @@ final class DrainingScheduler: Scheduler {
       return ScheduledTimer {}
     }
     let timer = scheduler.after(delay) { [self] in take(number)?.body() }
-    // It may have rung by now.
+    // The timer may have fired already.
     let isPending = state.withLock { state in
       state.pending[number]?.timer = timer
       return state.pending[number] != nil
@@ -41,7 +41,7 @@ final class DrainingScheduler: Scheduler {
     return ScheduledTimer { [self] in take(number)?.timer?.cancel() }
   }
 
-  /// Rings them all, now and from now on.
+  /// Fires all pending timers now, and every later timer at once.
   func end() {
     let all = state.withLock { state in
       state.isOver = true

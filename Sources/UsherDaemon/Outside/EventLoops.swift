@@ -1,17 +1,18 @@
 import NIOCore
 import NIOPosix
 
-/// The threads that wait for sockets.
+/// Threads of the event loops.
 struct EventLoops {
-  /// Serves the daemon's own sockets.
+  /// The loop of the daemon's own sockets.
   let sockets: SocketLoop
-  /// Carries what the daemon asks of providers and what these call back, and its timers.
+  /// The loop of requests to providers, providers' callbacks, and timers.
   let providers: any EventLoopGroup
-  /// Serves browsers that come back to the loopback; slow work elsewhere does not delay it.
+  /// The loop of browser redirects to loopback addresses; slow work elsewhere does not delay it.
   let browsers: any EventLoopGroup
 
-  /// - Parameter shift: Moves the timers of the sockets' loop; nil: they follow this machine's clock.
-  /// - Throws: `internalError` where the process has no descriptors or threads left.
+  /// - Parameter shift: The shift of the timers on the sockets' loop; nil if they follow the
+  ///   machine's clock.
+  /// - Throws: `internalError` if the process has no descriptors or threads left.
   init(timersMovedBy shift: LoopTimeShift?) throws {
     sockets = try SocketLoop(timersMovedBy: shift)
     providers = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -9,23 +9,23 @@ package import UsherConfig
 import UsherCore
 package import UsherFlows
 
-/// Sends requests to providers and brings their answers: the daemon's only way to a provider.
+/// Sender of requests to providers: the daemon's only way to a provider.
 package protocol ProviderTransport: Sendable {
-  /// Sends a request once. Neither this nor what is below repeats it.
+  /// Sends a request once. Neither this nor a lower layer retries it.
   ///
   /// - Parameter settings: The provider's proxy, certificate authorities and time limits.
-  /// - Returns: A reply, as it came; `unreachable`, which tells whether the provider may have got the
-  ///   request; `unreadable` for an answer that is not taken.
+  /// - Returns: The unmodified reply; `unreachable`, with whether the provider may have received
+  ///   the request; or `unreadable` for a response that is not accepted.
   func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome
 
-  /// Keeps the connections that providers with these settings use, and closes all others, each when its
-  /// last call has ended.
+  /// Keeps the connections of these settings and closes all others, each when its last call has
+  /// ended.
   func keep(_ settings: [HTTPSettings])
 
   /// Whether no connections are being closed.
   var isIdle: Bool { get }
 
-  /// Gives up what is under way. Nothing is sent any more.
+  /// Aborts all calls. Later requests are not sent.
   func shutdown() async
 }
 
@@ -41,17 +41,18 @@ final class HTTPClientTransport: ProviderTransport {
     var isShutDown = false
     var closing = 0
     var bySettings: [HTTPSettings.Key: Line] = [:]
-    /// Those of the configured providers, once others were: a live flow may have another yet.
+    /// The settings of the configured providers, once ``keep(_:)`` was called. A live flow may
+    /// still use others.
     var wanted: Set<HTTPSettings.Key>?
 
-    /// Whether no call is under way with these settings and no configured provider has them.
+    /// Returns whether no call uses these settings and no configured provider has them.
     func isUnused(_ key: HTTPSettings.Key) -> Bool {
       guard let wanted, let line = bySettings[key] else { return false }
       return line.calls == 0 && !wanted.contains(key)
     }
   }
 
-  /// A client, and how many calls it has under way.
+  /// HTTP client and the number of its calls in progress.
   private struct Line {
     let client: HTTPClient
     var calls = 0
@@ -115,7 +116,7 @@ final class HTTPClientTransport: ProviderTransport {
       let failure = TransportError(error: error)
       return .unreachable(message: failure.sentence, sent: !failure.isBeforeRequest)
     }
-    // The head of an answer is here: whatever fails from now on, the request was sent.
+    // The response head has arrived, so the request was sent, whatever fails from here on.
     if (300..<400).contains(response.status.code) {
       return .unreadable(message: "the provider answered with a redirect, which is not followed")
     }
@@ -133,7 +134,8 @@ final class HTTPClientTransport: ProviderTransport {
     }
   }
 
-  /// The client's own deadline ends with the head of an answer: a body that trickles has this one.
+  /// Reads the body. The client's own deadline ends with the response head; this one bounds a body
+  /// that trickles.
   private func body(
     of response: HTTPClientResponse, by deadline: ContinuousClock.Instant
   ) async throws -> ByteBuffer {
@@ -160,7 +162,7 @@ final class HTTPClientTransport: ProviderTransport {
     }
   }
 
-  /// A call has ended.
+  /// Records the end of a call.
   private func giveBack(_ key: HTTPSettings.Key) {
     let isUnused = clients.withLock { clients in
       clients.bySettings[key]?.calls -= 1
@@ -177,7 +179,8 @@ extension HTTPSettings {
     let connectSeconds: Int
   }
 
-  /// Providers with the same way out share a client and its connections.
+  /// The key under which providers with the same proxy, certificate authorities and connect time
+  /// share a client.
   fileprivate var key: Key {
     Key(
       proxy: proxy?.settingText, caFile: caFile,
@@ -189,7 +192,7 @@ extension HTTPSettings {
       redirectConfiguration: .disallow,
       timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
     configuration.connectionPool.retryConnectionEstablishment = false
-    // One slow provider must not make its callers wait for each other.
+    // Callers of a slow provider must not wait for each other.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     configuration.decompression = .disabled
     configuration.httpVersion = .http1Only
@@ -205,7 +208,7 @@ extension HTTPSettings {
     return configuration
   }
 
-  /// AEAD with forward secrecy; those of TLS 1.3 are all of that kind.
+  /// Cipher suites with AEAD and forward secrecy; all suites of TLS 1.3 have both.
   private static let ciphers: [NIOTLSCipher] = [
     .TLS_AES_128_GCM_SHA256, .TLS_AES_256_GCM_SHA384, .TLS_CHACHA20_POLY1305_SHA256,
     .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -214,19 +217,19 @@ extension HTTPSettings {
   ]
 }
 
-/// Why a call has no answer.
+/// Error of a call without a response.
 private struct TransportError {
   let error: any Error
 
-  /// Whether the error can only occur before a connection is handed to the request; then the provider
-  /// saw nothing of it. Any error that is not named here leaves that unknown.
+  /// Whether the error can only occur before the request gets a connection, so that the provider
+  /// saw nothing of it. For errors that are not listed here, that is unknown.
   ///
-  /// What the list rests on, in async-http-client 1.37.0 and swift-nio-ssl 2.37.6: a request is written
-  /// after `HTTPConnectionPool+Factory` has connected, passed the proxy and completed the handshake.
-  /// `handshakeFailed` is made in NIOSSLHandler's handshaking states only, and the four errors about
-  /// the server's name while it is checked, which ends the handshake. A raw BoringSSLError and any
-  /// other error of NIOSSL may come later: a broken record, a fatal alert, an answer that ends
-  /// without close_notify.
+  /// The list relies on async-http-client 1.37.0 and swift-nio-ssl 2.37.6: a request is written
+  /// after `HTTPConnectionPool+Factory` has connected, passed the proxy and completed the
+  /// handshake. NIOSSLHandler creates `handshakeFailed` only in its handshaking states, and the
+  /// four errors about the server's name only during the check that ends the handshake. A raw
+  /// BoringSSLError and any other NIOSSL error may come later: a broken record, a fatal alert, a
+  /// response that ends without close_notify.
   var isBeforeRequest: Bool {
     switch error {
     case let error as HTTPClientError:
@@ -245,11 +248,12 @@ private struct TransportError {
     }
   }
 
-  /// Whether the server refused the connection. An address that is a number is not looked up, so its
-  /// refusal is a plain `IOError`.
+  /// Whether the server refused the connection. A numeric address is not resolved, so its refusal
+  /// is a plain `IOError`.
   private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
 
-  /// A sentence for people; the libraries' own texts may repeat a URL with its query.
+  /// A message for people. The libraries' own messages are not used, because they may contain a URL
+  /// with its query.
   var sentence: String {
     switch error {
     case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:

@@ -1,10 +1,10 @@
 package import UsherCore
 package import UsherSystem
 
-/// What the kernel does and tells about sockets of this machine beside carrying bytes: binds the
-/// daemon's own, and says who is at the other end of a connection.
+/// Operations on local sockets beside carrying bytes: binding the daemon's own sockets, and
+/// identifying the peer of a connection.
 package protocol LocalSockets: Sendable {
-  /// Binds a Unix socket at a path, with the permissions of its file, and listens. Blocks.
+  /// Binds a Unix socket at a path, with the given file mode, and listens. Blocks.
   ///
   /// - Throws: As ``UnixListener/bind(path:mode:creatingParent:)``.
   func bind(_ path: String, mode: UInt32) throws -> CInt
@@ -12,28 +12,28 @@ package protocol LocalSockets: Sendable {
   /// Removes the file of a Unix socket. Call it while the socket is still open.
   func unlink(_ path: String)
 
-  /// The user at the other end of a connection to a Unix socket.
+  /// Returns the user at the other end of a Unix socket connection.
   ///
   /// - Throws: As ``Peer/user(fd:)``.
   func user(_ descriptor: CInt) throws(UsherError) -> UInt32
 
-  /// The process at the other end of a connection to a Unix socket.
+  /// Returns the process at the other end of a Unix socket connection.
   ///
   /// - Throws: As ``Peer/read(fd:)``.
   func peer(_ descriptor: CInt) throws(UsherError) -> Peer
 
-  /// Whether the kernel tells a peer's process by descriptor, and not only by a number that may be
-  /// used again.
+  /// Whether the kernel identifies a peer's process by descriptor, and not only by a number that
+  /// may be reused.
   var tellsPeerByDescriptor: Bool { get }
 
-  /// As ``LoopbackPeer/uid(client:server:)``. May block.
+  /// Like ``LoopbackPeer/uid(client:server:)``. May block.
   func loopbackUser(client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint) -> UInt32?
 
-  /// As ``LoopbackPeer/listeners(at:)``. May block.
+  /// Like ``LoopbackPeer/listeners(at:)``. May block.
   func loopbackListeners(at endpoint: LoopbackPeer.Endpoint) -> Set<UInt32>?
 }
 
-/// The sockets of this machine's kernel.
+/// Sockets of this machine's kernel.
 struct KernelSockets: LocalSockets {
   func bind(_ path: String, mode: UInt32) throws -> CInt {
     try UnixListener.bind(path: path, mode: mode, creatingParent: true)

@@ -1,13 +1,13 @@
 import NIOCore
 import UsherCore
 
-/// Something that happens later, passed in so that tests decide when "later" is.
+/// Source of timers, passed in so that tests control time.
 package protocol Scheduler: Sendable {
   /// Runs `body` once after `delay`, unless the timer is cancelled first.
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer
 }
 
-/// One pending timer; cancelling it twice or late changes nothing.
+/// Pending timer; cancelling it twice or after it fired has no effect.
 package struct ScheduledTimer: Sendable {
   private let body: @Sendable () -> Void
 
@@ -16,7 +16,7 @@ package struct ScheduledTimer: Sendable {
   package func cancel() { body() }
 }
 
-/// Scheduler on an event loop: a pending one costs a heap entry, not a thread or a task.
+/// Scheduler on an event loop: a pending timer costs a heap entry, not a thread or a task.
 struct EventLoopScheduler: Scheduler {
   private let loop: any EventLoop
 
@@ -30,7 +30,7 @@ struct EventLoopScheduler: Scheduler {
 }
 
 extension Scheduler {
-  /// Waits, or returns at once when the task is cancelled.
+  /// Waits for `delay`; returns at once if the task is cancelled.
   func pause(_ delay: Duration) async {
     let latch = AsyncLatch()
     let timer = after(delay) { latch.open() }

@@ -1,16 +1,16 @@
 package import UsherConfig
 package import UsherSystem
 
-/// The machine's users: files, LDAP, and so on. Each look-up may block for long.
+/// Users of the machine, from files, LDAP and so on. Each look-up may block for long.
 package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
-  /// Whether the local password file has the uid, so that no other source decides about its name.
+  /// Whether the local password file has the uid, so that no other source decides its name.
   package var isLocal: @Sendable (UInt32) -> Bool
-  /// The users and groups that rules of the policy name.
+  /// Resolves the users and groups that policy rules name.
   package var principals: PrincipalResolver
-  /// Reads `/etc/subuid`; nil where the file is there and cannot be read.
+  /// Reads `/etc/subuid`; nil if the file exists and cannot be read.
   package var subordinates: @Sendable () -> SubordinateUsers?
-  /// How long the name of a uid counts for connections that come later.
+  /// The time for which the name of a uid is valid for later connections.
   package var nameHolds: Duration
 
   package init(
@@ -32,7 +32,7 @@ package struct UserDatabase: Sendable {
 }
 
 extension PrincipalResolver {
-  /// As this machine knows them.
+  /// The resolver of this machine's users and groups.
   package static let system = PrincipalResolver(
     user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
     groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })

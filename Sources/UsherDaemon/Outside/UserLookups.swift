@@ -2,14 +2,14 @@ import Synchronization
 import UsherCore
 import UsherSystem
 
-/// Asks the user database for the names of uids, with a deadline.
+/// Look-ups of the names of uids in the user database, with a deadline.
 ///
-/// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline and
-/// blocks one thread for each uid.
+/// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline
+/// and blocks one thread for each uid.
 final class UserLookups: Sendable {
-  /// How long a caller waits for the user database.
+  /// The time for which a caller waits for the user database.
   static let deadline = Duration.seconds(2)
-  /// What a call is refused with that cannot do without an answer.
+  /// Error for calls that need an answer if the user database gives none.
   static let noAnswer = UsherError(
     .overloaded, "the user database does not answer: try again",
     detail: .init(retryAfterMs: 2000))
@@ -30,10 +30,10 @@ final class UserLookups: Sendable {
     self.executor = executor
   }
 
-  /// Returns what the user database says now; `failed` after ``deadline``, or after twice that where an
-  /// earlier look-up of the uid ended meanwhile.
+  /// Returns the user database's present answer; `failed` after ``deadline``, or after twice that
+  /// if an earlier look-up of the uid ended meanwhile.
   func user(_ uid: UInt32) async -> UserLookup {
-    // A task of its own: the look-up goes on when the calling task is cancelled.
+    // Use a separate task, so that the look-up continues if the calling task is cancelled.
     await Task(executorPreference: executor) { [self] () -> UserLookup in
       // A look-up that hangs does not get a second thread.
       if let earlier = pending.withLock({ $0[uid] }), await !hasEnded(earlier) { return .failed }
@@ -53,8 +53,8 @@ final class UserLookups: Sendable {
     if case .named(let name) = await user(uid) { name } else { nil }
   }
 
-  /// Returns the names that the database tells. Asks for one at a time, so that many uids do not block
-  /// many threads, and for no more after one that the database does not answer.
+  /// Returns the names that the database knows. It asks for one uid at a time, so that many uids do
+  /// not block many threads, and stops at the first uid for which there is no answer.
   func names(of uids: some Sequence<UInt32>) async -> [UInt32: String] {
     var names: [UInt32: String] = [:]
     for uid in uids {
@@ -67,7 +67,7 @@ final class UserLookups: Sendable {
     return names
   }
 
-  /// Waits for a look-up until ``deadline``.
+  /// Waits for a look-up until ``deadline``, and returns whether it has ended.
   private func hasEnded(_ lookup: PendingLookup) async -> Bool {
     let either = AsyncLatch()
     let timer = scheduler.after(Self.deadline) { either.open() }
@@ -81,12 +81,12 @@ final class UserLookups: Sendable {
   }
 }
 
-/// One look-up, which may outlast the callers who wait for it.
+/// Look-up that may outlast its callers.
 private final class PendingLookup: Sendable {
   let answer = Mutex<UserLookup?>(nil)
   let ended = AsyncLatch()
 
-  /// `failed` until it has ended.
+  /// The result; `failed` until the look-up has ended.
   var found: UserLookup { answer.withLock { $0 } ?? .failed }
 
   func end(with found: UserLookup) {
