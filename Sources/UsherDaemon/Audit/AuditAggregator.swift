@@ -1,44 +1,45 @@
 import UsherAPI
 import UsherCore
 
-/// What has happened and is not written yet; decides what becomes a row of its own and what is
-/// counted (Audit.md § What is recorded).
+/// Buffer of audit events that are not written yet. It decides which events become a row of their
+/// own and which are counted (Audit.md § What is recorded).
 ///
-/// It reads no clock and writes nothing. Its moments are those of the calls.
+/// It reads no clock and writes nothing; times come from the calls.
 struct AuditAggregator {
-  /// One call, or several alike.
+  /// Row for one call, or for several equal calls.
   struct Entry: Sendable, Equatable {
-    /// Of several, the last one's.
+    /// The time of the call; of several calls, the last one's.
     var at: Timestamp
     var note: AuditEvent
     var caller: AuditedCaller
     var count = 1
   }
 
-  /// Rows that may wait before nothing more is let in.
+  /// The number of waiting rows at which the buffer is full and calls are refused.
   static let mostWaiting = 4096
-  /// Rows of one user in a minute of calls that succeed and do not repeat.
+  /// The maximum rows per user and minute for calls that succeed and are not aggregated.
   static let mostSingles = 600
-  /// Rows of one user in a minute of calls that are denied or fail: they are to be had without any
-  /// right, and drive out the oldest rows.
+  /// The maximum rows per user and minute for calls that are denied or fail. Any user can cause
+  /// such calls, and their rows displace the oldest rows.
   static let mostFailures = 60
-  /// Keys that are counted at a time; with more of them the minute ends early.
+  /// The maximum number of keys that are counted; with more, the minute ends early.
   private static let mostKeys = 4096
 
-  /// What is to be written, the oldest first.
+  /// The rows to be written, the oldest first.
   private(set) var waiting: [Entry] = []
-  /// Calls that succeed and repeat: where each is counted, in ``counts``.
+  /// The index in `counts` of each aggregated call of this minute.
   private var repeats: [Repeat: Int] = [:]
-  /// Those after the first of this minute, and the last of them. A call changes nothing else.
+  /// The number and the last time of the calls after the first in this minute. An aggregated call
+  /// changes nothing else.
   private var counts: [Count] = []
-  /// What the last of them was, where there was one.
+  /// The last entry of each count; nil before the second call.
   private var counted: [Entry?] = []
-  /// Another whenever ``counts`` begins anew.
+  /// A number that changes whenever ``counts`` starts again.
   private var round = 0
   private var singles: [Single: Int] = [:]
-  /// Those that are too many to be written one by one.
+  /// Calls beyond the limits for single rows, counted by what they have in common.
   private var surplus: [Surplus: Entry] = [:]
-  /// Minutes since 1970.
+  /// The current minute, counted from 1970.
   private var minute: Int64?
 
   private struct Count {
@@ -46,27 +47,27 @@ struct AuditAggregator {
     var at = Timestamp.earliest
   }
 
-  /// Where calls that are alike are counted, until the minute ends.
+  /// Position in ``counts`` of equal calls, valid until the minute ends.
   struct Place: Sendable, Equatable {
     fileprivate let round: Int
     fileprivate let index: Int
   }
 
-  /// What becomes of a call that is like one before.
+  /// Outcome of recording a call that equals an earlier one.
   enum OnRepeat: Sendable, Equatable {
     case counted
-    /// It is a row of its own: the first of a minute.
+    /// The call became a row of its own: it is the first of its minute.
     case written
-    /// There is no room: it must not be served.
+    /// The buffer is full: the call must not be served.
     case refused
   }
 
-  /// The rows that there are, and would be if the minute ended now.
+  /// The number of rows that wait or would be created if the minute ended now.
   var unwritten: Int { waiting.count + counts.count { $0.calls > 0 } + surplus.count }
 
   var isFull: Bool { waiting.count >= Self.mostWaiting }
 
-  /// Whether there is something that goes into a row when the minute ends.
+  /// Whether there are counts that become rows when the minute ends.
   var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
 
   mutating func note(_ note: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
@@ -79,7 +80,7 @@ struct AuditAggregator {
     }
   }
 
-  /// The same as ``note(_:by:at:)`` for a call that has been noted before.
+  /// Records a call that equals one recorded before.
   mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> OnRepeat {
     if isFull { return .refused }
     turn(at: now)
@@ -93,7 +94,7 @@ struct AuditAggregator {
     return repeats.count == known ? .counted : .written
   }
 
-  /// Ends the minute if `now` is not in it: what was counted goes into rows.
+  /// Ends the minute if `now` is not in it: the counts become rows.
   mutating func turn(at now: Timestamp) {
     let present = now.milliseconds / 60_000
     guard minute != present else { return }
@@ -101,7 +102,7 @@ struct AuditAggregator {
     minute = present
   }
 
-  /// Ends the minute now, unless what was counted has no room yet.
+  /// Ends the minute now. Counts become rows unless the buffer is full.
   mutating func close() {
     singles = [:]
     guard !isFull else { return }
@@ -119,7 +120,7 @@ struct AuditAggregator {
     surplus = [:]
   }
 
-  /// Drops the oldest rows: they are written.
+  /// Removes the oldest rows because they have been written.
   mutating func drop(_ count: Int) { waiting.removeFirst(count) }
 
   private mutating func count(
@@ -156,13 +157,13 @@ struct AuditAggregator {
 }
 
 extension AuditEvent {
-  /// Whether calls that are alike share a row.
+  /// Whether equal calls share a row.
   var isRepeatable: Bool {
     failure == nil && decision == .allowed
       && Methods.traits(of: method).audit == .everythingAggregated
   }
 
-  /// With no text longer than is of use: what is denied may be anything.
+  /// The event with long texts truncated: a denied call may name anything.
   var shortened: AuditEvent {
     func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.longest }
     guard
@@ -183,7 +184,7 @@ extension AuditEvent {
   }
 }
 
-/// Calls that are alike: same caller, asked for and given the same, by the same rule.
+/// Key of equal calls: same caller, same request and result, same rule.
 private struct Repeat: Hashable {
   let note: AuditEvent
   let caller: AuditedCaller
@@ -196,7 +197,7 @@ private struct Repeat: Hashable {
       && left.caller == right.caller
   }
 
-  /// As cheap as it may be: this is done at every call.
+  /// Hashes only a few members, because this runs on every call.
   func hash(into hasher: inout Hasher) {
     hasher.combine(note.account)
     hasher.combine(note.method)
@@ -204,13 +205,13 @@ private struct Repeat: Hashable {
   }
 }
 
-/// What is limited together.
+/// Key of the limits for single rows.
 private struct Single: Hashable {
   let uid: UInt32
   let isFailure: Bool
 }
 
-/// Calls of one user that have in common what matters of very many.
+/// Key of the calls of one user that are counted together beyond the limits.
 private struct Surplus: Hashable {
   let single: Single
   let method: String

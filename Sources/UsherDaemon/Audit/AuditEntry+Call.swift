@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-// What is sealed in a row is what `audit.list` tells of it, under the row's own number and time.
+// A row's sealed payload is the `audit.list` entry; the row itself has the number and the time.
 
 extension AuditEntry {
   init(_ entry: AuditAggregator.Entry) throws(UsherError) {

@@ -1,6 +1,6 @@
 import UsherCore
 
-/// What one call was and how it ended, as the audit is told. It never has a secret in it.
+/// One call and its outcome, for the audit log. It never contains a secret.
 struct AuditEvent: Sendable, Equatable {
   enum Decision: String, Sendable, Codable, CaseIterable { case allowed, denied }
 
@@ -8,23 +8,24 @@ struct AuditEvent: Sendable, Equatable {
   var provider: ProviderName?
   var kind: String?
   var account: AccountID?
-  /// The scope of the token that was given.
+  /// The scope of the token that was handed out.
   var scope: String?
-  /// The names of the members of a profile that were given, in a fixed order.
+  /// The names of the profile members that were handed out, in a fixed order.
   var fields: [String]
   var decision: Decision
-  /// Which rule decided: `till`, `(user)`, `(root)`, `(admin)`, …
+  /// The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, …
   var rule: String
-  /// What was asked of the call.
+  /// The conditions that applied to the call.
   var conditions: AuditConditions
-  /// Those of ``conditions`` that did not hold.
+  /// The conditions that were not met.
   var unmet: AuditConditions
-  /// Why nothing was given, also where the call was allowed; nil where it succeeded.
+  /// The error if nothing was handed out, even if the call was allowed; nil on success.
   var failure: UsherError.Reason?
   var flow: FlowID?
-  /// The user whose things an operator accepted or forgot.
+  /// The user whose objects an operator accepted or forgot.
   var owner: UInt32?
-  /// The same as in the error's data and the journal; of a row for many calls, the last one's.
+  /// The ID that is also in the error's data and in the journal; in a row for several calls, the
+  /// last one's.
   var correlationID: String
 
   init(
@@ -49,7 +50,7 @@ struct AuditEvent: Sendable, Equatable {
   }
 }
 
-/// What a rule may ask of a call (Access.md § Rules).
+/// Conditions that a rule may set for a call (Access.md § Rules).
 struct AuditConditions: OptionSet, Sendable, Hashable {
   let rawValue: UInt8
 
@@ -64,13 +65,14 @@ struct AuditConditions: OptionSet, Sendable, Hashable {
     (.account, "account"),
   ]
 
-  /// In the words of the audit's rows.
+  /// The names of the conditions as they appear in audit rows.
   var names: [String] { Self.names.filter { contains($0.0) }.map(\.1) }
 }
 
-/// Who called, as of the connection: made once for each.
+/// Caller as recorded in the audit log; created once per connection.
 ///
-/// Equal where it is the same process of the same client, whichever connection it came by.
+/// Two values are equal if they describe the same process of the same client, even over different
+/// connections.
 struct AuditedCaller: Sendable {
   let client: String
   let uid: UInt32
@@ -79,7 +81,7 @@ struct AuditedCaller: Sendable {
   let unit: String?
   let invocation: String?
   let executable: String?
-  /// Of all of the above: a caller is looked up at every call.
+  /// The hash of all properties above; precomputed because a caller is looked up on every call.
   private let digest: Int
 
   init(

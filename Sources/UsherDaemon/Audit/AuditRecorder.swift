@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Where the rows of the audit go: the store's ``AuditLog``.
+/// Destination of audit rows: the store's ``AuditLog``.
 protocol AuditKeeping: Sendable {
   func append(_ entries: [AuditEntry]) async throws(UsherError)
   func trim(to most: Int, since cutoff: Timestamp, at now: Timestamp) async throws(UsherError)
@@ -14,24 +14,25 @@ protocol AuditKeeping: Sendable {
 extension AuditLog: AuditKeeping {}
 extension AuditRecorder: Auditing {}
 
-/// Takes down who got what, and writes it a moment later.
+/// Records calls in the audit log, in batches, shortly after they happen.
 ///
-/// Noting a call never waits. What cannot be written gathers, also while there is no store; when too
-/// much has gathered ``admit()`` refuses, so that nothing is handed out unrecorded.
+/// Recording never waits. Rows that cannot be written, also because no store is open, accumulate.
+/// When too many have accumulated, ``admit()`` refuses calls, so that nothing is handed out
+/// unrecorded.
 final class AuditRecorder: Sendable {
-  /// How long a row waits for others to be written with.
+  /// The time that a row waits to be written together with others.
   static let delay = Duration.milliseconds(50)
-  /// How long after a failure it is tried again.
+  /// The time after a failure at which writing is tried again.
   static let pause = Duration.seconds(1)
-  /// Rows of one commit.
+  /// The maximum rows per commit.
   fileprivate static let batch = 512
-  /// Rows after which the oldest are dropped before the next minute.
+  /// The number of new rows after which the oldest rows are trimmed at once.
   private static let mostUntrimmed = 1024
 
   fileprivate struct State {
     var aggregator = AuditAggregator()
     var keeper: (any AuditKeeping)?
-    /// The one that writes just now, if anybody does.
+    /// The task that is writing, if any.
     var writing: Task<Void, Never>?
     var isTimerSet = false
     var isMinuteSet = false
@@ -48,10 +49,12 @@ final class AuditRecorder: Sendable {
     self.log = log
   }
 
-  /// Whether too much waits to be written.
+  /// Whether too many rows wait to be written.
   var isFull: Bool { state.withLock { $0.aggregator.isFull } }
 
-  /// - Throws: `storage_unavailable` while what would be handed out cannot be recorded.
+  /// Checks that the next call can be recorded.
+  ///
+  /// - Throws: `storage_unavailable` if too many rows wait.
   func admit() throws(UsherError) {
     guard isFull else { return }
     throw UsherError(
@@ -68,14 +71,13 @@ final class AuditRecorder: Sendable {
     if due.minute { ringAtMinute(after: now) }
   }
 
-  /// The same for a call that has been noted before.
+  /// Records a call that equals one recorded before.
   ///
-  /// - Returns: False where too much waits to be written: then it must not be served, as
-  ///   ``admit()`` has it.
+  /// - Returns: False if too many rows wait: the call must then not be served, as with ``admit()``.
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
     let (outcome, due) = state.withLock { state in
       let outcome = state.aggregator.again(&call, at: now)
-      // What is counted only has its timer since the minute began.
+      // A counted call needs no timer: the timer for its minute is set already.
       guard outcome == .written else { return (outcome, (row: false, minute: false)) }
       return (outcome, (row: state.setTimer(), minute: state.setMinute()))
     }
@@ -84,7 +86,7 @@ final class AuditRecorder: Sendable {
     return outcome != .refused
   }
 
-  /// Begins to write, also what has gathered.
+  /// Starts writing to a store, including the rows that have accumulated.
   func open(_ keeper: any AuditKeeping) {
     let isDue = state.withLock { state in
       state.keeper = keeper
@@ -93,15 +95,15 @@ final class AuditRecorder: Sendable {
     if isDue { ring(after: Self.delay) }
   }
 
-  /// Writes what there is, counts too, and nothing more until it is opened again. What cannot be
-  /// written is kept.
+  /// Writes all rows, including the counts of this minute, and then stops until ``open(_:)`` is
+  /// called again. Rows that cannot be written are kept.
   func close() async {
     state.withLock { $0.aggregator.close() }
     await flush()
     state.withLock { $0.keeper = nil }
   }
 
-  /// Says how many rows nobody will write any more; for the end of the daemon.
+  /// Logs the number of rows that are lost, when the daemon ends.
   func end() {
     let lost = state.withLock { $0.aggregator.unwritten }
     guard lost > 0 else { return }
@@ -109,10 +111,10 @@ final class AuditRecorder: Sendable {
       "rows of the audit are lost: they could not be written", metadata: ["count": "\(lost)"])
   }
 
-  /// Returns when what was noted before is written, or cannot be. What the minute counts stays.
+  /// Returns when all rows that wait are written or have failed. The counts of this minute remain.
   func flush() async { await write().value }
 
-  /// Drops what is older or more than is to be kept.
+  /// Deletes rows that are older or more than configured.
   func trim() async throws(UsherError) {
     guard let keeper = state.withLock({ $0.keeper }) else { return }
     let setting = dependencies.config.audit
@@ -147,7 +149,7 @@ extension AuditRecorder {
     }
   }
 
-  /// - Returns: Who writes, from now on or already; it ends when nothing waits any more.
+  /// - Returns: The task that writes, new or already running; it ends when no row waits.
   private func write() -> Task<Void, Never> {
     state.withLock { state in
       if let writing = state.writing { return writing }
@@ -171,7 +173,9 @@ extension AuditRecorder {
     }
   }
 
-  /// - Returns: Whether there is enough to trim; a failure of that is told once a minute.
+  /// Records that rows were written.
+  ///
+  /// - Returns: Whether there are enough new rows to trim.
   private func wrote(_ count: Int) -> Bool {
     let (wasFailing, isMuch) = state.withLock { state in
       state.aggregator.drop(count)
@@ -197,7 +201,8 @@ extension AuditRecorder {
 }
 
 extension AuditRecorder.State {
-  /// Whether a timer is to be set, so that what waits is written; it counts as set then.
+  /// Returns whether the caller must set a timer to write the waiting rows; the timer then counts
+  /// as set.
   fileprivate mutating func setTimer() -> Bool {
     guard keeper != nil, writing == nil, !isTimerSet, !aggregator.waiting.isEmpty else {
       return false
@@ -206,14 +211,15 @@ extension AuditRecorder.State {
     return true
   }
 
-  /// Whether a timer is to be set for the end of the minute; it counts as set then.
+  /// Returns whether the caller must set a timer for the end of the minute; the timer then counts
+  /// as set.
   fileprivate mutating func setMinute() -> Bool {
     guard !isMinuteSet, aggregator.isCounting else { return false }
     isMinuteSet = true
     return true
   }
 
-  /// What is written next; with nil the writing ends.
+  /// Returns the next batch; with nil, writing ends.
   fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
     guard let keeper, !aggregator.waiting.isEmpty else {
       writing = nil

@@ -1,14 +1,14 @@
 import UsherCore
 
-/// A call that was noted and may come again, alike in all that the audit tells apart: with where it
-/// is counted, so that it is looked up once a minute and not at every call.
+/// Recorded call that may be repeated with the same audit data. It remembers its position in the
+/// counts, so that the position is looked up once a minute and not on every call.
 struct AuditRepeat: Sendable {
   let note: AuditEvent
   let caller: AuditedCaller
-  /// Of the minute in which it was last noted.
+  /// The position in the counts of the minute in which the call was last recorded.
   var place: AuditAggregator.Place?
 
-  /// Nil for what is a row of its own each time.
+  /// Creates a repeat; nil if each such call is a row of its own.
   init?(_ note: AuditEvent, by caller: AuditedCaller) {
     guard note.isRepeatable else { return nil }
     self.note = note.shortened

@@ -2,14 +2,14 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-/// `audit.list` and `audit.verify`.
+/// Implementation of `audit.list` and `audit.verify`.
 struct AuditService: Sendable {
   static let defaultLimit = 100
   static let mostRows = 1000
 
   let log: AuditLog
   let repository: AuditRecorder
-  /// Rows that one call looks at, or a few hundred more.
+  /// The number of rows that one call reads before it stops; it may read a few hundred more.
   var mostSeen = 10_000
 
   func list(_ call: AuditList) async throws(UsherError) -> AuditList.Reply {
@@ -42,11 +42,12 @@ struct AuditService: Sendable {
       findings: report.findings.map { .init(n: $0.n.flatMap(Self.exact), message: $0.message) })
   }
 
-  /// Nil for a number that a row of somebody else's has and JSON cannot carry.
+  /// Returns the number; nil if it cannot be represented in JSON, as in a row that was not written
+  /// by the daemon.
   private static func exact(_ n: Int64) -> Int? { n.magnitude < 1 << 53 ? Int(n) : nil }
 }
 
-/// One reply as it fills.
+/// Reply to `audit.list` that is being filled.
 private struct AuditPage {
   private let call: AuditList
   private let limit: Int
@@ -62,7 +63,7 @@ private struct AuditPage {
     seen = max(span.lowerBound - 1, Int64(clamping: call.after ?? 0))
   }
 
-  /// What is to be looked at next; nil when the page is full, or there is nothing left.
+  /// The rows to read next; nil if the page is full or no rows are left.
   var rest: ClosedRange<Int64>? { rows.count < limit && seen < last ? seen + 1...last : nil }
 
   var reply: AuditList.Reply {
@@ -73,7 +74,7 @@ private struct AuditPage {
 
   mutating func take(_ stretch: AuditStretch) {
     for row in stretch.rows {
-      // A row that opens is of our own writing.
+      // A row that can be decrypted was written by the daemon, but perhaps by another version.
       guard let entry = try? AuditList.Entry(row) else {
         unreadable.append(Int(row.n))
         continue
