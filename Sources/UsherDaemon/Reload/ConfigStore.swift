@@ -2,7 +2,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 
-/// What is in force of the configuration: one value, exchanged whole by a reload.
+/// Current configuration: one immutable value that a reload replaces as a whole.
 final class ConfigStore: Sendable {
   private let state: Mutex<ConfigSnapshot>
   private let number = Atomic<Int>(0)
@@ -18,8 +18,8 @@ final class ConfigStore: Sendable {
 
   var current: ConfigSnapshot { state.withLock { $0 } }
 
-  /// Another number whenever something else came into force. Costs one atomic read, for what is
-  /// kept of ``current`` and looked at with every call.
+  /// A number that changes with every reload. It costs one atomic read, so that data cached from
+  /// ``current`` can be checked on every call.
   var generation: Int { number.load(ordering: .acquiring) }
 
   func replace(by config: Config, _ policy: Policy) {
@@ -31,7 +31,7 @@ final class ConfigStore: Sendable {
 }
 
 extension ConfigStore {
-  /// Has an observer told of changes as long as it exists.
+  /// Registers an observer, which is held weakly.
   func register(_ observer: any ProviderObserver) {
     observers.withLock { observers in
       observers.removeAll { $0.observer == nil }
@@ -39,20 +39,20 @@ extension ConfigStore {
     }
   }
 
-  /// Tells the observers, in the order in which they registered, and returns when all have reacted.
+  /// Notifies the observers in the order of registration, and returns when all have reacted.
   func notify(_ changed: Set<ProviderName>) async {
     let observers = observers.withLock { $0.compactMap(\.observer) }
     for observer in observers { await observer.providersChanged(changed) }
   }
 }
 
-/// Keeps something that it learnt about providers, and drops it when they change.
+/// Cache of data about providers that is dropped when they change.
 protocol ProviderObserver: AnyObject, Sendable {
-  /// The settings or credentials of providers changed, and the new ones are in force.
+  /// Called after the settings or credentials of providers changed and the new ones apply.
   func providersChanged(_ changed: Set<ProviderName>) async
 }
 
-/// One configuration, with what was made of it.
+/// One configuration with the values derived from it.
 final class ConfigSnapshot: Sendable {
   let config: Config
   let policy: Policy
@@ -69,9 +69,9 @@ final class ConfigSnapshot: Sendable {
     tokenPlaces = providers.mapValues(\.tokenPlace)
   }
 
-  /// A configured one, or the daemon's own.
+  /// Returns a configured provider, or the daemon's own.
   func provider(_ name: ProviderName) -> ProviderConfig? { providers[name] }
 
-  /// The `tokenPlace` of ``provider(_:)``: worked out once, for every call looks at it.
+  /// Returns the `tokenPlace` of ``provider(_:)``; precomputed because every call reads it.
   func tokenPlace(of name: ProviderName) -> TokenPlace? { tokenPlaces[name] }
 }

@@ -5,23 +5,23 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Reads the configuration and the credentials again, and brings all of it into force, or nothing
-/// (Service, "Reloading").
+/// Reload of the configuration and the credentials. It applies all of them or nothing (Service,
+/// "Reloading").
 struct Reload: Sendable {
   let lockController: LockController
 
   private var processContext: ProcessContext { lockController.processContext }
 
-  /// Returns when all is in force, or when it is certain that nothing has changed.
+  /// Reloads, and returns when the new configuration applies or is rejected.
   ///
-  /// - Returns: What is wrong; nothing where all is in force.
+  /// - Returns: The problems; empty if the new configuration applies.
   /// - Throws: `shuttingDown`.
   @discardableResult
   func run() async throws(UsherError) -> [ConfigProblem] {
     try await processContext.reloads.withLock(.next) { () throws(UsherError) in
       let notifier = processContext.setting.notifier
       notifier.reloading()
-      // Files and names may be far away: whoever locks or stops does not wait for them.
+      // Reading files and names may take long: a lock or a shutdown must not wait for it.
       let read = await read()
       return try await lockController.undisturbed { unlocked throws(UsherError) in
         var problems: [ConfigProblem] = []
@@ -38,7 +38,7 @@ struct Reload: Sendable {
     }
   }
 
-  /// For whose turn it is.
+  /// Key of the lock that makes reloads run one at a time.
   enum Turn { case next }
 
   private struct Found {
@@ -94,13 +94,13 @@ struct Reload: Sendable {
   }
 }
 
-/// What became of the last reload, for the line that `systemctl status` shows.
+/// Outcome of the last reload, for the status line of `systemctl status`.
 final class LastReload: Sendable {
   private let problems = Mutex(0)
 
   func ended(problems count: Int) { problems.withLock { $0 = count } }
 
-  /// To follow what the daemon does.
+  /// The text to append to the daemon's status.
   var words: String {
     switch problems.withLock({ $0 }) {
     case 0: ""
@@ -111,7 +111,7 @@ final class LastReload: Sendable {
 }
 
 extension LockController {
-  /// For `systemctl status`.
+  /// The status line for `systemctl status`.
   var status: String {
     let count = processContext.dependencies.config.providers.count
     let served = count == 1 ? "Serving 1 provider" : "Serving \(count) providers"
@@ -120,7 +120,7 @@ extension LockController {
 }
 
 extension DaemonSetting {
-  /// What only a restart can bring into force.
+  /// Returns the changes that need a restart.
   fileprivate func problems(with config: Config) -> [ConfigProblem] {
     guard config.store.url != self.config.store.url else { return [] }
     return [
@@ -133,13 +133,13 @@ extension DaemonSetting {
 }
 
 extension Config {
-  /// The files that are in force, for the journal.
+  /// The configuration files in use, for the journal.
   var places: Logger.Metadata {
     let files = sources.files.joined(separator: " ")
     return ["files": .string(files.isEmpty ? "none: the defaults hold" : files)]
   }
 
-  /// Those that are only here, only there, or not the same in both.
+  /// Returns the providers that only one of the configurations has, or that differ.
   fileprivate func providers(otherThanIn before: Config) -> Set<ProviderName> {
     let (old, new) = (before.byName, byName)
     return Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// `system.reload`.
+/// Implementation of `system.reload`.
 struct ReloadService: Sendable {
   let lockController: LockController
 
@@ -23,7 +23,7 @@ struct ReloadService: Sendable {
 }
 
 extension SystemReload.Reply {
-  /// Problems that are told one by one.
+  /// The maximum number of problems that are listed one by one.
   static let mostTold = 100
 
   fileprivate init(problems: [ConfigProblem]) {

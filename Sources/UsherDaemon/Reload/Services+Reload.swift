@@ -27,14 +27,15 @@ extension Services {
     }
   }
 
-  /// Puts a configuration into force, and drops what was cached about the providers that changed.
+  /// Applies a configuration, and drops cached data about the providers that changed.
   ///
   /// - Parameter exchange: Exchanges the configuration, and returns the providers that changed.
   /// - Returns: The providers whose settings or credentials changed.
   func apply(
     _ preparation: Preparation, exchange: @escaping @Sendable () -> Set<ProviderName>
   ) async -> Set<ProviderName> {
-    // At once: no provider, old or new, is found with the other one's credentials.
+    // One step, so that no provider, old or new, is used with credentials of the other
+    // configuration.
     let (others, names) = await processContext.betweenCalls {
       [credentials] in
       var others: Set<ProviderName> = []
