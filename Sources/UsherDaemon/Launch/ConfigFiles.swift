@@ -3,15 +3,16 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Finds and reads the configuration's files.
+/// Locates and reads the configuration files.
 enum ConfigFiles {
-  /// Far above any real configuration.
+  /// The maximum size of a file in bytes, far above any real configuration.
   private static let sizeLimit = 1 << 20
 
-  /// - Parameter file: Nil for the place where it usually is; there it may be missing.
+  /// Loads the configuration.
   ///
-  /// - Throws: The first file that cannot be read, or that others than root and, in a user's own
-  ///   instance, that user may write; else every problem of them all.
+  /// - Parameter file: The main file; nil for the default path, at which the file may be missing.
+  /// - Throws: The problem of the first file that cannot be read, or that others than root (or, in
+  ///   a user's own instance, that user) may write; otherwise all problems of all files.
   static func load(
     _ file: String?, environment: [String: String]
   ) throws(ConfigError) -> Config {
@@ -37,7 +38,7 @@ enum ConfigFiles {
     return try Config.load(contents: contents)
   }
 
-  /// Whether the system manager started this process, and not a person or a person's own manager.
+  /// Returns whether the system manager started this process, and not a person or a user manager.
   ///
   /// systemd.exec(5): the user manager sets `$MANAGERPID`; `$XDG_RUNTIME_DIR` is set in sessions and
   /// user services, and on a console a login may inherit `$INVOCATION_ID` from getty's service.
@@ -48,13 +49,14 @@ enum ConfigFiles {
     return environment["STATE_DIRECTORY"] != nil || environment["INVOCATION_ID"] != nil
   }
 
-  /// The system's daemon may not write its own configuration; a user's own daemon is the user's.
+  /// Returns which owners of files are trusted. The system's daemon may not be able to write its
+  /// own configuration; a user's daemon may.
   private static func trust(_ environment: [String: String]) -> FileTrust {
     FileTrust(user: getuid() == 0 || isSystemService(environment) ? nil : getuid())
   }
 
-  /// The file that ``load(_:environment:)`` would begin with, where it is there: once it was, it may
-  /// not be missing any more.
+  /// Returns the main file of ``load(_:environment:)`` if it exists. A reload then requires it to
+  /// exist.
   static func found(_ file: String?, environment: [String: String]) -> String? {
     let main = file ?? usualPlace(environment)
     return access(main, F_OK) == 0 ? main : nil
@@ -70,9 +72,9 @@ enum ConfigFiles {
     return access(own, F_OK) == 0 ? own : "/etc/usherd/usherd.toml"
   }
 
-  /// `conf.d/*.toml` beside the main file, in the order of their names.
+  /// Returns `conf.d/*.toml` beside the main file, sorted by name.
   ///
-  /// - Throws: Also for a directory in which others could put or replace such a file.
+  /// - Throws: Also if other users could create or replace such a file in the directory.
   private static func overlays(
     beside main: String, _ trust: FileTrust
   ) throws(ConfigError) -> [String] {
@@ -101,7 +103,7 @@ enum ConfigFiles {
     return names.sorted().map { "\(folder)/\($0)" }
   }
 
-  /// Nil where there is no such file. It waits for nobody: what is no file is not read.
+  /// Reads a file; returns nil if it does not exist. Never blocks: only regular files are read.
   private static func read(
     _ path: String, _ trust: FileTrust
   ) throws(ConfigError) -> [UInt8]? {
@@ -140,7 +142,7 @@ enum ConfigFiles {
   }
 }
 
-/// The process's environment.
+/// Environment of the process.
 enum Environment {
   static func all() -> [String: String] {
     var variables: [String: String] = [:]

@@ -5,34 +5,36 @@ package import UsherConfig
 package import UsherCore
 package import UsherSystem
 
-/// Where things are and what is real; tests choose others.
+/// Settings and dependencies of the daemon: paths, configuration, and the real implementations,
+/// which tests replace.
 package struct DaemonSetting: Sendable {
-  /// Later the fleet's name.
+  /// The realm of local users; a fleet's name in the future.
   static let realm = "host"
 
-  /// With which the daemon begins.
+  /// The configuration with which the daemon starts.
   package var config: Config
-  /// Reads it again. Blocks.
+  /// Reads the configuration again. Blocks.
   package var reread: @Sendable () throws(ConfigError) -> Config
-  /// Has loggers follow what came into force.
+  /// Applies the log settings of a new configuration to all loggers.
   package var follow: @Sendable (LogSettings) -> Void = { _ in }
-  /// Each asks for a reload (SIGHUP).
+  /// The requests for a reload (SIGHUP).
   package var hangUps = AsyncStream<Void> { $0.finish() }
-  /// Holds the database and, where systemd hands over no key, the master key.
+  /// The directory of the database and, unless systemd passes one as a credential, of the master
+  /// key.
   package var stateDirectory: String
   package var socketPath: String
   package var adminSocketPath: String
-  /// Sockets systemd opened, by name; missing ones are bound at the paths above.
+  /// The sockets that systemd passed, by name; missing ones are bound at the paths above.
   package var passedSockets: [String: CInt] = [:]
   package var credentials: CredentialsDirectory?
   package var notifier = ServiceNotifier(watchdogInterval: nil) { _ in }
   package var log = Logger(label: "usherd")
   package var clock: any Clock = SystemClock()
-  /// Makes what the daemon waits by; called once, with the event loop that is to run it.
+  /// Creates the daemon's scheduler; called once, with the event loop that runs it.
   package var scheduler: @Sendable (any EventLoop) -> any Scheduler = { EventLoopScheduler(on: $0) }
-  /// Moves the timers of the sockets' loop; nil: they follow this machine's clock.
+  /// The shift of the timers on the sockets' loop; nil if they follow the machine's clock.
   package var timeShift: LoopTimeShift?
-  /// Makes the way to providers; called with the event loop that is to run it.
+  /// Creates the transport to providers; called with the event loops that run it.
   package var transport: @Sendable (any EventLoopGroup) -> any ProviderTransport = {
     HTTPClientTransport(on: $0)
   }
@@ -42,15 +44,15 @@ package struct DaemonSetting: Sendable {
   package var sockets: any LocalSockets = KernelSockets()
   /// The uid that the daemon runs as.
   package var daemonUser: UInt32 = getuid()
-  /// How dear a new passcode's hash is: scrypt's N.
+  /// The cost of a new passcode's hash: scrypt's N.
   package var passcodeRounds = PasscodeCost.rounds
-  /// Runs the daemon's tasks; nil: Swift's global executor.
+  /// The executor of the daemon's tasks; nil for Swift's global executor.
   package var executor: (any TaskExecutor)?
-  /// Runs functions that block.
+  /// The pool for functions that block.
   package var blocking: any BlockingPool = DispatchPool.blocking
-  /// Runs functions that compute for long.
+  /// The pool for functions that compute for long.
   package var computing: any BlockingPool = DispatchPool.computing
-  /// Makes the fingerprint reader; called each time the daemon is unlocked.
+  /// Creates the fingerprint reader; called each time the daemon is unlocked.
   package var fingerprints: @Sendable () -> any FingerprintScanning = { FingerprintReader() }
 
   package init(
@@ -71,12 +73,13 @@ package struct DaemonSetting: Sendable {
 
   var hasDatabase: Bool { disk.exists(databasePath) }
 
-  /// Whether there is what `usherctl restore` has yet to put in the place of the database.
+  /// Whether a restored database waits to replace the present one because `usherctl restore` was
+  /// interrupted.
   var isBeingRestored: Bool { disk.exists(databasePath + ".restoring") }
 
-  /// Blocks: users' names may be far away.
+  /// Returns the policy of a configuration. Blocks: resolving users' names may take long.
   ///
-  /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
+  /// - Throws: `ConfigError` with the file and line of each user or group that does not exist.
   func policy(of config: Config) throws(ConfigError) -> Policy {
     try Policy(config, daemonUser: daemonUser, names: users.principals)
   }

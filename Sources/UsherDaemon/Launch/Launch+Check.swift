@@ -3,11 +3,11 @@ import UsherStore
 import UsherSystem
 
 extension Launch {
-  /// Opens the database as ``run()`` does, reads every row of it, and closes it: a database of an
-  /// older schema is brought to this one, and one that only the recovery key opens is put under the
-  /// master key. Nobody is served.
+  /// Opens the database as ``run()`` does, reads every row and closes it, without serving. A
+  /// database of an older schema is migrated, and one that only the recovery key opens is encrypted
+  /// under the master key.
   ///
-  /// Ends the process with a sentence and status 1 where it or a row of it does not open.
+  /// Ends the process with a message and status 1 if the database or a row cannot be opened.
   package func checkStore() {
     do {
       _ = ProcessHardening.apply()

@@ -6,7 +6,7 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// From a command line to a running daemon: the one place that picks the real world.
+/// Start of the daemon from the command line, with the real dependencies.
 package struct Launch: Sendable {
   private let configFile: String?
   private let stateDirectory: String?
@@ -15,7 +15,7 @@ package struct Launch: Sendable {
   private let logLevel: String?
   private let wipesFreedMemory: Bool
 
-  /// - Parameter wipesFreedMemory: Whether the program wipes what it gives back.
+  /// - Parameter wipesFreedMemory: Whether the program's allocator wipes freed memory.
   package init(
     configFile: String?, stateDirectory: String?, socketPath: String?, adminSocketPath: String?,
     logLevel: String?, wipesFreedMemory: Bool
@@ -28,10 +28,10 @@ package struct Launch: Sendable {
     self.wipesFreedMemory = wipesFreedMemory
   }
 
-  /// Returns when the daemon has stopped in order; ends the process with a sentence and status 1 where
-  /// it cannot start.
+  /// Runs the daemon, and returns after an orderly stop. Ends the process with a message and status
+  /// 1 if the daemon cannot start.
   package func run() async {
-    // First of all: it would end the process.
+    // Before all else: an untrapped SIGHUP ends the process.
     let hangUps = await Self.hangUps()
     do {
       let sockets = try ActivatedSockets.take()
@@ -61,7 +61,7 @@ package struct Launch: Sendable {
     }
   }
 
-  /// Of many that come while a reload runs, one is kept.
+  /// Returns the requests for a reload. Several that arrive during a reload count as one.
   private static func hangUps() async -> AsyncStream<Void> {
     let signals = await UnixSignalsSequence(trapping: .sighup)
     let (stream, asking) = AsyncStream.makeStream(
@@ -70,10 +70,10 @@ package struct Launch: Sendable {
     return stream
   }
 
-  /// What the command line, the environment and the configuration say. Blocks.
+  /// Returns the settings from the command line, the environment and the configuration. Blocks.
   ///
-  /// - Parameter sockets: Those that systemd passed, by name.
-  /// - Throws: What is wrong with the configuration or the state directory.
+  /// - Parameter sockets: The sockets that systemd passed, by name.
+  /// - Throws: The problems of the configuration or the state directory.
   package func setting(_ sockets: [String: CInt] = [:]) throws -> DaemonSetting {
     let environment = Environment.all()
     let places = Directories.defaults(environment: environment, uid: getuid())
@@ -95,8 +95,8 @@ package struct Launch: Sendable {
     return setting
   }
 
-  /// As many descriptors as we may have: the usual 1024 are fewer than the connections and redirect
-  /// listeners the limits allow.
+  /// Raises the limit of open files: the usual 1024 are fewer than the connections and redirect
+  /// listeners that the configuration allows.
   private func raiseFileLimit() {
     var limit = rlimit()
     let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -105,7 +105,7 @@ package struct Launch: Sendable {
     _ = setrlimit(files, &limit)
   }
 
-  /// The command line's, over the configuration's.
+  /// Returns the log level of the command line, or else that of the configuration.
   private func level(_ settings: LogSettings) throws -> Logger.Level {
     let word = logLevel ?? settings.level.rawValue
     guard let level = Logger.Level(rawValue: word) else {
@@ -114,7 +114,8 @@ package struct Launch: Sendable {
     return level
   }
 
-  /// With its parents: a user's first daemon may find no `~/.local/state`.
+  /// Creates the state directory with its parents: a user's first daemon may find no
+  /// `~/.local/state`.
   private func makeStateDirectory(_ path: String) throws {
     var isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
     if !isThere, errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
@@ -126,7 +127,8 @@ package struct Launch: Sendable {
       .storageUnavailable, "the state directory \(path) cannot be made: \(String(errno: errno))")
   }
 
-  /// Says why there is no daemon, to the journal and for `systemctl status`.
+  /// Reports why the daemon does not run, on standard error and for `systemctl status`, and ends
+  /// the process.
   func fail(_ sentence: String, cause: (any Error)?) -> Never {
     ServiceNotifier.system().status(sentence)
     let because = cause.map { " (\($0))" } ?? ""

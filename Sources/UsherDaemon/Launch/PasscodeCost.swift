@@ -1,12 +1,12 @@
 import Glibc
 import UsherFlows
 
-/// How dear a new passcode's hash is.
+/// Cost of a new passcode's hash.
 enum PasscodeCost {
   /// scrypt's N.
   ///
-  /// In a build without optimisation it is dear beyond use: there `USHER_PASSCODE_ROUNDS`, a power of
-  /// two, makes it cheap for tests. Release builds take no notice of it.
+  /// In a debug build the usual cost is too high for tests, so `USHER_PASSCODE_ROUNDS`, a power of
+  /// two, replaces it. Release builds ignore the variable.
   static var rounds: Int {
     #if DEBUG
       if let text = getenv("USHER_PASSCODE_ROUNDS"), let rounds = Int(String(cString: text)),
