@@ -5,30 +5,31 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Tells subscribers what happens; keeps the last events for those who come back.
+/// Delivers events to subscribers, and keeps recent events for clients that reconnect.
 ///
-/// Publishing never waits: a subscriber that does not read loses its subscription, nothing else. All
-/// hear in the order of the cursors: a client that comes back with one has heard what was before.
+/// Publishing never waits: a subscriber that does not read only loses its subscription. All
+/// subscribers get events in the order of their cursors, so a client that reconnects with a cursor
+/// has received everything before it.
 ///
-/// A cursor is the moment of an event, so it does not count the events that a caller may not see, and
-/// each audience has a memory of its own, so none pushes another's events out.
+/// A cursor is a time, so it does not reveal the number of events that a caller may not see. Each
+/// audience has a memory of its own, so that no audience displaces another's events.
 final class EventBus: Sendable {
-  /// The callers that may see an event: everybody, or the owner of the event's subject.
+  /// Callers that may see an event: all of them, or the owner of the event's subject.
   enum Audience: Hashable {
     case everybody
     case owner(Owner)
-    /// Those who may answer a question of one client about one person.
+    /// The callers that may answer a question of one client about one person.
     case question(LocalPerson, client: String)
   }
 
-  /// What happened, and whose it is; nil is everybody's.
+  /// Event with its owner; an event without an owner is visible to all callers.
   struct Entry: Sendable {
     var cursor: Int
     var event: Event
     var owner: Owner?
-    /// The account it is about, for rules that are about some only.
+    /// The account that the event is about, for rules that select accounts.
     var account: PolicyRequest.Account?
-    /// The question it is about: for who may answer that, and nobody else.
+    /// The question that the event is about; only callers that may answer it may see the event.
     var question: OpenQuestion?
 
     var audience: Audience {
@@ -37,13 +38,13 @@ final class EventBus: Sendable {
     }
   }
 
-  /// The last events of one audience.
+  /// Recent events of one audience.
   private struct Memory {
     var past: [Entry] = []
-    /// The cursor of the newest event that is forgotten.
+    /// The cursor of the newest event that has been dropped.
     var forgotten: Int
 
-    /// The events after a cursor.
+    /// Returns the events after a cursor.
     func past(after cursor: Int) -> ArraySlice<Entry> {
       var (low, high) = (0, past.count)
       while low < high {
@@ -63,24 +64,24 @@ final class EventBus: Sendable {
   private struct State {
     var cursor: Int
     var memories: [Audience: Memory] = [:]
-    /// Events in all memories.
+    /// The number of events in all memories.
     var total = 0
     var listeners: [Int: Listener] = [:]
     var nextListener = 0
-    /// What is published and not delivered yet, each with who listened then.
+    /// Events that are published and not delivered, each with the listeners at that time.
     var waiting: [(entry: Entry, listeners: [Listener])] = []
     var isDelivering = false
   }
 
-  /// How listening began.
+  /// Start of a subscription.
   struct Beginning {
-    /// A number to stop by.
+    /// The number with which to stop listening.
     let listener: Int
-    /// The cursor of the newest event that the listener may hear.
+    /// The cursor of the newest event that the listener may see.
     let cursor: Int
-    /// Whether some of what came after `since` is not remembered any more.
+    /// Whether events after `since` have been dropped.
     let hasGap: Bool
-    /// The events after `since`, the oldest first. They are not delivered otherwise.
+    /// The events after `since`, the oldest first. They are not delivered in another way.
     let past: [Entry]
   }
 
@@ -91,14 +92,15 @@ final class EventBus: Sendable {
   private let moment: @Sendable () -> Int
   private let state: Mutex<State>
 
-  /// Events that are kept for all audiences together, as a multiple of those for one.
+  /// The number of events that are kept for all audiences together, as a multiple of those for one.
   private static let audiencesInFull = 16
 
   /// - Parameters:
-  ///   - remembered: How many events are kept for `since`, for each audience.
-  ///   - cursor: Where cursors begin; past every cursor of an earlier start, so that a client that
-  ///     comes back with one of those is told of the gap.
-  ///   - moment: The present as a cursor. Where it does not go on, cursors count.
+  ///   - remembered: The number of events that are kept for `since`, for each audience.
+  ///   - cursor: The first cursor. It must exceed every cursor of an earlier start, so that a
+  ///     client that reconnects with one of those learns of the gap.
+  ///   - moment: Returns the present as a cursor. While the present does not advance, cursors are
+  ///     counted up.
   init(
     remembered: Int, startingAt cursor: Int = 0, moment: @escaping @Sendable () -> Int = { 0 }
   ) {
@@ -108,7 +110,7 @@ final class EventBus: Sendable {
     state = Mutex(State(cursor: cursor))
   }
 
-  /// - Parameter record: The account it is about.
+  /// - Parameter record: The account that the event is about.
   func publish(_ event: Event, of record: AccountRecord) {
     publish(
       event, owner: record.owner,
@@ -132,8 +134,8 @@ final class EventBus: Sendable {
       defer { state.isDelivering = true }
       return !state.isDelivering
     }
-    // Whoever delivers does it for others too: what a listener publishes itself comes after what it
-    // heard, for every other one as well.
+    // One task delivers the events of all publishers. So an event that a listener publishes comes,
+    // for all listeners, after the event that the listener has just received.
     guard isMine else { return }
     while let (entry, listeners) = nextDelivery() {
       for listener in listeners { listener(entry) }
@@ -146,14 +148,14 @@ final class EventBus: Sendable {
       ?? Memory(forgotten: beginning)
     let before = memory.past.count
     memory.past.append(entry)
-    // Not one by one: each time all the others move.
+    // Drop events in bulk: each removal moves all remaining ones.
     if memory.past.count >= 2 * remembered { memory.forget(memory.past.count - remembered) }
     state.total += memory.past.count - before
     state.memories[entry.audience] = memory
     guard state.total > 2 * remembered * Self.audiencesInFull,
       let longest = state.memories.max(by: { $0.value.past.count < $1.value.past.count })?.key
     else { return }
-    // The owner with the most remembered events gives up the older half of them.
+    // Drop the older half of the events of the audience with the most events.
     let count = (state.memories[longest]?.past.count ?? 0) / 2
     state.memories[longest]?.forget(count)
     state.total -= count
@@ -167,13 +169,12 @@ final class EventBus: Sendable {
     }
   }
 
-  /// Begins listening: past events after `since` are delivered before this returns.
+  /// Starts listening: past events after `since` are delivered before this returns.
   ///
-  /// - Parameters:
-  ///   - sees: Which audiences the listener belongs to. What others do has no part in what is
-  ///     returned. The listener itself decides about each event.
-  /// - Returns: A number to stop by, the cursor of the newest event there is, and whether some of
-  ///   what came after `since` is not remembered any more.
+  /// - Parameter sees: Returns whether the listener belongs to an audience. Events of other audiences
+  ///   do not affect the result. The listener itself decides about each event.
+  /// - Returns: The number with which to stop, the cursor of the newest event, and whether events
+  ///   after `since` have been dropped.
   func listen(
     since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
     _ body: @escaping @Sendable (Entry) -> Void
@@ -184,14 +185,15 @@ final class EventBus: Sendable {
     return (begun.listener, begun.cursor, begun.hasGap)
   }
 
-  /// Begins listening: only later events are delivered to `body`.
+  /// Starts listening: only later events are delivered to `body`.
   ///
   /// - Parameters:
-  ///   - sees: Which audiences the listener belongs to. What others do has no part in what is
-  ///     returned.
-  ///   - hears: Which of their events it may be told of; a newer one that it may not does not move the
-  ///     cursor. The listener itself decides about each event that it gets.
-  ///   - most: How many past events are returned, of those that it hears and `isWanted` says yes to.
+  ///   - sees: Returns whether the listener belongs to an audience. Events of other audiences do
+  ///     not affect the result.
+  ///   - hears: Returns whether the listener may see an event; other events do not advance the
+  ///     cursor. The listener itself decides about each later event.
+  ///   - most: The maximum number of past events that are returned.
+  ///   - isWanted: Selects the past events that are returned.
   func listen(
     since: Int?, seeing sees: (Audience) -> Bool, hearing hears: (Entry) -> Bool,
     atMost most: Int, where isWanted: (Entry) -> Bool, _ body: @escaping @Sendable (Entry) -> Void
@@ -201,14 +203,14 @@ final class EventBus: Sendable {
       state.listeners[state.nextListener] = body
       return (state.nextListener, state.memories.filter { sees($0.key) }.map(\.value))
     }
-    // Not under the lock: the rules may be asked about each event.
+    // Not under the lock: `hears` evaluates rules for each event.
     let oldest =
       seen.map { memory in
-        // More may be kept than is promised: that depends on what else happened.
+        // A memory may hold more events than promised, depending on other events.
         memory.past.count > remembered
           ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
       }.max() ?? beginning
-    // The bus no longer knows who may hear a forgotten event, so each of them counts.
+    // The bus does not know any more which callers may see a dropped event, so each one counts.
     let newest =
       seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
     let hasGap = since.map { !(oldest...newest).contains($0) } ?? false
@@ -228,7 +230,7 @@ final class EventBus: Sendable {
       listener: listener, cursor: newest, hasGap: hasGap, past: Array(past.prefix(most)))
   }
 
-  /// Forgets the past events of an owner, and of the questions about its user.
+  /// Drops the past events of an owner, and of the questions about its user.
   func forget(_ owner: Owner) {
     let person = LocalPerson(realm: owner.realm, uid: owner.uid)
     state.withLock { state in
@@ -248,7 +250,8 @@ final class EventBus: Sendable {
 }
 
 extension EventBus {
-  /// One whose cursors are microseconds since 1970 at the start, and go on by the monotonic clock.
+  /// Creates a bus whose cursors are microseconds: since 1970 at the start, advancing with the
+  /// monotonic clock.
   static func of(_ startedAt: Timestamp, _ clock: any Clock) -> EventBus {
     let (beginning, start) = (Int(startedAt.milliseconds) * 1000, clock.monotonicNow())
     return EventBus(remembered: 1024, startingAt: beginning) {
