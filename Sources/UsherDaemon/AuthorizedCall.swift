@@ -2,40 +2,40 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Who the audit is told of. In the daemon it is the ``AuditRecorder``.
+/// Recorder of audit events; in the daemon, the ``AuditRecorder``.
 protocol Auditing: Sendable {
-  /// - Throws: `storageUnavailable` while what happens cannot be recorded.
+  /// - Throws: `storageUnavailable` while calls cannot be recorded.
   func admit() throws(UsherError)
   func note(_ note: AuditEvent, by caller: AuditedCaller)
-  /// The same for a call that has been noted before.
+  /// Records a call that equals one recorded before.
   ///
-  /// - Returns: False while what happens cannot be recorded; then it is not noted.
+  /// - Returns: False while calls cannot be recorded; then this call is not recorded.
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool
 }
 
-/// A call that the policy lets go on, and what the audit is told when it has ended.
+/// Call that the policy allows; it records the outcome in the audit log.
 struct AuthorizedCall: Sendable {
   let request: PolicyRequest
   let caller: Caller
   let permit: Permit
-  /// What was given of which account; asked when the call has succeeded.
+  /// The data that the call hands out, and of which account; read when the call has succeeded.
   let given: Given?
-  /// The generation of the accounts, before it was decided.
+  /// The generation of the accounts from before the decision.
   let accounts: Int
-  /// Nil where only what is denied is recorded.
+  /// The audit log; nil if only denials of the method are recorded.
   let audit: (any Auditing)?
   let correlation: @Sendable () -> CorrelationID
 
-  /// What a call gave away.
+  /// Data that a call hands out.
   enum Given: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
-    /// To or from this user.
+    /// Objects given to or taken from this user.
     case possessions(of: UInt32)
   }
 
-  /// Returns whether the permit is good for an account that the call does not name: a call that names
-  /// it is allowed as well, and no more is asked of it.
+  /// Returns whether the permit also covers an account that the call does not name: a call that
+  /// names the account is allowed, too, under conditions that are no stricter.
   func covers(_ record: AccountRecord) -> Bool {
     let named = request.about(record)
     guard caller.sees(record, named), case .allowed(let other) = caller.decide(named) else {
@@ -45,7 +45,7 @@ struct AuthorizedCall: Sendable {
       && (permit.localAuthSeconds ?? .max) <= (other.localAuthSeconds ?? .max)
   }
 
-  /// Runs the call to its end, and tells the audit of it.
+  /// Runs the call to its end and records the outcome in the audit log.
   func follow(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
     let response: Response
     do throws(UsherError) {
@@ -54,7 +54,7 @@ struct AuthorizedCall: Sendable {
       throw failed(error)
     }
     switch response {
-    // Nothing is decided of what is on the disk, or not made yet.
+    // The call has not been decided yet.
     case .cold, .resumed: break
     case .now: succeeded()
     case .standing(var standing):
@@ -76,10 +76,10 @@ struct AuthorizedCall: Sendable {
     return response
   }
 
-  /// Runs a call that waits to its end, and tells the audit of it: under one correlation id, which is
-  /// that of all it causes.
+  /// Runs a call that waits to its end, and records the outcome in the audit log. All that the call
+  /// causes has one correlation ID.
   ///
-  /// - Parameter body: Brings the reply, and the flow that began.
+  /// - Parameter body: Returns the reply, and the flow if one began.
   func run(
     _ body: @Sendable () async throws(UsherError) -> (reply: [UInt8], flow: FlowID?)
   ) async throws(UsherError) -> [UInt8] {
@@ -96,7 +96,8 @@ struct AuthorizedCall: Sendable {
     return try result.get()
   }
 
-  /// What comes for a caller who waits no more, as after a lock, is not given to him.
+  /// Records the outcome. A caller that no longer waits, as after a lock, does not get the result,
+  /// so the call counts as cancelled.
   private func ended() {
     guard Task.isCancelled, request.traits.audit == .everythingAggregated else {
       return succeeded()
@@ -104,8 +105,8 @@ struct AuthorizedCall: Sendable {
     _ = failed(UsherError(.cancelled, "the caller waits no more"))
   }
 
-  /// What holds for other calls like this as long as rules and accounts are what they are; nil where
-  /// it takes more.
+  /// The decision, if it applies to later identical calls as long as rules and accounts stay the
+  /// same; nil if such calls need more checks.
   private var decision: CachedReply.Decision? {
     guard let audit, request.moment == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
@@ -117,12 +118,14 @@ struct AuthorizedCall: Sendable {
     }
   }
 
+  /// Records success.
+  ///
   /// - Parameter flow: The flow that began.
   func succeeded(flow: FlowID? = nil) {
     guard let audit else { return }
     var note = note(.allowed)
     note.flow = flow
-    // Rows that many calls share are of none of them.
+    // A row that several calls share cannot have the correlation ID of one of them.
     if flow != nil { note.correlationID = Cause.correlation?.rawValue ?? "" }
     switch given {
     case nil: audit.note(note, by: caller.audited)
@@ -141,7 +144,9 @@ struct AuthorizedCall: Sendable {
     }
   }
 
-  /// - Returns: The error as the caller gets it: under the audit's correlation id.
+  /// Records a failure.
+  ///
+  /// - Returns: The error for the caller, with the correlation ID of the audit entry.
   func failed(_ error: UsherError) -> UsherError {
     guard let audit else { return error }
     var error = error
@@ -157,7 +162,7 @@ struct AuthorizedCall: Sendable {
 
   private func note(_ decision: AuditEvent.Decision) -> AuditEvent {
     var conditions = permit.conditions
-    // Of what is not there for the caller nobody is asked.
+    // No person or proof is asked for a call about an object that does not exist for the caller.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
     if request.lacksAccount { conditions.subtract(.confirm) }
     return AuditEvent(request, decision, rule: permit.rule, conditions: conditions)
@@ -180,7 +185,7 @@ extension AuditEvent {
 }
 
 extension Permit {
-  /// What it asks of the call.
+  /// The conditions that the permit sets for the call.
   var conditions: AuditConditions {
     var conditions: AuditConditions = []
     if localAuthSeconds != nil { conditions.insert(.localAuth) }
@@ -190,7 +195,7 @@ extension Permit {
 }
 
 extension Denial.Cause {
-  /// The condition that did not hold; none where no rule lists the call.
+  /// The condition that was not met; none if no rule lists the call.
   var unmet: AuditConditions {
     switch self {
     case .notListed: []

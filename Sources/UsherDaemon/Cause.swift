@@ -1,7 +1,8 @@
 import UsherCore
 
-/// The call that what happens just now is done for, as the journal knows it.
+/// Call on whose behalf the current task works, for the journal.
 enum Cause {
-  /// Nil where nobody called: a provider answered, or a time was over.
+  /// The correlation ID of the call; nil if none caused the work, as for a provider's callback or a
+  /// timer.
   @TaskLocal static var correlation: CorrelationID?
 }

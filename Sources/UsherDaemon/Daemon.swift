@@ -5,10 +5,10 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// What the daemon is made of, put together once.
+/// The daemon as a service, composed of all its parts.
 ///
-/// ``run()`` returns when it has been asked to stop and has stopped in order; it throws where it
-/// cannot start, with a sentence for the operator.
+/// ``run()`` returns after an orderly stop. It throws an error with a message for the operator if
+/// the daemon cannot start.
 package struct Daemon: ServiceLifecycle.Service {
   private let setting: DaemonSetting
   private let log: Logger
@@ -53,7 +53,7 @@ package struct Daemon: ServiceLifecycle.Service {
     setting.notifier.ready(status: lockController.status)
     Task.detached(executorPreference: dependencies.executor, priority: .background) {
       service.warm()
-      // The start needed more memory than the calls that follow.
+      // Starting needs more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
     log.notice("ready", metadata: ["version": .string(Version.current)])
@@ -82,15 +82,16 @@ package struct Daemon: ServiceLifecycle.Service {
     return servers
   }
 
-  /// Reloads as often as it is asked to, until cancelled.
+  /// Reloads on each request, until cancelled.
   private func reload(_ lockController: LockController) async {
     for await _ in setting.hangUps {
-      // What is wrong has been told. It throws when the daemon stops.
+      // Problems have been logged already. It throws only when the daemon stops.
       _ = try? await Reload(lockController: lockController).run()
     }
   }
 
-  /// Sweeps and gives memory back once a minute, and pings the watchdog from the loop that serves, until asked to stop.
+  /// Cleans up and releases free memory once a minute, and pings the watchdog from the loop of the
+  /// sockets, until the daemon is asked to stop.
   private func upkeep(
     _ lockController: LockController, _ dependencies: Dependencies, watching loop: SocketLoop
   ) async {
@@ -103,7 +104,7 @@ package struct Daemon: ServiceLifecycle.Service {
         do throws(UsherError) {
           try await lockController.sweep()
         } catch {
-          // A stop ends a sweep; the next start makes it.
+          // Stopping interrupts the sweep; the next start repeats it.
           guard !Task.isCancelled else { break }
           log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
@@ -115,7 +116,7 @@ package struct Daemon: ServiceLifecycle.Service {
     ping?.cancel()
   }
 
-  /// Reads `/etc/subuid`. Where that fails, what was read before holds.
+  /// Reads `/etc/subuid`; if that fails, the earlier map stays.
   private func readSubordinates(_ dependencies: Dependencies) async {
     switch await dependencies.subordinates.read(within: .seconds(5), in: dependencies) {
     case .done, .cancelled: break
@@ -132,7 +133,8 @@ package struct Daemon: ServiceLifecycle.Service {
     "the subordinate ids read before hold; while there are none, uids from "
     + "\(SubordinateUsers.firstUnsure) on count as subordinate ids of unknown users"
 
-  /// What was heard is answered, what providers answer just now is written; then all is closed.
+  /// Answers the calls that were received, stores the responses that providers are sending, then
+  /// closes everything.
   private func stop(
     _ servers: [SocketServer], _ acceptor: ConnectionAcceptor, _ lockController: LockController
   ) async {
@@ -151,13 +153,13 @@ package struct Daemon: ServiceLifecycle.Service {
 }
 
 extension Limits {
-  /// Of it, most is for replies that nobody reads and providers that do not answer.
+  /// Upper bound for shutdown: drain, grace for unread replies, provider time-outs.
   fileprivate var longestStop: Duration {
     .seconds(drainSeconds + unreadReplySeconds + 5) + LockController.patience * 2
   }
 }
 
 extension Daemon: CustomStringConvertible {
-  /// Loggers print services: a name will do.
+  /// The name that loggers print for the service.
   package var description: String { "usherd" }
 }

@@ -3,15 +3,15 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// All that the daemon can do, on one page.
+/// All methods of the daemon.
 ///
-/// A handler decodes nothing and checks no rights: its parameters are decoded strictly, and the
-/// policy has been asked, before it runs. It calls the services and is done.
+/// Before a handler runs, the call's parameters have been decoded strictly and the policy has
+/// allowed the call. The handler only calls the services.
 struct MethodTable: Sendable {
   private var entries: [String: MethodEntry] = [:]
   private let services: Services
-  /// What the table reads off its types, made when it is first needed: reading costs more than all
-  /// the rest of a start.
+  /// Functions that build the schemas of the methods' types. Schemas are built when first needed,
+  /// because that takes longer than the rest of a start.
   private var readings: [@Sendable () -> Void] = []
 
   init(_ services: Services) {
@@ -89,7 +89,7 @@ struct MethodTable: Sendable {
       try await clients.clear(clear, call.caller, where: call.covers)
     }
 
-    // Users' names may be far away.
+    // Resolving users' names may take long.
     wait(ConfirmList.self) { _, caller async throws(UsherError) in await confirm.list(caller) }
     wait(ConfirmAnswer.self) { answer, caller async throws(UsherError) in
       try await confirm.answer(answer, caller)
@@ -105,7 +105,7 @@ struct MethodTable: Sendable {
     add(FlowGet.self, .flow(\.flow)) { get, call throws(UsherError) in
       try .now(try flows.get(get, call.caller))
     }
-    // It waits for nothing, but a thousand flows take long to write down: not on the event loop.
+    // It waits for nothing, but encoding a thousand flows takes too long for the event loop.
     wait(FlowList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
       try await flows.list(list, caller)
     }
@@ -161,15 +161,15 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// Makes what would else be made at the first calls.
+  /// Creates in advance what the first calls need.
   func warm() { for read in readings { read() } }
 
-  /// - Returns: Nil where the method does not exist on this socket.
+  /// - Returns: Nil if the method does not exist on this socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
     entries.method(name, isAdmin: isAdmin)
   }
 
-  /// A method that waits: for the disk, a provider, a person.
+  /// Adds a method that waits for the disk, a provider or a person.
   private mutating func wait<M: Method>(
     _ type: M.Type, _ subject: Subject<M> = .method,
     _ handler: @escaping @Sendable (M, Caller) async throws(UsherError) -> M.Reply
@@ -182,8 +182,10 @@ struct MethodTable: Sendable {
 
   private static func admitAll<M: Method>(_ call: M, _ caller: Caller) {}
 
-  /// - Parameter admit: What is to be had first, and refused on the event loop where it is not to be
-  ///   had, so that a flood of such calls costs no task.
+  /// Adds a method that waits, with a check before it.
+  ///
+  /// - Parameter admit: Returns what the handler needs, or throws. It runs on the event loop, so
+  ///   that a flood of refused calls starts no tasks.
   private mutating func wait<M: Method, Admission: Sendable>(
     _ type: M.Type, _ subject: Subject<M>,
     admit: @escaping @Sendable (M, Caller) throws(UsherError) -> Admission,
@@ -215,7 +217,7 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// A method that tells of all accounts, or of those at a provider.
+  /// Adds a method that lists all accounts, or those of a provider.
   private mutating func list<M: Method>(
     _ type: M.Type, _ subject: Subject<M>,
     _ handler: @escaping @Sendable (M, Caller) throws(UsherError) -> M.Reply
@@ -227,7 +229,7 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// A method that changes something about the connection it is called on.
+  /// Adds a method that changes its connection.
   private mutating func connect<M: Method>(
     _ type: M.Type,
     _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> Response
@@ -240,8 +242,8 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// Decides and answers a call; where that takes accounts that are not in memory, off the event
-  /// loop.
+  /// Adds a method with a policy decision. If the decision needs accounts that are not in memory,
+  /// the call is decided and answered off the event loop.
   private mutating func enter<M: Method>(
     _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
     _ handler: @escaping @Sendable (M, AuthorizedCall) throws(UsherError) -> Response
@@ -288,13 +290,15 @@ struct MethodTable: Sendable {
 }
 
 extension [String: MethodEntry] {
-  /// The longest method's name, and more.
+  /// The maximum length in bytes of a name that is looked up; longer than any method's name.
   private static var longestName: Int { 64 }
 
-  /// Names are compared by their bytes: to Swift's strings U+212A (KELVIN SIGN) is a K. A name that is
-  /// too long for a method is not hashed.
+  /// Returns the entry of a method.
   ///
-  /// - Returns: Nil where the method does not exist on this socket.
+  /// Names are compared as bytes, because Swift strings treat U+212A (KELVIN SIGN) as equal to K. A
+  /// longer name than any method's is not hashed.
+  ///
+  /// - Returns: Nil if the method does not exist on this socket.
   func method(_ name: String, isAdmin: Bool) -> MethodEntry? {
     guard name.utf8.count <= Self.longestName, let entry = self[name],
       entry.type.name.utf8.elementsEqual(name.utf8),
@@ -305,7 +309,8 @@ extension [String: MethodEntry] {
 }
 
 extension Subject {
-  /// What has to be looked up of the accounts for the policy to be asked, and for a list to be told.
+  /// Returns the accounts that must be in memory for the policy decision, and for the reply of a
+  /// list.
   fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountRepository.Need? {
     switch self {
     case .method, .flow: return nil

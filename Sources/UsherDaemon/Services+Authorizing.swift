@@ -4,14 +4,15 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// From a call to what the policy says of it.
+// Policy decision about a call.
 extension Services {
-  /// Asks the policy about a call; then whoever has to prove or to agree to something. A rule holds as
-  /// long as the connection; proofs and answers are looked up at each call.
+  /// Decides about a call by the policy, then checks the required local authentication and
+  /// confirmation.
   ///
-  /// What is decided is told to the audit: a denial now, the rest when the call has ended.
+  /// The rules are the caller's present ones; proofs and confirmations are looked up for each call.
+  /// A denial is recorded in the audit log now, the outcome of an allowed call when it has ended.
   ///
-  /// - Parameter call: Names the account that it acts on when this returns, where it acts on one.
+  /// - Parameter call: On return, it names the account that it acts on, if there is one.
   func authorise<M: Method>(
     _ call: inout M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> AuthorizedCall {
@@ -36,9 +37,9 @@ extension Services {
       given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
       audit: isAudited ? audit : nil,
       correlation: { [dependencies] in dependencies.correlationID() })
-    // A person is not asked about a call that cannot be carried out.
+    // Do not ask a person to confirm a call that cannot be carried out.
     if let obstacle { throw authorized.failed(obstacle) }
-    // Last: an answer that was given for once is used up.
+    // Check last: a confirmation for a single call is used up by the check.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
       try confirm.check(permit, request, call as? FlowStart, of: caller)
     }
@@ -58,7 +59,9 @@ extension Services {
     }
   }
 
-  /// - Returns: The error under the correlation id that the audit has.
+  /// Records a denial.
+  ///
+  /// - Returns: The error with the correlation ID of the audit entry.
   func denied(
     _ error: UsherError, _ request: PolicyRequest, _ caller: Caller, rule: String,
     conditions: AuditConditions = [], unmet: AuditConditions
@@ -74,12 +77,13 @@ extension Services {
     return error
   }
 
-  /// What the rules may look at: the provider, kind and account of what the call is about.
+  /// Returns the request for the policy: the provider, kind and account that the call is about.
   ///
-  /// What the caller cannot see has neither here: the handler will not find it either. The account that
-  /// a call acts on is resolved here and nowhere else, and written into the call.
+  /// If the caller cannot see the object, the request has no provider or kind; the handler will not
+  /// find the object either. The account that a call acts on is resolved only here, and written
+  /// into the call.
   ///
-  /// - Returns: Also why it cannot be told which account the call acts on.
+  /// - Returns: Also the error if the account that the call acts on cannot be determined.
   private func request<M: Method>(
     _ call: inout M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> (PolicyRequest, obstacle: UsherError?) {
@@ -92,7 +96,7 @@ extension Services {
       let start = about(call)
       request = PolicyRequest(start)
       request.named = start.params["account"]?.stringValue
-      // Until it is known, it does.
+      // Assume so until it is known.
       request.usesAccount = true
       do throws(UsherError) {
         request.usesAccount = try flows.usesAccount(start, for: caller)
@@ -142,7 +146,7 @@ extension Services {
     }
   }
 
-  /// What a token is asked to be good for; without a word, all that was granted.
+  /// Returns the scopes that a token is requested for; without a request, all that were granted.
   private func scopes(_ call: some Method, _ record: AccountRecord?) -> [String]? {
     guard let call = call as? TokenGet, let record else { return nil }
     return PolicyRequest.scopes(call.scope ?? record.details.grant.scope)
@@ -167,7 +171,7 @@ extension Services {
 }
 
 extension AccountRepository {
-  /// The account that a call names; without one, the only one of its provider.
+  /// Returns the account that a call names, or else the only account of its provider.
   fileprivate func meant(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
@@ -185,9 +189,9 @@ extension PolicyRequest.Account {
 }
 
 extension Denial {
-  /// As the caller is told.
+  /// Returns the error for the caller.
   ///
-  /// - Parameter obstacle: Why it cannot be told which account the call acts on.
+  /// - Parameter obstacle: The error if the account that the call acts on cannot be determined.
   func error(_ request: PolicyRequest, _ obstacle: UsherError? = nil) -> UsherError {
     switch cause {
     case .account where request.account != nil:

@@ -3,12 +3,12 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Rights, before a call's parameters are decoded.
+// Denials before a call's parameters are decoded.
 extension Services {
-  /// Refuses a call that the rules refuse by its method, or by the provider, kind and operation that
-  /// stand in its parameters. What it does not refuse is decided by ``authorise(_:_:_:)``.
+  /// Refuses a call that the rules deny by its method, or by the provider, kind and operation in
+  /// its parameters. ``authorise(_:_:_:)`` decides about all other calls.
   ///
-  /// - Parameter params: As they stand in the line; nil where the call has none.
+  /// - Parameter params: The encoded parameters; nil if the call has none.
   func refuseEarly<M: Method>(
     _ call: M.Type, _ subject: Subject<M>, _ params: UnsafeRawBufferPointer?, _ caller: Caller
   ) throws(UsherError) {
@@ -25,8 +25,8 @@ extension Services {
 }
 
 extension Subject where M: Method {
-  /// What the rules may look at, as far as it stands in the parameters. A member that cannot be read
-  /// is left out: decoding refuses it.
+  /// Returns the request for the policy, as far as it can be read from the encoded parameters. An
+  /// unreadable member is left out: decoding will refuse it.
   fileprivate func request(in params: UnsafeRawBufferPointer) -> PolicyRequest {
     var request = PolicyRequest(M.self)
     switch self {
@@ -36,7 +36,7 @@ extension Subject where M: Method {
     case .account, .oneAccount:
       let found = MemberSearch.find(["account", "provider"], in: params)
       request.named = found[0]?.text
-      // The account says at which provider it is.
+      // The account implies its provider.
       if found[0] == nil { request.provider = found[1]?.text }
     case .start:
       let found = MemberSearch.find(["provider", "kind", "params"], in: params)

@@ -8,8 +8,8 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// Everything that holds secrets or leads to them, made once when the store is opened. The method table
-/// calls these services, and each of them gets what it needs and nothing else.
+/// All services that hold secrets or lead to them, created when the store is opened. The method
+/// table calls them. Each service gets only the dependencies that it needs.
 final class Services: Sendable {
   let dependencies: Dependencies
   let processContext: ProcessContext
@@ -108,7 +108,7 @@ final class Services: Sendable {
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuthService), totp: totp,
         dependencies: dependencies))
     let registry = OwnerRegistry(dependencies: dependencies, store: store, log: log)
-    // Weak: the registry tells them of changes.
+    // Weak, because the registry notifies these objects of changes.
     let isWithheld = { @Sendable [weak registry] (owner: Owner) in
       registry?.isWithheld(owner) ?? true
     }
@@ -173,14 +173,14 @@ final class Services: Sendable {
     audits = AuditService(log: store.audit, repository: audit)
   }
 
-  /// Brings back what the store kept; nothing runs yet.
+  /// Restores the state from the store; nothing runs yet.
   func restore() async throws(UsherError) {
     takeCredentials()
     try owners.restore()
     try localAuthService.restore()
     try confirm.restore()
     try await revocations.restore()
-    // A start with very many takes its time, and the service manager is told so.
+    // Restoring many flows takes long, so extend the service manager's start time-out.
     let notifier = processContext.setting.notifier
     let unread = try await flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
@@ -190,11 +190,11 @@ final class Services: Sendable {
     }
   }
 
-  /// Sets going what goes on by itself.
+  /// Starts background work.
   func resume() {
     let owners = owners
     flows.engine.resumeAll { owners.isWithheld($0) }
-    // Users' names may be far away: nothing waits for them.
+    // Resolving users' names may take long, so nothing waits for it.
     Task(executorPreference: dependencies.executor) { try? await owners.recordAll() }
     watch.start()
     followUps.start()
@@ -205,9 +205,9 @@ final class Services: Sendable {
     }
   }
 
-  /// Listens for the providers that call back.
+  /// Listens for callbacks of providers.
   ///
-  /// - Throws: A sentence for the operator where an address cannot be had.
+  /// - Throws: An error with a message for the operator if an address cannot be bound.
   func listen() async throws(UsherError) {
     do throws(CallbackPosts.ListenError) {
       _ = callbacks.make(try await callbacks.prepare(for: providers.all))
@@ -216,15 +216,15 @@ final class Services: Sendable {
     }
   }
 
-  /// One that cannot be read is missed when it is needed.
+  /// Reads the credentials. An unreadable one is reported now, and missing when it is needed.
   private func takeCredentials() {
     let handed = credentials.reread()
     for problem in handed.problems { log.warning("\(problem)") }
     credentials.take(handed)
   }
 
-  /// Once a minute: old flows, expired consents and old rows of the audit are forgotten; tokens are
-  /// looked at for a clock that was set.
+  /// Removes old flows, expired consents and old audit rows, and reviews the times of tokens in
+  /// case the clock was set. Runs once a minute.
   func sweep() async throws(UsherError) {
     await watch.review()
     await followUps.review()
@@ -238,7 +238,7 @@ final class Services: Sendable {
     try await flows.engine.sweep()
   }
 
-  /// Lets what providers are answering just now arrive and be written, for a while; then stops.
+  /// Waits up to `limit` for providers' responses to arrive and be stored; then stops.
   func stop(within limit: Duration) async {
     watch.stop()
     followUps.stop()
@@ -254,7 +254,7 @@ final class Services: Sendable {
     await tokens.refresher.settle()
   }
 
-  /// Writes what the audit has, and closes the store: what is not written by now will not be.
+  /// Writes the audit rows and closes the store; nothing is written after that.
   func close() async {
     await audit.close()
     do throws(UsherError) {

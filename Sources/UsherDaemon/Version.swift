@@ -1,4 +1,4 @@
-/// What `rpc.hello`, `usherd --version` and the OpenRPC document say.
+/// Version in `rpc.hello`, `usherd --version` and the OpenRPC document.
 package enum Version {
   package static let current = "0.1.1"
 }
