@@ -4,15 +4,15 @@ import UsherFlows
 import UsherStore
 
 extension AccountRecord {
-  /// Returns the time at which the daemon must next look at the account without a request; nil:
-  /// never, as the account stands.
+  /// Returns the time at which the daemon must next look at the account without a request; nil if
+  /// never while the account stays unchanged.
   ///
-  /// At that time the grant ends, the token is due for renewal, or the provider is due for a
-  /// question. The time is stored with the row, so it does not depend on settings that may change
+  /// At that time the grant expires, the token is due for renewal, or the provider is due for an
+  /// inquiry. The time is stored with the row, so it does not depend on settings that may change
   /// before it is read.
   ///
   /// - Parameter provider: The account's provider; nil if it is not configured, so that its
-  ///   questions are unknown.
+  ///   inquiries are unknown.
   func waking(at now: Timestamp, for provider: ProviderConfig?) -> Timestamp? {
     [tokenWaking, inquiryWaking(now, provider)].compactMap(\.self).min()
   }

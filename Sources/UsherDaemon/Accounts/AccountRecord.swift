@@ -64,8 +64,8 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var broughtBy: String?
   /// Nil if the account has no one-time codes.
   var authenticator: Authenticator?
-  /// Where the tokens come from and may be sent; nil in rows older than this field whose provider
-  /// is not configured.
+  /// The source of the tokens, and the only place to which they may be sent; nil in rows older than
+  /// this field whose provider is not configured.
   var place: TokenPlace?
   var grant: Grant
 

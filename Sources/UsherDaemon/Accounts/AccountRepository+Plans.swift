@@ -13,9 +13,9 @@ extension AccountRepository {
   /// replace it while it is alive; to reduce it, the tokens must be revoked first.
   ///
   /// - Parameters:
-  ///   - client: The client whose flow brings the grant; the consents are stored for it.
-  ///   - uid: The user that started the flow; nil: the owner.
-  ///   - place: Where the new tokens come from.
+  ///   - client: The client whose flow returns the grant; the consents are stored for it.
+  ///   - uid: The user that started the flow; nil for the owner.
+  ///   - place: The source of the new tokens.
   func update(
     _ grant: AccountGrant, owner: Owner, provider: ProviderName,
     client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, place: TokenPlace? = nil,

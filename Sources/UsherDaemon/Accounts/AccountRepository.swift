@@ -8,7 +8,7 @@ import UsherStore
 /// The accounts with their tokens and consents, looked up by id and owner. Recently used accounts
 /// are in memory, the others on disk (Speed.md § Accounts on disk).
 ///
-/// A look-up that misses the cache reads the disk and blocks; call ``holds(_:for:)`` first where
+/// A look-up that misses the cache reads the disk and blocks; call ``holds(_:for:)`` first if
 /// blocking is not allowed. Changes are planned here, committed by the caller, then installed here.
 /// Everything installed is on disk, so any cache entry may be evicted at any time.
 final class AccountRepository: Sendable {
@@ -103,7 +103,7 @@ extension AccountRepository {
 
   /// Returns an account; nil if the owners have none with this id.
   ///
-  /// - Parameter owners: The permitted owners; nil: any. Another owner's account takes the same
+  /// - Parameter owners: The permitted owners; nil for any. Another owner's account takes the same
   ///   path as an unknown id.
   /// - Throws: `storageUnavailable`, naming the row if it fails to decrypt.
   func find(_ id: AccountID, of owners: [Owner]? = nil) throws(UsherError) -> AccountRecord? {
@@ -146,7 +146,7 @@ extension AccountRepository {
   enum Need: Sendable {
     case account(AccountID)
     case provider(ProviderName)
-    /// All accounts at a provider, for a list; nil: at all providers.
+    /// All accounts at a provider, for a list; nil for all providers.
     case list(ProviderName?)
   }
 

@@ -7,8 +7,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Follows accounts after their flows have ended: asks the provider as each account's
-/// ``AccountFollowUp`` says, applies the provider's callbacks, and notifies owners.
+/// Follow-up of accounts after their flows have ended: asks the provider about them according to
+/// each account's ``AccountFollowUp``, applies the provider's callbacks, and notifies owners.
 ///
 /// Accounts that wake soon are in memory, each with a timer. A periodic review covers changes of
 /// the wall clock. All other accounts stay on disk (``WakingAccounts``).
@@ -34,16 +34,17 @@ final class FollowUpWatch: ProviderObserver {
     let provider: ProviderName?
     var attributes: [String: JSONValue]
     var timer: ScheduledTimer?
-    /// A question is in progress; its end schedules the next one.
+    /// Whether a request is in progress; its end schedules the next one.
     var isAsking = false
-    /// Asking is pointless until the account changes, its provider changes, or the daemon restarts.
+    /// Whether asking is pointless until the account changes, its provider changes, or the daemon
+    /// restarts.
     var isHopeless = false
-    /// The row failed to decrypt; that was already logged.
+    /// Whether the row failed to decrypt and that has been logged.
     var isUnreadable = false
   }
 
-  /// - Parameter isWithheld: Whether an owner is withheld; no questions are asked for such an
-  ///   owner's accounts.
+  /// - Parameter isWithheld: Whether an owner is withheld; the accounts of such an owner are not
+  ///   asked about.
   init(
     dependencies: Dependencies, store: Store, repository: AccountRepository, providers: Providers,
     calls: AccountCalls,
@@ -120,7 +121,7 @@ final class FollowUpWatch: ProviderObserver {
     (try? providers.named(record.provider)).map(record.isOf) != true || inquiry(of: record) != nil
   }
 
-  /// Stops all timers; no further question is asked.
+  /// Stops all timers; no further requests are sent.
   func stop() {
     let (entries, listener) = state.withLock { state in
       state.isStopped = true
@@ -249,9 +250,9 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// Stores what a provider's answer teaches about an account, and logs a failure.
+  /// Stores the result of a provider's answer about an account, and logs a failure.
   ///
-  /// - Returns: Whether further questions are pointless.
+  /// - Returns: Whether further requests are pointless.
   private func take(
     _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async -> Bool {
@@ -265,7 +266,7 @@ final class FollowUpWatch: ProviderObserver {
     }
   }
 
-  /// Stores what `lesson` learns from the account's current follow-up.
+  /// Stores the result of applying `lesson` to the account's current follow-up.
   ///
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult

@@ -7,9 +7,9 @@ import UsherStore
 /// Finds the accounts on disk that wake soon, each once; the observer keeps them in memory from
 /// then on. Accounts that wake later stay on disk.
 ///
-/// An account that changes is not found again: the observer hears of the change by other means.
+/// An account that changes is not found again: the observer learns of the change by other means.
 final class WakingAccounts: Sendable {
-  /// How far ahead "soon" reaches.
+  /// The time ahead that counts as soon.
   static let soon = Duration.seconds(3600)
   private static let page = 256
 

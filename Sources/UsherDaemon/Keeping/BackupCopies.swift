@@ -1,10 +1,10 @@
 import UsherCore
 import UsherSystem
 
-/// The finished and partial database copies that wait to be fetched, stored as files beside the
+/// Finished and partial database copies that wait to be fetched, stored as files beside the
 /// database.
 struct BackupCopies {
-  /// How long a copy is kept.
+  /// The time for which a copy is kept.
   static let patience = Duration.seconds(3600)
 
   private let disk: any Disk

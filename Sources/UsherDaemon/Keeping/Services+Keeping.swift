@@ -12,8 +12,8 @@ extension Services {
     return .init(path: path, bytes: Int(size))
   }
 
-  /// Creates a recovery key. Only the store's key, encrypted with it, is kept: the daemon cannot show
-  /// the recovery key again.
+  /// Creates a recovery key. Only the store's key, encrypted with the recovery key, is stored, so
+  /// the daemon cannot show the recovery key again.
   func createRecoveryKey(
     _ call: KeyCreateRecovery
   ) async throws(UsherError) -> KeyCreateRecovery.Reply {

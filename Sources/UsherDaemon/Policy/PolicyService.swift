@@ -4,14 +4,15 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// `policy.check` and `policy.list`: the rules the daemon runs with, and why they say what they say.
+/// Implementation of `policy.check` and `policy.list`: the current rules, and explanations of their
+/// decisions.
 struct PolicyService: Sendable {
   let dependencies: Dependencies
 
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
     let now = dependencies.weekMinute()
     let snapshot = dependencies.configStore.current
-    // Looks at the users' database, which may be far away.
+    // Reads the user database, which may block for long.
     let result = await dependencies.blocking.run {
       [names = dependencies.users.principals, subordinates = dependencies.subordinates] in
       Result { () throws(UsherError) in
