@@ -62,7 +62,7 @@ struct ConfirmCall: Codable, Sendable {
     return all > Self.longest ? texts.max { $0.bytes < $1.bytes }?.field : nil
   }
 
-  /// Returns a text that is unique for the call; it names what is stored about the call.
+  /// Returns a text that is unique for the call; data about the call is stored under it.
   func fingerprint() throws(UsherError) -> String {
     SHA256.hash(data: try StoreCoder.encode(self)).hexDigits
   }

@@ -70,7 +70,7 @@ extension ConfirmationService {
   ///
   /// - Parameter start: The flow that the call starts; nil for other calls.
   /// - Throws: `permissionDenied` if a user has refused; `interactionRequired` with the question if
-  ///   nobody has answered; `rateLimited` if too many questions of the caller's user are open.
+  ///   it is not answered; `rateLimited` if too many questions of the caller's user are open.
   func check(
     _ permit: Permit, _ request: PolicyRequest, _ start: FlowStart? = nil, of caller: Caller
   ) throws(UsherError) {

@@ -2,7 +2,7 @@ import JSONRPC
 import UsherCore
 import UsherStore
 
-// What a client may see and use of an account.
+// The parts of an account that a client may see and use.
 extension AccountRecord {
   /// Returns the profile as a client may see it now. A profile by consent is reduced to the members
   /// that the client's consents open. Nil if nothing is visible.

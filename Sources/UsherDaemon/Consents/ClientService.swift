@@ -3,7 +3,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `client.clear`: removes what one client has at a provider, and leaves what other clients use.
+/// `client.clear`: cancels one client's flows at a provider, removes its handoff secrets and
+/// consents, and forgets the accounts that it created and no other client uses.
 struct ClientService: Sendable {
   let engine: FlowEngine
   let providers: Providers

@@ -7,8 +7,8 @@ import UsherStore
 /// Encodes and decodes flow machines.
 ///
 /// In memory a machine is packed: JSON with a short mark in place of the provider's configuration,
-/// which many flows share. On disk the configuration is written out, so that every row is complete
-/// by itself.
+/// which many flows share. On disk the configuration is written out, so that every row is
+/// self-contained.
 final class FlowCoder: Sendable {
   /// A mark and the JSON that it replaces.
   private struct Known {

@@ -128,7 +128,7 @@ final class FlowEngine: Sendable {
     }
   }
 
-  /// What a flow is begun with, whatever its kind.
+  /// Input for starting a flow of any kind.
   private struct Beginning {
     let call: FlowStart
     let id: FlowID
@@ -138,7 +138,7 @@ final class FlowEngine: Sendable {
     let account: AccountRecord?
     /// The accounts that the flow may know.
     let accounts: [AccountRecord]
-    /// What earlier flows have left to this one.
+    /// The handoff secrets that earlier flows have left for this one.
     let left: [Left]
     let moment: TransitionContext
   }
@@ -305,8 +305,7 @@ extension KnownAccount {
 extension FlowEngine {
   /// Submits input to a flow and waits until it is processed.
   ///
-  /// - Throws: `permissionDenied` if another client started the flow; also what the flow itself
-  ///   throws.
+  /// - Throws: `permissionDenied` if another client started the flow; also errors of the flow.
   func submit(
     _ call: FlowSubmit, owner: Owner, client: String
   ) async throws(UsherError) -> FlowSession {

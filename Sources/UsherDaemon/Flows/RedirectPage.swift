@@ -12,11 +12,11 @@ enum RedirectPage: Sendable, Equatable {
   case again(String)
   /// The outcome is not known yet, or the flow continues with another step in the client.
   case pending
-  /// No flow waits for this answer. The page does not reveal whether one did or who owns it.
+  /// No flow waits for this answer. The page does not reveal whether a flow did, or its owner.
   case notOurs
   case otherUser, onlyGET, unknown, busy
 
-  /// Creates the page that shows how a flow stands after an answer.
+  /// Creates the page that shows a flow's state after an answer.
   init(_ standing: FlowSession.Standing) {
     switch standing.ending.status {
     case .succeeded: self = .signedIn

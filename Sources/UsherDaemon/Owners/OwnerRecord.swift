@@ -65,10 +65,10 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     other = Other(name: present, at: now)
   }
 
-  /// Whether nothing of the user's is handed out or used until an operator decides.
+  /// Whether the user's property is withheld until an operator decides.
   var isWithheld: Bool { other != nil || isBeingForgotten == true }
 
-  /// Marks the record: an operator has begun to delete everything of the user's.
+  /// Records that an operator has begun to delete the user's property.
   mutating func beginForgetting() { isBeingForgotten = true }
 
   /// The verdict at the time the record was written.

@@ -7,7 +7,8 @@ import UsherSystem
 
 // Operations for the operator.
 extension OwnerRegistry {
-  /// The limit of wipe runs. Each later run deletes what calls in progress have written meanwhile.
+  /// The limit of wipe runs. Each later run deletes data that calls in progress have written
+  /// meanwhile.
   private static let mostWipes = 8
 
   /// A uid with its record and verdict.
@@ -61,11 +62,12 @@ extension OwnerRegistry {
     }
   }
 
-  /// Runs `wipe` while nothing of the user's is used, then deletes the user's record.
+  /// Runs `wipe` while the user's property is withheld, then deletes the user's record.
   ///
   /// - Returns: The result of each run of `wipe`.
-  /// - Throws: `notFound` if no user is recorded and nothing is stored; `storageUnavailable`; what
-  ///   `wipe` throws. What is left is then withheld until the next attempt, also after a restart.
+  /// - Throws: `notFound` if no user is recorded and nothing is stored; `storageUnavailable`;
+  ///   errors of `wipe`. Data that remains is then withheld until the next attempt, also after a
+  ///   restart.
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {
@@ -81,7 +83,7 @@ extension OwnerRegistry {
       entries.withLock { [entry] in $0[person] = entry }
       await tell(.withheld, person)
       var values = [try await wipe()]
-      // Deletes what calls in progress have written; no other call writes any more.
+      // Deletes data that calls in progress have written; no other call writes any more.
       while try hasPossessions(person) {
         guard values.count < Self.mostWipes else { throw Self.stillWriting(person.uid) }
         values.append(try await wipe())

@@ -109,7 +109,7 @@ final class OwnerRegistry: Sendable {
     follower.withLock { $0 = HeldFollower(tell: body) }
   }
 
-  /// Whether nothing that belongs to an owner may be used. Costs one lock.
+  /// Whether an owner's property is withheld. Costs one lock.
   func isWithheld(_ owner: Owner) -> Bool {
     guard owner.client == nil else { return false }
     return entries.withLock { $0[LocalPerson(owner)]?.isWithheld ?? false }

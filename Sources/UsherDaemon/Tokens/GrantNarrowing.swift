@@ -31,7 +31,8 @@ extension AccountRecord {
   /// Whether a sign-in brings only a part of the scope that other clients use, while the existing
   /// grant is alive.
   ///
-  /// Always false for accounts by consent: there the user decides at each sign-in what is granted.
+  /// Always false for accounts by consent, because the user decides at each sign-in about the
+  /// grants, and for tokens that only the daemon uses.
   func keepsGrant(over grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> Bool {
     guard let brought = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
       details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
@@ -43,7 +44,7 @@ extension AccountRecord {
 }
 
 extension AccountGrant {
-  /// Removes the tokens, and keeps what the account already has.
+  /// Removes the tokens, and keeps the account's label, its `keepAlive` and its profile members.
   mutating func join(_ details: AccountDetails) {
     tokens = nil
     label = details.label

@@ -52,7 +52,7 @@ extension Refresher {
 
   /// Retries the writes of ended grants.
   ///
-  /// - Parameter account: Nil: all accounts.
+  /// - Parameter account: The account; nil for all accounts.
   func writeDeaths(of account: AccountID? = nil) async {
     for (id, death) in unwrittenDeaths where account == nil || account == id {
       try? await repository.turns.withLock(death.shelf) { () throws(UsherError) in

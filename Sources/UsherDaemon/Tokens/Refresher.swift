@@ -303,15 +303,15 @@ actor Refresher: ProviderObserver {
   private static let changedMeanwhile = UsherError(
     .conflict, "the account changed meanwhile: ask again")
 
-  /// Returns why a token with this scope is not requested. A caller must not reduce what others
-  /// get: the grant is refreshed as a whole, and a part is requested only if the provider is
+  /// Returns why a token with this scope is not requested. A caller must not narrow the tokens of
+  /// others: the grant is refreshed as a whole, and a part is requested only if the provider is
   /// configured not to narrow the grant by that.
   private func scopeProblem(
     _ record: AccountRecord, _ key: TokenKey, isForced: Bool
   ) -> UsherError? {
     guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
-      // Without force the provider is not asked again: it has stated what it grants.
+      // Without force the provider is not asked again: it has stated the scope that it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
     let isSafe =

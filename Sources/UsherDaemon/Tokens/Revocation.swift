@@ -47,7 +47,7 @@ struct Revocation: Codable, Sendable, Equatable {
   }
 
   let id: String
-  /// Nil for tokens of a flow that did not become an account's.
+  /// The account; nil for tokens that a flow obtained and that were not stored in an account.
   let account: AccountID?
   let provider: ProviderName
   /// The refresh token comes first, the access token with the full scope last.
@@ -87,7 +87,7 @@ struct Revocation: Codable, Sendable, Equatable {
     startedAtBootTime = dependencies.clock.bootTime()
   }
 
-  /// Creates the revocation of a token that a flow obtained and that does not become an account's.
+  /// Creates the revocation of a token that a flow obtained and that is not stored in an account.
   init(
     of token: RevokedToken, brought session: FlowSession, by provider: ProviderConfig,
     _ dependencies: Dependencies
@@ -240,7 +240,7 @@ struct RevocationAttempt: Sendable {
   /// The tokens for which the provider must be asked again.
   var unanswered: [Revocation.Token] { tokens(living: .unreachable) }
 
-  /// The tokens whose provider is not configured now, or has another place.
+  /// The tokens whose provider is not configured now, or whose name means another provider.
   var notConfigured: [Revocation.Token] { tokens(living: .notConfigured) }
 
   private func tokens(living why: LivingToken.Reason) -> [Revocation.Token] {

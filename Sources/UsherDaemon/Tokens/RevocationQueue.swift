@@ -31,7 +31,7 @@ actor RevocationQueue {
   private var kept: [Revocation] = []
   private var isStopped = false
 
-  /// - Parameter audit: Nil: outcomes are not recorded.
+  /// - Parameter audit: The audit log; nil if outcomes are not recorded.
   init(
     dependencies: Dependencies, store: Store, source: TokenSource, audit: (any Auditing)? = nil,
     log: Logger

@@ -22,7 +22,7 @@ struct TokenPlan: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - warning: How long before the grant's expiry the owner is notified.
-  ///   - progress: What was done already.
+  ///   - progress: The tasks that were done or have failed so far.
   static func next(
     for record: AccountRecord, warning: Duration, after progress: Progress, at now: Timestamp
   ) -> TokenPlan? {
