@@ -1,25 +1,25 @@
-/// One provider's stand-in: its endpoints, and what a test may change about it.
+/// A fake of one provider: its endpoints and the settings that a test may change.
 ///
-/// A new one is a file of its own and a line in ``Sandbox/backends(_:_:)``. Log, faults, limits and
-/// the index page come by themselves.
+/// To add a backend, write its type and add it to ``Sandbox/backends(_:_:)``. The request log,
+/// faults, limits and the index page need no further code.
 package protocol Backend: Sendable {
-  /// What people read on the index page.
+  /// The heading of this backend on the index page.
   var title: String { get }
 
-  /// What the world sees. Each passes through the request log and the faults.
+  /// The provider's public endpoints. Each request is logged and subject to faults.
   var endpoints: [Endpoint] { get }
 
-  /// What a test may change, under `/_control`; not logged and never faulted.
+  /// The control endpoints for tests, under `/_control`. They are not logged and have no faults.
   var controls: [Endpoint] { get }
 
-  /// Pages and documents worth opening, for the index page.
+  /// Links to pages and documents of this backend, for the index page.
   func links(base: String) -> [Link]
 
-  /// How usherd is pointed at it: a piece of `usherd.toml`.
+  /// A snippet of `usherd.toml` that points usherd at this backend.
   func configurationSample(base: String) -> String
 }
 
-/// A line of the index page.
+/// A link on the index page.
 package struct Link: Sendable, Equatable {
   package var title: String
   package var url: String
@@ -30,7 +30,7 @@ package struct Link: Sendable, Equatable {
   }
 }
 
-/// What all backends share.
+/// The state and services that all backends share.
 package struct Workbench: Sendable {
   package var users: Users
   package var clock: SandboxClock

@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 
 extension Delivery {
-  /// The answer as hummingbird sends it, or what a fault makes of it on this connection.
+  /// Returns the HTTP response for this delivery, or breaks the connection as the fault demands.
   func response(on channel: any Channel) async throws -> Response {
     switch self {
     case .whole(let reply):
@@ -18,7 +18,7 @@ extension Delivery {
     }
   }
 
-  /// A JSON object of exactly so many bytes where it has room for its braces, streamed.
+  /// Returns a streamed JSON object of `bytes` bytes, but of at least 14.
   private static func padding(_ bytes: Int) -> Response {
     let head = #"{"padding":""#
     let tail = #""}"#
@@ -41,7 +41,7 @@ extension Delivery {
 }
 
 extension Reply {
-  /// Statuses without a body by definition (RFC 9110 §6.4.1).
+  /// Whether a response with this status may have a body (RFC 9110 §6.4.1).
   private var hasBody: Bool { status != 204 && status != 304 }
 
   fileprivate func response(_ buffer: ByteBuffer) -> Response {
@@ -57,7 +57,7 @@ extension Reply {
     return response
   }
 
-  /// Announces the whole body, sends its first half and ends the connection.
+  /// Announces the length of the whole body, sends its first half and closes the connection.
   fileprivate func response(cutting channel: any Channel) -> Response {
     let half = ByteBuffer(bytes: body.prefix(body.count / 2))
     return response(
@@ -70,7 +70,7 @@ extension Reply {
 }
 
 extension Channel {
-  /// Ends the connection so that the other side sees a reset, not an end.
+  /// Closes the connection so that the peer sees a TCP reset instead of an orderly end.
   fileprivate func reset() async throws {
     if let options = self as? any SocketOptionProvider {
       try await options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Values by a key, each until a time, and never more than so many: the oldest go first.
+/// A bounded table of expiring entries. If it is full, it drops expired entries, then the oldest.
 package struct ExpiringTable<Value: Sendable>: Sendable {
   private struct Entry: Sendable {
     var value: Value
@@ -27,10 +27,10 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
     entries[key] = Entry(value: value, issued: now, expires: expires, number: added)
   }
 
-  /// What is there, expired or not, oldest first.
+  /// All values, including expired ones, oldest first.
   package var values: [Value] { ordered.map(\.value.value) }
 
-  /// The same with keys and times.
+  /// All entries with their keys and times, including expired ones, oldest first.
   package var listing: [(key: String, value: Value, issued: Date, expires: Date)] {
     ordered.map { ($0.key, $0.value.value, $0.value.issued, $0.value.expires) }
   }
@@ -39,18 +39,18 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
     entries.sorted { $0.value.number < $1.value.number }
   }
 
-  /// Nil for what was never there, is removed or has expired.
+  /// Returns the value, or nil if the key is unknown, was removed or has expired.
   package func value(_ key: String, now: Date) -> Value? {
     guard let entry = entries[key], entry.expires > now else { return nil }
     return entry.value
   }
 
-  /// Whether the key is there though its time has passed.
+  /// Whether the table still has an entry for the key that has expired.
   package func isExpired(_ key: String, now: Date) -> Bool {
     entries[key].map { $0.expires <= now } ?? false
   }
 
-  /// Changes a value in its place; does nothing where there is none.
+  /// Changes the value of a key in place; does nothing if the key is unknown.
   package mutating func update(_ key: String, _ change: (inout Value) -> Void) {
     guard var entry = entries[key] else { return }
     change(&entry.value)
@@ -70,12 +70,12 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
     }
   }
 
-  /// The first key whose value fits.
+  /// Returns the key of some entry that satisfies the predicate, expired or not.
   package func key(where fits: (Value) -> Bool) -> String? {
     entries.first { fits($0.value.value) }?.key
   }
 
-  /// Drops what has expired, then the oldest tenth if that was not enough.
+  /// Drops expired entries. If the table is still full, drops the oldest tenth as well.
   private mutating func makeRoom(_ now: Date) {
     entries = entries.filter { $0.value.expires > now }
     guard entries.count >= limit else { return }

@@ -1,13 +1,13 @@
 package import CryptoExtras
 import Synchronization
 
-/// The RSA keys of this process, which all its sandboxes share: each sandbox counts its own from 1.
+/// The RSA keys of this process. All sandboxes share them; each sandbox numbers its keys from 1.
 ///
-/// Making a key takes a third of a second in a debug build, and most sandboxes need none or one.
+/// Generating a key takes a third of a second in a debug build; most sandboxes need at most one.
 package enum RSAKeys {
   private static let made = Mutex<[Int: _RSA.Signing.PrivateKey]>([:])
 
-  /// The key of 2048 bits with this number, made when it is first asked for. Blocks while one is made.
+  /// Returns the 2048-bit key with this number and generates it at its first use. Blocks meanwhile.
   package static func key(_ number: Int) throws -> _RSA.Signing.PrivateKey {
     try made.withLock { made in
       if let key = made[number] { return key }

@@ -1,27 +1,27 @@
 package import FoundationEssentials
 
-/// Provider backends on loopback, for development and tests.
+/// Fake provider backends on loopback, for development and tests.
 ///
-/// All state is in memory; nothing here is fit for real people's data.
+/// All state is in memory. Do not use real personal data with it.
 package struct Sandbox: Sendable {
   package struct Configuration: Sendable {
-    /// `127.0.0.1`, `::1` or `localhost`; anything else is refused.
+    /// `127.0.0.1`, `::1`, `[::1]` or `localhost`; any other host is refused.
     package var host = "127.0.0.1"
-    /// 0 picks a free one.
+    /// The TCP port; 0 picks a free port.
     package var port = 0
-    /// The path of the OpenID issuer; empty for none.
+    /// The path of the OpenID issuer. Empty: the issuer is at the root of the server.
     package var issuerPath = "/oidc"
     package var population = Population()
-    /// The time that ``SandboxClock`` starts from.
+    /// The time source to which ``SandboxClock`` adds its offset.
     package var now: @Sendable () -> Date = { Date() }
     package var mint = TokenMint()
-    /// Where e-mails go besides the outbox.
+    /// The server that receives e-mails in addition to the outbox.
     package var mailServer: MailServer?
 
     package init() {}
   }
 
-  /// Who lives in the sandbox; as JSON the contents of a users file.
+  /// The users and clients of the sandbox. Its JSON form is the content of a users file.
   package struct Population: Sendable, Codable {
     package var users: [User]
     package var clients: [Client]
@@ -31,20 +31,20 @@ package struct Sandbox: Sendable {
       self.clients = clients
     }
 
-    /// A list that is not there is the standard one.
+    /// Decodes a population; a missing list defaults to the standard one.
     package init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       users = try container.decodeIfPresent([User].self, forKey: .users) ?? Users.standard
       clients = try container.decodeIfPresent([Client].self, forKey: .clients) ?? Client.standard
     }
 
-    /// Reads a users file; throws `DecodingError`.
+    /// Parses a users file; throws `DecodingError`.
     package init(parsing bytes: some Sequence<UInt8>) throws {
       self = try JSON(parsing: bytes).decoded(as: Population.self)
     }
   }
 
-  /// A configuration that the sandbox does not run with.
+  /// An invalid configuration, with a description for the user.
   package struct Objection: Error, CustomStringConvertible {
     package let description: String
   }
@@ -73,7 +73,7 @@ package struct Sandbox: Sendable {
     router = SandboxRouter(workbench, try Self.backends(workbench, configuration))
   }
 
-  /// Every backend there is: one line each.
+  /// Returns all backends. Add a new backend here.
   private static func backends(
     _ workbench: Workbench, _ configuration: Configuration
   ) throws -> [any Backend] {
@@ -92,13 +92,13 @@ package struct Sandbox: Sendable {
     "127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1", "[::1]": "::1",
   ]
 
-  /// What an issuer's path may not begin with, because it is something else's.
+  /// First path segments that other parts of the sandbox use, so that an issuer's path cannot.
   private static let taken = [
     "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay", "freedomid", "bsa",
   ]
 
-  /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave the rest of the sandbox
-  /// its place.
+  /// Whether the path is empty, or has segments of letters, digits, `-`, `_` and `.` of which the
+  /// first is not in ``taken``.
   private static func isPath(_ path: String) -> Bool {
     guard !path.isEmpty else { return true }
     let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
@@ -112,9 +112,9 @@ package struct Sandbox: Sendable {
   }
 }
 
-/// Runs a sandbox on a free port while `body` runs, and stops it after.
+/// Runs a sandbox on a free port, calls `body`, and stops the sandbox when `body` returns.
 ///
-/// - Parameter body: Gets `http://127.0.0.1:PORT`.
+/// - Parameter body: Receives the base URL, `http://127.0.0.1:PORT`.
 package func withSandbox<Result: Sendable>(
   _ configuration: Sandbox.Configuration = Sandbox.Configuration(),
   _ body: @Sendable (String) async throws -> Result

@@ -1,9 +1,9 @@
 package import FoundationEssentials
 import Synchronization
 
-/// The sandbox's time: a base and an offset that a test moves.
+/// The sandbox's clock: a time source plus an offset that tests can change.
 ///
-/// Every lifetime, `iat`, `exp` and `Date` header comes from here.
+/// All lifetimes, `iat` and `exp` claims and `Date` headers use this clock.
 package final class SandboxClock: Sendable {
   private let base: @Sendable () -> Date
   private let shift = Mutex(0.0)
@@ -16,14 +16,14 @@ package final class SandboxClock: Sendable {
     base().addingTimeInterval(offset)
   }
 
-  /// Seconds this clock is ahead of its base; negative where it lags.
+  /// Seconds by which this clock is ahead of its time source; negative if it is behind.
   package var offset: Double {
     get { shift.withLock { $0 } }
     set { shift.withLock { $0 = newValue } }
   }
 }
 
-/// Where codes, tokens and ids come from.
+/// A generator of random codes, tokens and identifiers.
 package struct TokenMint: Sendable {
   private let bytes: @Sendable (Int) -> [UInt8]
 
@@ -36,20 +36,20 @@ package struct TokenMint: Sendable {
     self.bytes = bytes
   }
 
-  /// 256 random bits behind a prefix that tells people what it is.
+  /// Returns a token with 256 random bits, after a prefix that names the kind of token.
   package func token(_ prefix: String) -> String {
     "\(prefix)_\(Base64.url(bytes(32)))"
   }
 
-  /// Random bytes for a key.
+  /// Returns random bytes for a key.
   package func secret(_ count: Int) -> [UInt8] { bytes(count) }
 
-  /// A code of so many digits, as an SMS has it.
+  /// Returns a numeric code of `count` digits, as sent in an SMS.
   package func digits(_ count: Int) -> String {
     bytes(count).map { String($0 % 10) }.joined()
   }
 
-  /// Eight consonants in two groups, as a person types them (RFC 8628 §6.1).
+  /// Returns a user code: eight consonants in two groups, easy to type (RFC 8628 §6.1).
   package func userCode() -> String {
     let letters = Array("BCDFGHJKLMNPQRSTVWXZ")
     let picked = bytes(8).map { letters[Int($0) % letters.count] }

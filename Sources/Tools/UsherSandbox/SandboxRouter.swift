@@ -1,7 +1,7 @@
 import Hummingbird
 import NIOCore
 
-/// A request's surroundings: the connection, which a fault may have to cut.
+/// The context of a request. It has the connection, which a fault may close or reset.
 struct SandboxContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   let channel: any Channel
@@ -12,7 +12,7 @@ struct SandboxContext: RequestContext {
   }
 }
 
-/// Every row of every backend, the control API and the index page, as hummingbird routes.
+/// Registers all endpoints of all backends, the control API and the index page with hummingbird.
 struct SandboxRouter: Sendable {
   let responder: RouterResponder<SandboxContext>
 
@@ -85,7 +85,7 @@ extension Endpoint.Method {
 }
 
 extension Call {
-  /// Reads a request; throws `NIOTooManyBytesError` where its body is over the limit.
+  /// Reads a request; throws `NIOTooManyBytesError` if its body exceeds the limit.
   fileprivate init(
     _ request: Request, _ context: SandboxContext, _ row: Endpoint
   ) async throws {
@@ -101,7 +101,7 @@ extension Call {
     body = Array(buffer: try await request.body.collect(upTo: SandboxRouter.bodyLimit))
   }
 
-  /// Why a web page elsewhere may not use the control API, or nil.
+  /// The response that refuses a web page of another origin, or nil if the control API may be used.
   fileprivate var objection: Reply? {
     guard let origin = headers["origin"], origin != base else { return nil }
     return .refusal("invalid_request", "not for pages from elsewhere", status: 403)
@@ -109,7 +109,7 @@ extension Call {
 }
 
 extension Channel {
-  /// `http://127.0.0.1:PORT` of the listener behind this connection.
+  /// The base URL of the listener that accepted this connection, `http://127.0.0.1:PORT`.
   var sandboxBase: String {
     guard let address = localAddress, let port = address.port else { return "http://127.0.0.1" }
     let host = address.protocol == .inet6 ? "[::1]" : "127.0.0.1"
@@ -118,7 +118,7 @@ extension Channel {
 }
 
 extension Error {
-  /// The answer to a request that could not be read.
+  /// The response to a request that could not be read.
   fileprivate var reply: Reply {
     self is NIOTooManyBytesError
       ? .refusal("invalid_request", "the body is over 1 MiB", status: 413)

@@ -11,12 +11,12 @@ import UnixSignals
 extension Sandbox {
   /// Serves until the task is cancelled.
   ///
-  /// - Parameter listening: Told `http://127.0.0.1:PORT` once connections are accepted.
+  /// - Parameter listening: Receives `http://127.0.0.1:PORT` once connections are accepted.
   package func run(listening: @escaping @Sendable (String) async -> Void) async throws {
     try await server(listening).run()
   }
 
-  /// Serves until SIGTERM or SIGINT, which end it at once and without an error.
+  /// Serves until SIGTERM or SIGINT. Either signal stops it at once and is not an error.
   package func runUntilSignalled(
     listening: @escaping @Sendable (String) async -> Void
   ) async throws {
@@ -31,16 +31,16 @@ extension Sandbox {
     }
   }
 
-  /// Nearly silent: what goes wrong is thrown, and hummingbird calls every stop an error.
+  /// Logs critical messages only: failures are thrown, and hummingbird logs each stop as an error.
   private static let logger = {
     var logger = Logger(label: "usher-sandbox")
     logger.logLevel = .critical
     return logger
   }()
 
-  /// Serves until a graceful shutdown, which answers what has been asked.
+  /// Returns a service that serves until a graceful shutdown, which finishes requests in progress.
   ///
-  /// - Parameter listening: Told `http://127.0.0.1:PORT` once connections are accepted.
+  /// - Parameter listening: Receives `http://127.0.0.1:PORT` once connections are accepted.
   package func server(
     _ listening: @escaping @Sendable (String) async -> Void
   ) throws -> any Service {
@@ -65,14 +65,15 @@ extension Sandbox {
       ).response(on: context.channel)
     }
     let response = try await router.responder.respond(to: request, context: context)
-    // Only what no route answered has no body.
+    // Only hummingbird's own 404, for a path without a route, has no body.
     guard response.status == .notFound, response.body.contentLength == 0 else { return response }
     return try await Delivery.whole(
       .refusal("not_found", "there is nothing here; see / for what there is", status: 404)
     ).response(on: context.channel)
   }
 
-  /// Keeps a web page with a host name of its own from reading this server (DNS rebinding).
+  /// Whether a `Host` header names loopback. Refusing other names prevents DNS rebinding, by which
+  /// a web page could read this server.
   private static func isLoopbackName(_ authority: String?) -> Bool {
     guard let authority else { return false }
     let digits = authority.reversed().prefix { $0.isASCII && $0.isNumber }.count
@@ -83,7 +84,7 @@ extension Sandbox {
 }
 
 extension Date {
-  /// As in a `Date` header (RFC 9110 §5.6.7).
+  /// The date in the format of a `Date` header (RFC 9110 §5.6.7).
   var httpDate: String {
     var seconds = time_t(timeIntervalSince1970.rounded(.down))
     var parts = tm()

@@ -1,10 +1,10 @@
 import Crypto
 package import FoundationEssentials
 
-/// Time-based one-time passwords as authenticator apps make them (RFC 6238, HMAC-SHA-1).
+/// Time-based one-time passwords as authenticator apps generate them (RFC 6238, HMAC-SHA-1).
 package struct TOTP: Sendable, Hashable {
   let secret: [UInt8]
-  /// Seconds.
+  /// Seconds for which one code is valid.
   let period: Int
   let digits: Int
 
@@ -25,7 +25,7 @@ package struct TOTP: Sendable, Hashable {
 
   package func code(at now: Date) -> String { code(of: step(at: now)) }
 
-  /// The code of a step, with its leading zeros (RFC 4226 §5.3).
+  /// Returns the code of a time step, with leading zeros (RFC 4226 §5.3).
   package func code(of step: Int) -> String {
     let counter = withUnsafeBytes(of: UInt64(bitPattern: Int64(step)).bigEndian, Array.init)
     let hash = Array(
@@ -38,7 +38,8 @@ package struct TOTP: Sendable, Hashable {
     return String(repeating: "0", count: digits - text.count) + text
   }
 
-  /// The step a code belongs to: this one, or its neighbours (RFC 6238 §5.2); nil for none.
+  /// Returns the time step of a code: the current step, the one before or the one after it (RFC
+  /// 6238 §5.2). Nil if the code matches none of the three.
   package func step(of code: String, at now: Date) -> Int? {
     let current = step(at: now)
     return [current, current - 1, current + 1].first { self.code(of: $0) == code }

@@ -1,14 +1,14 @@
-/// A person who can sign in at the sandbox's pages.
+/// A test user who can sign in at the sandbox's pages.
 package struct User: Sendable, Hashable, Codable {
   package var username: String
   package var password: String
-  /// Stable and never reused; `usr_` and the user name where none is given.
+  /// The subject identifier. Default: `usr_` followed by the user name.
   package var sub: String
   package var name: String
   package var email: String
-  /// In international form; nil for who has no phone.
+  /// The phone number in international form; nil if the user has no phone.
   package var phone: String?
-  /// Where a provider asks for a PIN; nil for who has none.
+  /// The PIN, for providers that ask for one; nil if the user has none.
   package var pin: String?
 
   package init(
@@ -37,7 +37,7 @@ package struct User: Sendable, Hashable, Codable {
   }
 }
 
-/// Everybody the sandbox knows. Passwords and PINs are no secrets: they stand on the index page.
+/// All test users. Their passwords and PINs are not secret: the index page shows them.
 package struct Users: Sendable {
   package let all: [User]
 
@@ -45,7 +45,7 @@ package struct Users: Sendable {
     self.all = all
   }
 
-  /// Their phone numbers are of those that ring nowhere (Ofcom's numbers for drama).
+  /// The default users. Their phone numbers are from a range that Ofcom reserves for drama.
   package static let standard = [
     User(
       username: "alice", password: "alice-password", name: "Alice Adams",
@@ -63,13 +63,13 @@ package struct Users: Sendable {
     all.first { $0.sub == sub }
   }
 
-  /// Nil for a wrong name, for a wrong PIN and for who has none.
+  /// Returns the user, or nil if the name is unknown, the PIN is wrong or the user has no PIN.
   package func signingIn(_ username: String?, pin: String?) -> User? {
     guard let username, let user = named(username), let pin, user.pin == pin else { return nil }
     return user
   }
 
-  /// Nil for a wrong name and for a wrong password alike.
+  /// Returns the user, or nil if the name is unknown or the password is wrong.
   package func signingIn(_ username: String?, password: String?) -> User? {
     guard let username, let user = named(username), user.password == password else { return nil }
     return user

@@ -1,21 +1,22 @@
-/// What a test may change about a backend while it runs: a flat object of settings with defaults.
+/// Settings of a backend that tests may change while it runs. They encode as a flat JSON object.
 package protocol BackendSettings: Sendable, Codable {
-  /// The defaults. Every setting encodes, so that its name is known.
+  /// Creates the default settings. Each setting must be encoded even if it has its default value,
+  /// since a change is refused if its name is not among the encoded defaults.
   init()
 
-  /// Why these settings cannot be, or nil.
+  /// Returns why these settings are invalid, or nil if they are valid.
   ///
-  /// - Parameter changes: What was asked for, of which everything at the top is known to exist.
+  /// - Parameter changes: The requested changes. Their top-level names have been checked to exist.
   func objection(to changes: [String: JSON]) -> String?
 }
 
 extension BackendSettings {
-  /// What a lifetime may be.
+  /// The allowed range of a lifetime in seconds.
   package static var seconds: ClosedRange<Int> { 0...1_000_000_000 }
 
-  /// These settings with some of them changed; `null` means the default.
+  /// Returns these settings with some of them changed; `null` restores a default.
   ///
-  /// Throws a refusal that names an unknown setting or a value that does not fit.
+  /// Throws a refusal that names the unknown setting or the invalid value.
   package func changed(by changes: [String: JSON]) throws(Refusal) -> Self {
     let defaults = try Self.members(of: Self())
     var members = try Self.members(of: self)
@@ -46,7 +47,7 @@ extension BackendSettings {
 }
 
 extension Call {
-  /// The settings that the body asks for.
+  /// Reads the requested changes of settings from the body.
   func settingChanges() throws(Refusal) -> [String: JSON] {
     guard case .object(let changes)? = try? JSON(parsing: body) else {
       throw Refusal("invalid_request", "the body is not a JSON object")
@@ -56,7 +57,7 @@ extension Call {
 }
 
 extension Error {
-  /// Where in a JSON text a decoding went wrong.
+  /// The path of the JSON member that failed to decode.
   fileprivate var settingPath: String {
     guard let error = self as? DecodingError else { return "unknown" }
     let context =

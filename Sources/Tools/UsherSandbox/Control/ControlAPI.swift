@@ -1,8 +1,8 @@
-/// The part of `/_control` that belongs to no backend: users, request log, faults.
+/// The control endpoints that no backend owns: users, request log and faults.
 package struct ControlAPI: Sendable {
   let users: Users
   let traffic: Traffic
-  /// What a fault may name, besides `*`.
+  /// The endpoint names that a fault rule may use, in addition to `*`.
   let endpointNames: Set<String>
 
   var endpoints: [Endpoint] {
@@ -81,7 +81,7 @@ extension FaultRule {
     "halfBody", "body", "processed",
   ]
 
-  /// Reads a rule; a member that nobody knows is refused rather than passed over.
+  /// Parses a rule. An unknown member is an error, not ignored.
   init(checking body: [UInt8]) throws(Refusal) {
     guard let json = try? JSON(parsing: body), case .object(let members) = json,
       case .object(let fault)? = members["fault"]

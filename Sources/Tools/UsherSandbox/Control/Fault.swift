@@ -1,38 +1,40 @@
-/// What goes wrong with a request.
+/// A fault that is injected into a request.
 ///
-/// The parts combine where that makes sense: `held` and `delayMs` with everything, `status` with `body`.
+/// `held`, `delayMs` and `processed` combine with all other members. `contentType`, `headers` and
+/// `halfBody` change any response except `reset` and `hugeBody`. `status` also sets the status of
+/// `body` and `brokenJSON`.
 package struct Fault: Sendable, Hashable, Codable {
   /// The request waits until the fault is deleted, for ``longestDelay`` at most.
   package var held: Bool?
-  /// Milliseconds to wait first.
+  /// Milliseconds to wait before the response; for a `held` request, after its release.
   package var delayMs: Int?
-  /// The connection ends with a TCP reset and no answer.
+  /// The connection ends with a TCP reset and without a response.
   package var reset: Bool?
-  /// This status instead of the handler's answer.
+  /// The status of an error that replaces the handler's response.
   package var status: Int?
-  /// 200, `application/json`, and a body that ends in the middle of a member.
+  /// The response is `application/json` and its body ends in the middle of a member.
   package var brokenJSON: Bool?
-  /// The handler's answer under another media type.
+  /// The media type of the response, in place of its own.
   package var contentType: String?
-  /// Headers that the answer has besides or instead, such as `Retry-After`.
+  /// Headers to add to the response or to replace in it, such as `Retry-After`.
   package var headers: [String: String]?
-  /// A JSON body of this many bytes.
+  /// The size in bytes of a JSON body that replaces the response.
   package var hugeBody: Int?
-  /// The handler's answer, announced in full, half sent, then closed.
+  /// `Content-Length` announces the whole body, but the connection closes after half of it.
   package var halfBody: Bool?
-  /// This JSON instead of the handler's answer.
+  /// JSON that replaces the handler's response.
   package var body: JSON?
-  /// The request is carried out before its answer is spoiled: what was refreshed is refreshed.
+  /// The handler runs first, so that its effects, such as a refresh, remain.
   package var processed: Bool?
 
   package init() {}
 
-  /// Bytes that `hugeBody` may ask for.
+  /// The largest `hugeBody`, in bytes.
   package static let largestBody = 256 << 20
-  /// Milliseconds that `delayMs` may ask for.
+  /// The largest `delayMs`, in milliseconds.
   package static let longestDelay = 600_000
 
-  /// Why this cannot be done, or nil.
+  /// Why this fault is invalid, or nil if it is valid.
   package var objection: String? {
     if let delayMs, !(0...Self.longestDelay).contains(delayMs) {
       "delayMs is 0 to \(Self.longestDelay)"
@@ -50,16 +52,16 @@ package struct Fault: Sendable, Hashable, Codable {
   }
 }
 
-/// When a fault strikes.
+/// The requests that a fault applies to.
 package struct FaultRule: Sendable, Hashable, Codable {
-  /// An endpoint's name, `*` for each.
+  /// The name of an endpoint, or `*` for all.
   package var endpoint: String
-  /// Only requests of this `grant_type`.
+  /// If set, the fault applies only to requests with this `grant_type`.
   package var grantType: String?
   package var fault: Fault
-  /// How often it strikes; nil until it is cleared.
+  /// How many requests the fault still applies to; nil: all until it is deleted.
   package var times: Int?
-  /// How many requests that fit pass unharmed before.
+  /// How many matching requests to let pass first.
   package var after: Int?
 
   package init(
@@ -78,9 +80,9 @@ package struct FaultRule: Sendable, Hashable, Codable {
   }
 }
 
-/// The rules in force. The oldest one that fits and is due strikes; it alone.
+/// The active fault rules. At most one applies to a request: the oldest that matches and is due.
 package struct FaultTable: Sendable {
-  /// The most rules at a time.
+  /// The largest number of rules.
   package static let limit = 100
 
   package struct Entry: Sendable, Equatable {
@@ -93,7 +95,7 @@ package struct FaultTable: Sendable {
 
   package init() {}
 
-  /// Nil when the table is full.
+  /// Adds a rule and returns its id; nil if the table is full.
   package mutating func add(_ rule: FaultRule) -> String? {
     guard entries.count < Self.limit else { return nil }
     added += 1
@@ -102,7 +104,7 @@ package struct FaultTable: Sendable {
     return id
   }
 
-  /// False when there was none of that id.
+  /// Removes a rule; returns false if there is no rule with this id.
   package mutating func remove(_ id: String) -> Bool {
     let before = entries.count
     entries.removeAll { $0.id == id }
@@ -113,7 +115,7 @@ package struct FaultTable: Sendable {
     entries.removeAll()
   }
 
-  /// What happens to the request that comes now.
+  /// Returns the rule for a request. Counts the request in each matching rule up to that one.
   package mutating func strike(_ endpoint: String, grantType: String?) -> Entry? {
     for index in entries.indices where entries[index].rule.fits(endpoint, grantType) {
       if let after = entries[index].rule.after, after > 0 {
@@ -131,7 +133,7 @@ package struct FaultTable: Sendable {
 }
 
 extension String {
-  /// A token (RFC 9110 §5.6.2), without its rarer characters.
+  /// Whether this is a token of letters, digits, `-` and `_`, a subset of RFC 9110 §5.6.2.
   fileprivate var isHeaderName: Bool {
     !isEmpty && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
   }

@@ -1,26 +1,26 @@
 package import FoundationEssentials
 
-/// A request that came in: what a test counts. Never a secret, and never a query or a body.
+/// A received request, for tests to count. It has no query, no body and no secret.
 package struct LoggedRequest: Sendable, Equatable, Codable {
   package var number: Int
-  /// Seconds since 1970 by the sandbox's clock.
+  /// The sandbox's time in seconds since 1970.
   package var time: Double
   package var endpoint: String
   package var method: String
   package var path: String
   package var grantType: String?
   package var clientID: String?
-  /// Absent while the request is under way, and where the connection was reset.
+  /// The status of the response; nil if there is none yet or the connection was reset.
   package var status: Int?
-  /// The OAuth error of the answer.
+  /// The OAuth error code of the response.
   package var error: String?
-  /// The fault that struck it.
+  /// The id of the fault rule that applied to the request.
   package var fault: String?
 }
 
-/// The last requests, oldest first.
+/// The most recent requests, oldest first.
 package struct RequestLog: Sendable {
-  /// The most requests it remembers.
+  /// The largest number of requests. The oldest tenth is dropped when the log is full.
   package static let limit = 10_000
 
   package private(set) var requests: [LoggedRequest] = []
@@ -28,7 +28,7 @@ package struct RequestLog: Sendable {
 
   package init() {}
 
-  /// Notes a request's arrival; the number is for ``finish(_:status:error:)``.
+  /// Records the arrival of a request; returns its number for ``finish(_:status:error:)``.
   package mutating func begin(
     _ call: Call, endpoint: String, form: Form?, fault: String?, at time: Date
   ) -> Int {
@@ -52,7 +52,7 @@ package struct RequestLog: Sendable {
     requests.removeAll()
   }
 
-  /// Those that fit, oldest first.
+  /// Returns the requests that match both filters, oldest first; a nil filter matches all.
   package func matching(endpoint: String?, grantType: String?) -> [LoggedRequest] {
     requests.filter {
       (endpoint == nil || $0.endpoint == endpoint)

@@ -1,9 +1,9 @@
-/// What leaves for the client.
+/// The response to a client, as the faults leave it.
 package enum Delivery: Sendable, Equatable {
   case whole(Reply)
-  /// The whole length announced, half of the body sent, then the end.
+  /// Announces the whole length, sends half of the body and closes the connection.
   case half(Reply)
-  /// A JSON body of so many bytes.
+  /// A JSON body of this many bytes.
   case huge(Int)
   /// A TCP reset.
   case reset
@@ -17,11 +17,11 @@ package enum Delivery: Sendable, Equatable {
   }
 }
 
-/// The log and the faults that every request to a backend passes.
+/// The request log and the faults, which all requests to a backend pass through.
 package actor Traffic {
   private var log = RequestLog()
   private var faults = FaultTable()
-  /// The requests that a fault holds, by the fault's id; a task ends when its request goes on.
+  /// Tasks that end when a held request may continue, by the id of the fault.
   private var held: [String: [Task<Void, Never>]] = [:]
   private let clock: SandboxClock
 
@@ -29,11 +29,12 @@ package actor Traffic {
     self.clock = clock
   }
 
-  /// Carries a request out, or lets go wrong what is to go wrong.
+  /// Handles a request, or injects the fault that applies to it.
   ///
-  /// Its line in the log stands before the first byte of the answer leaves.
+  /// The request's log entry is complete before the first byte of the response is sent.
   package func carry(_ call: Call, to endpoint: Endpoint) async -> Delivery {
-    // Of a body in JSON nothing is looked at: a password may look like a field.
+    // A JSON body is not parsed as a form: a string in it, such as a password, could look like a
+    // form field and be logged.
     let form = call.contentType == "application/json" ? nil : try? Form(parsing: call.body)
     let fault = faults.strike(endpoint.name, grantType: form?["grant_type"])
     var logged = call
@@ -61,7 +62,8 @@ package actor Traffic {
 
   package func rules() -> [FaultTable.Entry] { faults.entries }
 
-  /// A rule that has struck as often as it may is not in the table, but may still hold requests.
+  /// Removes a rule and releases the requests that it holds; returns false if there was neither. A
+  /// rule that was used up is no longer in the table but may still hold requests.
   package func removeRule(_ id: String) -> Bool {
     let holds = held.removeValue(forKey: id) ?? []
     for hold in holds { hold.cancel() }
@@ -92,10 +94,10 @@ extension Delivery {
 }
 
 extension Fault {
-  /// The faulty answer. The handler runs where its own answer is sent in some form, or where
-  /// ``processed`` asks for it.
+  /// Returns the faulty response. Runs the handler if that needs it or ``processed`` is set.
   ///
-  /// - Parameter hold: Ends when the request may go on; nil where the fault does not hold it.
+  /// - Parameter hold: A task that ends when the request may continue; nil if the request is not
+  ///   held.
   package func deliver(
     after hold: Task<Void, Never>? = nil, _ handle: () async -> Reply
   ) async -> Delivery {
@@ -112,7 +114,7 @@ extension Fault {
     reset != true && status == nil && brokenJSON != true && hugeBody == nil && body == nil
   }
 
-  // Cancelled only when the sandbox stops; both waits end at once then.
+  // The task is cancelled only when the sandbox stops; both waits then end at once.
   private func pause(_ hold: Task<Void, Never>?) async {
     if let hold {
       await withTaskCancellationHandler {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 
-/// Base64 as JOSE and OAuth write it (RFC 4648 §5), and as HTTP Basic does (§4).
+/// Base64 in the URL-safe alphabet of JOSE and OAuth (RFC 4648 §5) and the standard one of HTTP
+/// Basic (RFC 4648 §4).
 package enum Base64 {
   package static func url(_ bytes: some Sequence<UInt8>) -> String {
     let plain = Data(bytes).base64EncodedString()
@@ -15,7 +16,7 @@ package enum Base64 {
       })
   }
 
-  /// Nil for anything but padded base64.
+  /// Decodes padded standard base64; nil for any other text.
   package static func decoded(_ text: String) -> [UInt8]? {
     Data(base64Encoded: text).map(Array.init)
   }

@@ -1,15 +1,15 @@
-/// A request as a handler sees it.
+/// A request, as its handler receives it.
 package struct Call: Sendable {
   package var method: Endpoint.Method
   package var path: String
-  /// Without the question mark, still encoded.
+  /// The percent-encoded query, without the question mark.
   package var query = ""
-  /// By lower-case name.
+  /// The headers by lower-case name.
   package var headers: [String: String] = [:]
   package var body: [UInt8] = []
-  /// `http://127.0.0.1:PORT`: where this sandbox is.
+  /// The base URL of this sandbox, `http://127.0.0.1:PORT`.
   package var base: String
-  /// What stood in the path for each `{name}`, decoded.
+  /// The decoded path segment for each `{name}` of the endpoint's path.
   package var parameters: [String: String] = [:]
 
   package init(_ method: Endpoint.Method, _ path: String, base: String) {
@@ -18,7 +18,7 @@ package struct Call: Sendable {
     self.base = base
   }
 
-  /// What stood in the path for `{id}`.
+  /// The path segment for `{id}`.
   package var id: String? { parameters["id"] }
 
   /// The media type without its parameters, in lower case.
@@ -29,12 +29,12 @@ package struct Call: Sendable {
   }
 }
 
-/// What a handler answers.
+/// The response of a handler.
 package struct Reply: Sendable, Equatable {
   package var status: Int
   package var headers: [String: String]
   package var body: [UInt8]
-  /// The OAuth error it carries, for the request log.
+  /// The OAuth error code of the response, for the request log.
   package var error: String?
 
   package init(
@@ -53,14 +53,14 @@ package struct Reply: Sendable, Equatable {
       body: value.encoded(), error: error)
   }
 
-  /// An error as RFC 6749 §5.2 writes it. The description names what was wrong, never a secret.
+  /// Returns an OAuth error (RFC 6749 §5.2). The description names the cause, never a secret.
   package static func refusal(_ error: String, _ description: String, status: Int = 400) -> Reply {
     .json(
       ["error": .string(error), "error_description": .string(description)],
       status: status, error: error)
   }
 
-  /// 303, so that a form's body is not sent along (RFC 9700 §4.12).
+  /// Returns a 303 redirect. Unlike 307, it does not repeat the body of a form (RFC 9700 §4.12).
   package static func redirect(to location: String, error: String? = nil) -> Reply {
     Reply(
       status: 303, headers: ["Location": location, "Cache-Control": "no-store"], error: error)
@@ -68,7 +68,7 @@ package struct Reply: Sendable, Equatable {
 }
 
 extension Reply {
-  /// 303 to an address with more parameters in its query.
+  /// Returns a 303 redirect to an address with additional query parameters.
   package static func redirect(
     to address: String, adding parameters: [String: JSON], error: String? = nil
   ) -> Reply {
@@ -81,11 +81,11 @@ extension Reply {
 }
 
 extension JSON {
-  /// As a query parameter writes it.
+  /// The value as text for a query parameter.
   fileprivate var plain: String { text ?? String(decoding: encoded(), as: UTF8.self) }
 }
 
-/// One thing a backend answers: a row of its table.
+/// An HTTP endpoint of a backend: a method, a path and a handler.
 package struct Endpoint: Sendable {
   package enum Method: String, Sendable, CaseIterable {
     case get = "GET"
@@ -95,12 +95,12 @@ package struct Endpoint: Sendable {
     case delete = "DELETE"
   }
 
-  /// What the request log and the faults call it; several rows may share a name.
+  /// The name in the request log and in fault rules. Several endpoints may share a name.
   package var name: String
   package var method: Method
-  /// Exact, but for segments `{name}`, each of which takes any one segment.
+  /// The path. A segment `{name}` matches any one segment; all others must match exactly.
   package var path: String
-  /// Whether a segment `{name}` is a secret: then the request log has the path as it stands here.
+  /// Whether a `{name}` segment is secret. If so, the request log shows only this pattern.
   package var hidesPath = false
   package var handle: @Sendable (Call) async -> Reply
 

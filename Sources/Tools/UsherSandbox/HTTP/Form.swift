@@ -1,16 +1,16 @@
 /// The fields of a query or an `application/x-www-form-urlencoded` body.
 package struct Form: Sendable, Equatable {
-  /// Why a text is no form.
+  /// The reason why a text cannot be parsed as a form.
   package enum Failure: Error, Equatable {
     case notUTF8
     case tooManyFields
   }
 
-  /// The most fields a form may have.
+  /// The largest number of fields in a form.
   package static let limit = 100
 
   private var values: [String: String] = [:]
-  /// Names that came more than once, which OAuth forbids (RFC 6749 §3.1, §3.2).
+  /// Names that occur more than once, which OAuth forbids (RFC 6749 §3.1, §3.2).
   package private(set) var repeated: Set<String> = []
 
   package init(_ fields: [String: String] = [:]) {
@@ -32,26 +32,26 @@ package struct Form: Sendable, Equatable {
     }
   }
 
-  /// The field's value; one without a value counts as absent (RFC 6749 §3.1).
+  /// The value of a field; nil if the field is absent or empty (RFC 6749 §3.1).
   package subscript(name: String) -> String? {
     guard let value = values[name], !value.isEmpty else { return nil }
     return value
   }
 
-  /// Whether the field is there at all, be it empty.
+  /// Whether the field is present, even if it is empty.
   package func has(_ name: String) -> Bool { values[name] != nil }
 }
 
-/// Percent-encoding as forms and URLs use it.
+/// Percent-encoding as used in forms and URLs.
 package enum PercentEncoding {
-  /// Undoes form encoding: `+` is a blank, `%XX` a byte. A `%` without two hex digits stands for
-  /// itself; nil when the bytes are no UTF-8.
+  /// Decodes form encoding: `+` is a space and `%XX` a byte. A `%` without two hex digits is kept.
+  /// Returns nil if the bytes are not UTF-8.
   package static func decodedForm(_ text: some Collection<UInt8>) -> String? {
     decodedSegment(text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
   }
 
-  /// Undoes form encoding where nothing is forgiven: nil for a `%` without two hex digits, for a
-  /// character that the encoder would have escaped, and for bytes that are no UTF-8.
+  /// Decodes form encoding strictly. Returns nil for a `%` without two hex digits, for a character
+  /// that an encoder must escape, and for bytes that are not UTF-8.
   package static func decodedStrictForm(_ text: some Collection<UInt8>) -> String? {
     let extra = Array("*+%".utf8)
     guard text.allSatisfy({ isUnreserved($0) || extra.contains($0) }) else { return nil }
@@ -63,7 +63,7 @@ package enum PercentEncoding {
     return decodedForm(text)
   }
 
-  /// Undoes the percent-encoding of a path's segment; as ``decodedForm(_:)``, but `+` is a plus.
+  /// Decodes a percent-encoded path segment like ``decodedForm(_:)``, but keeps `+`.
   package static func decodedSegment(_ text: some Collection<UInt8>) -> String? {
     var bytes: [UInt8] = []
     var rest = Array(text)[...]
@@ -83,7 +83,7 @@ package enum PercentEncoding {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// Encodes all but the unreserved characters of RFC 3986 §2.3.
+  /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3).
   package static func encoded(_ text: String) -> String {
     text.utf8.reduce(into: "") { result, byte in
       if isUnreserved(byte) {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A JSON value that the sandbox reads or writes without knowing its shape.
+/// A JSON value of any shape.
 package enum JSON: Sendable, Hashable {
   case null
   case bool(Bool)
@@ -10,26 +10,26 @@ package enum JSON: Sendable, Hashable {
   case array([JSON])
   case object([String: JSON])
 
-  /// Reads one JSON text; throws `DecodingError` for anything else.
+  /// Parses one JSON text; throws `DecodingError` if it is invalid.
   package init(parsing bytes: some Sequence<UInt8>) throws {
     self = try JSONDecoder().decode(JSON.self, from: Data(bytes))
   }
 
-  /// The value of any type that encodes, as JSON.
+  /// Creates the JSON value of any encodable value.
   package init(encoding value: some Encodable) throws {
     self = try JSON(parsing: JSONEncoder().encode(value))
   }
 
-  /// This value as another type; throws `DecodingError` where it does not fit.
+  /// Decodes this value as another type; throws `DecodingError` if it does not fit.
   package func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
     try JSONDecoder().decode(type, from: Data(encoded()))
   }
 
-  /// The text, with sorted names so that it is the same each time.
+  /// Returns the JSON text. Names are sorted, so that equal values give equal texts.
   package func encoded() -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Only a number that is no number cannot be encoded, and JSON text never holds one.
+    // Encoding fails only for NaN and infinity, which JSON text cannot contain.
     return (try? encoder.encode(self)).map(Array.init) ?? Array("null".utf8)
   }
 
@@ -45,7 +45,7 @@ package enum JSON: Sendable, Hashable {
 }
 
 extension [String: JSON] {
-  /// These members with others laid over them: a value replaces, `null` removes.
+  /// Returns these members with overrides applied: a value replaces a member, `null` removes it.
   package func overlaid(with overrides: [String: JSON]) -> [String: JSON] {
     overrides.reduce(into: self) { members, override in
       members[override.key] = override.value == .null ? nil : override.value

@@ -1,10 +1,10 @@
-/// Reads a JSON object member by member; every complaint names the member.
+/// Reads a JSON object member by member. Each error names the member.
 struct ObjectReader {
   private var rest: [String: JSON]
-  /// Where the object stands in the body, like `verification.`.
+  /// The prefix of member names in errors, like `verification.`; empty for the body.
   private let place: String
 
-  /// - Parameter place: The object's own name, with dots; empty for the body.
+  /// - Parameter place: The dotted name of the object within the body; empty for the body itself.
   init(_ json: JSON?, at place: String = "") throws(Refusal) {
     guard case .object(let members)? = json else {
       throw Refusal(
@@ -14,10 +14,10 @@ struct ObjectReader {
     self.place = place.isEmpty ? "" : place + "."
   }
 
-  /// A member as it is; nil where it is not there.
+  /// Removes and returns a member; nil if it is missing.
   mutating func take(_ name: String) -> JSON? { rest.removeValue(forKey: name) }
 
-  /// A text of at least one character; nil where it is not there.
+  /// Removes and returns a string of 1 to `limit` UTF-8 bytes; nil if the member is missing.
   mutating func text(_ name: String, limit: Int = 256) throws(Refusal) -> String? {
     guard let json = take(name) else { return nil }
     guard let text = json.text, !text.isEmpty, text.utf8.count <= limit else {
@@ -50,7 +50,7 @@ struct ObjectReader {
     return try ObjectReader(json, at: place + name)
   }
 
-  /// Throws where something is left that nobody asked for.
+  /// Throws if the object has a member that was not read.
   func finish() throws(Refusal) {
     if let name = rest.keys.sorted().first {
       throw complaint(name.printable, "is not known here")
@@ -63,10 +63,10 @@ struct ObjectReader {
 }
 
 extension Call {
-  /// The JSON object in the body.
+  /// Reads the body as a JSON object.
   func postedObject() throws(Refusal) -> ObjectReader { try ObjectReader(postedJSON()) }
 
-  /// The JSON in the body, which has to say that it is some.
+  /// Reads the body as JSON. The media type must be `application/json`.
   func postedJSON() throws(Refusal) -> JSON {
     guard contentType == "application/json" else {
       throw Refusal("invalid_request", "Content-Type must be application/json")

@@ -1,4 +1,4 @@
-/// Who a client says it is at the token endpoint, and whether that is true.
+/// The registered clients, and how they authenticate at the token endpoint.
 package struct ClientRegistry: Sendable {
   package let all: [Client]
 
@@ -10,9 +10,10 @@ package struct ClientRegistry: Sendable {
     all.first { $0.id == id }
   }
 
-  /// Client and redirect URI of an authorization request, proven to belong together.
+  /// Returns the client and the redirect URI of an authorization request. The URI is registered for
+  /// the client.
   ///
-  /// What it refuses is never told to that URI (RFC 6749 §4.1.2.1).
+  /// The caller must not send a refusal to the redirect URI of the request (RFC 6749 §4.1.2.1).
   package func requester(_ form: Form) throws(Refusal) -> (Client, String) {
     guard let id = form["client_id"] else {
       throw Refusal("invalid_request", "client_id is missing")
@@ -29,9 +30,9 @@ package struct ClientRegistry: Sendable {
     return (client, redirectURI)
   }
 
-  /// The client behind a request, by exactly one method (RFC 6749 §2.3).
+  /// Authenticates the client of a request, which must use exactly one method (RFC 6749 §2.3).
   ///
-  /// A public client is known by its `client_id` and may present nothing else.
+  /// A public client sends its `client_id` and nothing else.
   package func authenticate(_ call: Call, _ form: Form) throws(Refusal) -> Client {
     guard let header = call.headers["authorization"] else {
       return try byForm(form)
@@ -72,7 +73,7 @@ package struct ClientRegistry: Sendable {
     }
   }
 
-  /// Id and secret, each form-encoded before they were joined (RFC 6749 §2.3.1).
+  /// Returns id and secret, both form-encoded in the Basic credentials (RFC 6749 §2.3.1).
   private static func basicParts(_ header: String) throws(Refusal) -> (String, String) {
     let encoded = header.dropFirst("basic ".count).trimmingBlanks()
     guard let bytes = Base64.decoded(encoded) else {
@@ -95,7 +96,7 @@ extension Substring {
   }
 }
 
-/// An OAuth error (RFC 6749 §5.2): what was wrong, in words for the developer who reads it.
+/// An OAuth error (RFC 6749 §5.2), with a description for the developer who reads it.
 package struct Refusal: Error, Equatable {
   package var error: String
   package var description: String
@@ -107,7 +108,7 @@ package struct Refusal: Error, Equatable {
     self.status = status
   }
 
-  /// `invalid_client`, with 401.
+  /// Returns an `invalid_client` error with status 401.
   package static func client(_ description: String) -> Refusal {
     Refusal("invalid_client", description, status: 401)
   }

@@ -2,7 +2,7 @@
 package struct Client: Sendable, Hashable, Codable {
   package var id: String
   package var name: String
-  /// Nil for a public client (RFC 6749 §2.1).
+  /// The client secret; nil for a public client (RFC 6749 §2.1).
   package var secret: String?
   package var redirectURIs: [String]
 
@@ -24,7 +24,7 @@ package struct Client: Sendable, Hashable, Codable {
       try container.decodeIfPresent([String].self, forKey: .redirectURIs) ?? Self.loopback
   }
 
-  /// Loopback redirects, which fit on any port.
+  /// Redirect URIs on loopback, which are accepted with any port.
   package static let loopback = ["http://127.0.0.1/callback", "http://[::1]/callback"]
 
   package static let standard = [
@@ -35,8 +35,8 @@ package struct Client: Sendable, Hashable, Codable {
     Client(id: "acme-oauth", name: "Acme, by Truecaller's newer SDK"),
   ]
 
-  /// Whether a redirect URI is one of those registered: character by character, except that the
-  /// port of a loopback IP literal is free (RFC 8252 §7.3, RFC 9700 §2.1).
+  /// Whether the redirect URI equals a registered one. The comparison is exact, but the port of a
+  /// loopback IP literal is ignored (RFC 8252 §7.3, RFC 9700 §2.1).
   package func allowsRedirect(to uri: String) -> Bool {
     redirectURIs.contains { registered in
       if registered == uri { return true }

@@ -1,11 +1,11 @@
 package import FoundationEssentials
 
 extension TokenLedger {
-  /// An authorization code: for one client, one redirect URI and one verifier, once.
+  /// An authorization code: valid once, for one client, one redirect URI and one verifier.
   struct Code: Sendable {
     enum State: Sendable {
       case fresh
-      /// Redeemed for this grant, or spent on a wrong attempt.
+      /// Redeemed for this grant, or nil if a failed attempt invalidated the code.
       case spent(grant: String?)
     }
 
@@ -16,7 +16,7 @@ extension TokenLedger {
     var state = State.fresh
   }
 
-  /// How long a code is remembered, so that a replay is seen long after it expired.
+  /// Seconds for which a code is remembered. A replay is detected long after the code expired.
   private static let codeMemory = 86_400.0
 
   package mutating func issueCode(
@@ -33,9 +33,8 @@ extension TokenLedger {
 
   /// Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6).
   ///
-  /// A second use revokes what the first one brought (RFC 6749 §4.1.2). A wrong redirect URI or
-  /// verifier spends the code; another client's attempt, or one at another brand, does
-  /// not.
+  /// A second use revokes the tokens of the first use (RFC 6749 §4.1.2). A wrong redirect URI or
+  /// verifier invalidates the code. An attempt by another client, or at another brand, does not.
   package mutating func redeemCode(
     _ code: String, client: Client, brand: String? = nil, redirectURI: String, verifier: String,
     now: Date

@@ -1,14 +1,14 @@
 package import FoundationEssentials
 
 extension TokenLedger {
-  /// A refresh token in its family.
+  /// A refresh token of a grant.
   struct RefreshToken: Sendable {
     var grant: String
-    /// The one it was made with.
+    /// The refresh token that was exchanged for this one.
     var parent: String?
-    /// Presenting it again is reuse.
+    /// Whether the token was replaced. Using a replaced token is reuse and revokes the grant.
     var superseded = false
-    /// What it is good for; nil: all that its grant covers.
+    /// The scope that a refresh may ask for; nil: the whole scope of the grant.
     var scope: [String]?
   }
 
@@ -24,8 +24,8 @@ extension TokenLedger {
 
   /// Exchanges a refresh token for new tokens (RFC 6749 §6).
   ///
-  /// A superseded one ends the whole family (RFC 9700 §4.14.2). The scope may be narrowed for the
-  /// access token, never widened.
+  /// Using a superseded token revokes the whole grant (RFC 9700 §4.14.2). The scope of the new
+  /// access token may be narrower than the granted one, never wider.
   package mutating func refresh(
     _ token: String, client: Client, brand: String? = nil, scope: [String]?, now: Date
   ) throws(Refusal) -> IssuedTokens {
@@ -55,8 +55,8 @@ extension TokenLedger {
     return tokens
   }
 
-  /// The first use of a token proves that its answer arrived: what it came from, and what else
-  /// came from there, is over.
+  /// Supersedes the token's parent and all other tokens issued for that parent. Using the token
+  /// proves that the client received the response that contained it.
   private mutating func settle(_ token: String, _ known: RefreshToken) {
     guard let parent = known.parent else { return }
     refreshTokens.update(parent) { $0.superseded = true }

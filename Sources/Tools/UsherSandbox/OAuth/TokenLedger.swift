@@ -1,17 +1,17 @@
 package import FoundationEssentials
 
-/// What a person allowed a client.
+/// A user's consent to a client.
 package struct Authorization: Sendable, Hashable {
   package var clientID: String
   package var user: User
   package var scope: [String]
   package var nonce: String?
   package var authTime: Date
-  /// The tenant, at a provider that has several under one roof.
+  /// The tenant, for a provider that serves several brands.
   package var brand: String?
 }
 
-/// What the token endpoint hands out, before it becomes JSON.
+/// A successful response of the token endpoint, before it is encoded as JSON.
 package struct IssuedTokens: Sendable, Equatable {
   package var accessToken: String
   package var expiresIn: Int
@@ -22,21 +22,21 @@ package struct IssuedTokens: Sendable, Equatable {
 
 /// Lifetimes in seconds, and the rules for refresh tokens.
 package struct TokenTerms: Sendable, Hashable {
-  /// What a refresh does to the refresh token it was made with.
+  /// What a refresh does to the refresh token that was used.
   package enum Rotation: String, Sendable, Codable {
-    /// It is dead at once.
+    /// The token becomes invalid at once.
     case strict
-    /// It lives until its successor is first used, so that a lost answer loses nothing.
+    /// The token stays valid until its successor is first used, in case a response was lost.
     case graceful
-    /// It stays; the answer carries no new one.
+    /// The token stays valid and the response contains no new one.
     case off = "none"
   }
 
-  /// Which grants bring a refresh token.
+  /// Which grants include a refresh token.
   package enum RefreshTokens: Sendable, Hashable {
     case never
     case always
-    /// Those whose scope has this word.
+    /// Grants whose scope includes this word.
     case withScope(String)
   }
 
@@ -45,15 +45,15 @@ package struct TokenTerms: Sendable, Hashable {
   package var codeSeconds: Int
   package var rotation = Rotation.strict
   package var refreshTokens = RefreshTokens.always
-  /// Whether a rotated refresh token is good only for the scope that its predecessor was used with.
+  /// Whether a new refresh token is limited to the scope that its predecessor was used with.
   package var bindsRefreshScope = false
 }
 
-/// Codes, grants and tokens, as one value: all that has to be right about OAuth's secrets.
+/// The codes, grants and tokens of a provider, as one value.
 ///
-/// It reads no clock: every call is told the time. Every table is bounded.
+/// It reads no clock: callers pass the time. Every table is bounded.
 package struct TokenLedger: Sendable {
-  /// A permission and all tokens that came from it, which die together.
+  /// A user's consent and all tokens issued for it, which are revoked together.
   struct Grant: Sendable {
     var authorization: Authorization
     var revoked = false
@@ -76,10 +76,10 @@ package struct TokenLedger: Sendable {
     self.mint = mint
   }
 
-  /// How long a grant is remembered: beyond every token of it.
+  /// Seconds for which a grant is remembered, longer than the lifetime of any token.
   private static let grantSeconds = 2.0e9
 
-  /// Opens a grant and hands out its first tokens.
+  /// Creates a grant and issues its first tokens.
   mutating func open(
     _ authorization: Authorization, now: Date
   ) -> (grant: String, tokens: IssuedTokens) {
@@ -102,7 +102,7 @@ package struct TokenLedger: Sendable {
     }
   }
 
-  /// A new access token of a grant.
+  /// Issues a new access token of a grant.
   mutating func accessTokens(
     for grant: String, _ authorization: Authorization, scope: [String], now: Date
   ) -> IssuedTokens {
@@ -115,7 +115,7 @@ package struct TokenLedger: Sendable {
       authorization: authorization)
   }
 
-  /// What an access token permits; nil when it is unknown, expired or revoked.
+  /// Returns the authorization of an access token; nil if the token is unknown, expired or revoked.
   package func permission(of accessToken: String, now: Date) -> Authorization? {
     guard
       let token = accessTokens.value(accessToken, now: now),
@@ -130,9 +130,9 @@ package struct TokenLedger: Sendable {
     grants.update(id) { $0.revoked = true }
   }
 
-  /// Revokes a token (RFC 7009 §2). One that is unknown is no error (§2.2).
+  /// Revokes a token (RFC 7009 §2). An unknown token is not an error (RFC 7009 §2.2).
   ///
-  /// A refresh token takes its whole grant with it, an access token only itself.
+  /// A refresh token is revoked with its whole grant, an access token alone.
   package mutating func revoke(_ token: String, client: Client, now: Date) throws(Refusal) {
     let refresh = refreshTokens.value(token, now: now)?.grant
     guard let id = refresh ?? accessTokens.value(token, now: now)?.grant,
@@ -144,17 +144,17 @@ package struct TokenLedger: Sendable {
     if refresh != nil { revokeGrant(id) } else { accessTokens.remove(token) }
   }
 
-  /// Ends every access token; refresh tokens bring new ones.
+  /// Invalidates all access tokens. Refresh tokens stay valid.
   package mutating func endAccessTokens() {
     accessTokens = ExpiringTable()
   }
 
-  /// Ends every grant, as a provider does that lost its sessions.
+  /// Revokes all grants, like a provider that lost its sessions.
   package mutating func revokeAll() {
     grants.updateAll { $0.revoked = true }
   }
 
-  /// Whether a token of either kind still works, and until when (RFC 7662 §2.2).
+  /// Returns the authorization of an active token of either kind, else nil (RFC 7662 §2.2).
   package func introspection(of token: String, now: Date) -> Authorization? {
     if let permission = permission(of: token, now: now) { return permission }
     guard

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// A message as an e-mail (RFC 5322), as plain as one can be.
+/// A message as an e-mail (RFC 5322) in plain text.
 package struct Letter: Sendable, Hashable {
   package var sender: String
   package var recipient: String
@@ -18,7 +18,8 @@ package struct Letter: Sendable, Hashable {
     self.at = at
   }
 
-  /// An address that a mail server gets as it stands; nil where it could be taken for more.
+  /// Returns the text if it is a plain e-mail address, or nil if it has characters that SMTP or RFC
+  /// 5322 could interpret.
   package static func address(_ text: String) -> String? {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     let isPlain = text.utf8.allSatisfy {
@@ -28,7 +29,7 @@ package struct Letter: Sendable, Hashable {
     return isWhole && isPlain && text.utf8.count <= 254 ? text : nil
   }
 
-  /// Headers and body with CRLF; what is not ASCII is encoded (RFC 2045, RFC 2047).
+  /// The message with CRLF line ends; non-ASCII text is encoded (RFC 2045, RFC 2047).
   package var rendered: [UInt8] {
     let lines = [
       "From: usher-sandbox <\(sender)>",

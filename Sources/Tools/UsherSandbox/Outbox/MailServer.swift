@@ -1,17 +1,17 @@
-/// A real mail server on loopback, which gets e-mails by SMTP.
+/// A real mail server on loopback that receives e-mails by SMTP.
 package struct MailServer: Sendable, Hashable {
   package let host: String
   package let port: Int
-  /// The sender's address, in the envelope and in the letter.
+  /// The sender's address, in the envelope and in the `From` header.
   package let sender: String
 
   package static let sender = "usher-sandbox@localhost"
 
-  /// How long handing over a letter may take.
+  /// The time limit for sending one e-mail.
   package var limit = Duration.seconds(10)
 
-  /// - Parameter url: `smtp://127.0.0.1:2525`; also `[::1]` or `localhost`, and nothing else, so
-  ///   that no test ever writes to a stranger.
+  /// - Parameter url: `smtp://127.0.0.1:2525`. The host may also be `[::1]` or `localhost`; any
+  ///   other is refused, so that no test sends mail to a real person. Default port: 25.
   package init(_ url: String, sender: String = Self.sender) throws(Sandbox.Objection) {
     guard let (host, port) = Self.loopback(url) else {
       throw Sandbox.Objection(
@@ -25,9 +25,7 @@ package struct MailServer: Sendable, Hashable {
     self.sender = sender
   }
 
-  /// Hands a letter over by the program curl.
-  ///
-  /// Nothing is tried again.
+  /// Sends an e-mail with the program curl, without retries.
   package func send(_ letter: Letter) async -> MailDelivery {
     guard let recipient = Letter.address(letter.recipient) else {
       return .failed("the recipient is no address")

@@ -1,4 +1,4 @@
-/// What a backend says to a person elsewhere than on its pages.
+/// A message that a backend sends to a user by SMS, e-mail or push.
 package struct Message: Sendable, Hashable, Codable {
   package enum Channel: String, Sendable, Codable {
     case sms
@@ -6,14 +6,14 @@ package struct Message: Sendable, Hashable, Codable {
     case push
   }
 
-  /// The backend that sends it, such as `paysafe`.
+  /// The backend that sends the message, such as `paysafe`.
   package var provider: String
   package var channel: Channel
-  /// A phone number, an address, or the name of who has the app.
+  /// A phone number, an e-mail address, or the user whose app receives the push message.
   package var to: String
   package var subject: String?
   package var text: String
-  /// The code in the text, for tests that would rather not search for it.
+  /// The code that the text contains, so that tests need not extract it.
   package var code: String?
 
   package init(
@@ -29,11 +29,11 @@ package struct Message: Sendable, Hashable, Codable {
   }
 }
 
-/// What became of a message that is also to leave as a real e-mail.
+/// The state of a message that is also sent as a real e-mail.
 package enum MailDelivery: Sendable, Hashable, CustomStringConvertible {
   case waiting
   case sent
-  /// In curl's words.
+  /// The error message of curl, or another reason.
   case failed(String)
 
   package var description: String {

@@ -1,7 +1,7 @@
-/// Where everything lands that a backend sends by SMS, e-mail or push.
+/// All messages that the backends send by SMS, e-mail or push.
 ///
-/// Nothing leaves the machine. Where a mail server on loopback is known, e-mails go there too, one
-/// after the other and after the request that made them has been answered.
+/// Messages do not leave the machine. If a mail server on loopback is configured, e-mails are also
+/// sent to it, one at a time and without delaying the response to the request that caused them.
 package actor Outbox {
   private let clock: SandboxClock
   private let mailServer: MailServer?
@@ -21,7 +21,7 @@ package actor Outbox {
     if mailing == nil { mailing = Task { await mail(by: mailServer) } }
   }
 
-  /// Returns when no e-mail waits for the mail server any more.
+  /// Returns when no e-mail is waiting to be sent.
   package func settled() async { await mailing?.value }
 
   package func messages(to: String? = nil, provider: String? = nil) -> [OutboxTable.Entry] {

@@ -1,4 +1,4 @@
-/// The outbox for people, at `/outbox`, and for tests, at `/_control/outbox`.
+/// The outbox as a web page at `/outbox`, and as JSON for tests at `/_control/outbox`.
 struct OutboxPages: Sendable {
   let workbench: Workbench
 
@@ -29,7 +29,7 @@ struct OutboxPages: Sendable {
     ]
   }
 
-  /// The most messages on the page.
+  /// The largest number of messages on the page.
   private static let shown = 100
 
   private static func values(_ entry: OutboxTable.Entry) -> [String: Any] {

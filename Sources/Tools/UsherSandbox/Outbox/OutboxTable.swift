@@ -1,19 +1,19 @@
 package import FoundationEssentials
 
-/// The last messages, as a value.
+/// The most recent messages, as a value.
 package struct OutboxTable: Sendable {
   package struct Entry: Sendable, Hashable {
     package let id: String
     package let at: Date
     package let message: Message
-    /// Nil where nothing is to leave the sandbox.
+    /// The state of the e-mail; nil if the message does not leave the sandbox.
     package var delivery: MailDelivery?
   }
 
-  /// The most messages it remembers; the oldest go first.
+  /// The largest number of messages. The oldest is dropped when the table is full.
   package static let limit = 1000
 
-  /// Oldest first.
+  /// All messages, oldest first.
   package private(set) var entries: [Entry] = []
   private var added = 0
 
@@ -25,17 +25,17 @@ package struct OutboxTable: Sendable {
     entries.append(Entry(id: "msg_\(added)", at: now, message: message, delivery: delivery))
   }
 
-  /// Those that fit, newest first.
+  /// Returns the messages that match both filters, newest first; a nil filter matches all.
   package func matching(to: String?, provider: String?) -> [Entry] {
     entries.reversed().filter {
       (to == nil || $0.message.to == to) && (provider == nil || $0.message.provider == provider)
     }
   }
 
-  /// The oldest that has still to leave by e-mail.
+  /// The oldest message that still has to be sent as an e-mail.
   package var nextWaiting: Entry? { entries.first { $0.delivery == .waiting } }
 
-  /// Does nothing where the entry is gone by now.
+  /// Records the state of a message's e-mail; does nothing if the message was dropped meanwhile.
   package mutating func note(_ delivery: MailDelivery, of id: String) {
     guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
     entries[index].delivery = delivery
@@ -49,7 +49,7 @@ package struct OutboxTable: Sendable {
 extension OutboxTable.Entry: Encodable {
   private enum CodingKeys: String, CodingKey { case id, at, delivered }
 
-  /// The message's members and its own, in one object; `at` in seconds since 1970.
+  /// Encodes the message and this entry's own members as one object; `at` is in seconds since 1970.
   package func encode(to encoder: any Encoder) throws {
     try message.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)

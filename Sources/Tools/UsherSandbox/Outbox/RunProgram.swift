@@ -3,16 +3,18 @@ import Glibc
 
 /// How a program ended.
 enum ProgramOutcome: Sendable, Equatable {
-  /// - Parameter status: 128 and the signal's number where a signal ended it.
+  /// The program exited or was ended by a signal.
+  ///
+  /// - Parameter status: The exit status, or 128 plus the number of the signal.
   case ended(status: Int32, errors: String)
-  /// It was killed.
+  /// The program exceeded its time limit and was killed.
   case tookTooLong
   case notStarted
 }
 
-/// Runs a program of the path with these bytes as its standard input and an empty environment.
+/// Runs a program from `PATH` with the given standard input and an empty environment.
 ///
-/// - Parameter limit: The program is killed after this time.
+/// - Parameter limit: The time after which the program is killed.
 func runProgram(
   _ name: String, _ arguments: [String], input: [UInt8], within limit: Duration
 ) async -> ProgramOutcome {
@@ -26,7 +28,7 @@ func runProgram(
 private func run(
   _ name: String, _ arguments: [String], _ input: [UInt8], _ limit: Duration
 ) -> ProgramOutcome {
-  // Files and no pipes: neither side ever waits for the other.
+  // Files cannot block; a pipe could, if the program wrote more than it holds while no side reads.
   guard let standardInput = NamelessFile(input), let errors = NamelessFile([]),
     let child = spawn(name, arguments, standardInput.descriptor, errors.descriptor)
   else { return .notStarted }
@@ -63,7 +65,7 @@ private func spawn(
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
   posix_spawn_file_actions_adddup2(&actions, errors, 2)
   guard closeOthers(&actions) else { return nil }
-  // A worker thread of Dispatch has its signals blocked; a child would inherit that.
+  // Dispatch's worker threads block signals, and a child process inherits the signal mask.
   var signals = sigset_t()
   sigemptyset(&signals)
   posix_spawnattr_setsigmask(&attributes, &signals)
@@ -75,11 +77,11 @@ private func spawn(
   return posix_spawnp(&child, name, &actions, &attributes, &words, &environment) == 0 ? child : nil
 }
 
-/// Leaves the child its three streams only: a connection of ours that it inherited would not end
-/// when we close it.
+/// Makes the child close all descriptors except its three standard streams. If it inherited one of
+/// our connections, closing it here would not end the connection.
 ///
-/// - Returns: False where the C library is older than glibc 2.34. Its header shows the function to
-///   GNU sources alone, so it is looked up.
+/// - Returns: False if the C library is older than glibc 2.34. Headers declare the function only
+///   with `_GNU_SOURCE`, so it is looked up at run time.
 private func closeOthers(_ actions: inout posix_spawn_file_actions_t) -> Bool {
   typealias AddCloseFrom =
     @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, CInt) -> CInt
@@ -87,7 +89,8 @@ private func closeOthers(_ actions: inout posix_spawn_file_actions_t) -> Bool {
   return unsafeBitCast(symbol, to: AddCloseFrom.self)(&actions, 3) == 0
 }
 
-/// A file that nobody else can open, gone with its last reference.
+/// A temporary file that is already unlinked: no other process can open it, and it disappears when
+/// its descriptors are closed.
 private final class NamelessFile {
   let descriptor: Int32
 

@@ -1,4 +1,4 @@
-/// `GET /`: what is here, who can sign in, and how usherd is pointed at it.
+/// `GET /`: the backends, the test users, and how to point usherd at each backend.
 struct IndexPage: Sendable {
   let workbench: Workbench
   let backends: [any Backend]

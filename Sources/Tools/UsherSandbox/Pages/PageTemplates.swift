@@ -1,4 +1,4 @@
-/// The mustache texts of ``Pages``, inside the program so that it needs no files.
+/// The mustache templates of ``Pages``. They are part of the program, so that it needs no files.
 enum PageTemplates {
   static let all = [
     "layout": layout, "login": login, "consent": consent, "message": message, "index": index,

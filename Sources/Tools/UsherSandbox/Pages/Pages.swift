@@ -1,10 +1,10 @@
 import Mustache
 
-/// The sandbox's web pages. Values are escaped; every page says what this is.
+/// The sandbox's web pages. Values are HTML-escaped, and each page says that this is a test tool.
 package struct Pages: Sendable {
   private let library: MustacheLibrary
 
-  /// The pages of this process, parsed once for all its sandboxes.
+  /// The pages of this process, parsed once and shared by all sandboxes.
   static let parsed = Result { try Pages() }
 
   package init() throws {
@@ -15,7 +15,7 @@ package struct Pages: Sendable {
     self.library = library
   }
 
-  /// A page by the name of its template.
+  /// Renders the template of this name.
   package func render(
     _ name: String, _ values: [String: Any], status: Int = 200, error: String? = nil
   ) -> Reply {
@@ -23,27 +23,27 @@ package struct Pages: Sendable {
     return Reply(status: status, headers: Self.headers, body: Array(html.utf8), error: error)
   }
 
-  /// A page that only says something.
+  /// Renders a page that only shows a message.
   package func message(title: String, text: String, status: Int, error: String? = nil) -> Reply {
     render("message", ["title": title, "text": text], status: status, error: error)
   }
 
-  /// Why a request cannot go on, for the person who came with it.
+  /// Renders an error page that tells the user why a request was refused.
   package func failure(_ refusal: Refusal) -> Reply {
     message(
       title: "This request cannot go on", text: refusal.description, status: refusal.status,
       error: refusal.error)
   }
 
-  /// What a form leads to that is too old, or was not ours.
+  /// Renders the response to a form that is too old or that the sandbox did not issue.
   package func expired() -> Reply {
     message(
       title: "This page is no longer valid", text: "Start again where you came from.",
       status: 400, error: "invalid_request")
   }
 
-  /// No script, no frame, nothing from elsewhere. `form-action` is absent because browsers apply
-  /// it to the redirect back to the client too.
+  /// Headers that forbid scripts, frames and external resources. `form-action` is absent, because
+  /// browsers also apply it to the redirect back to the client.
   private static let headers = [
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
