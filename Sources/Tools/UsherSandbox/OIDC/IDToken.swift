@@ -3,7 +3,7 @@ import CryptoExtras
 package import FoundationEssentials
 import JWTKit
 
-/// A token's claims, as JSON so that a test may bend each of them. Nothing of them is checked.
+/// The claims of a token, as JSON so that a test can falsify each of them. Nothing verifies them.
 struct Claims: JWTPayload {
   let members: [String: JSON]
 
@@ -22,7 +22,7 @@ struct Claims: JWTPayload {
 }
 
 extension SigningKeys {
-  /// Signs claims as the settings say: right by default, and wrong in every way they name.
+  /// Signs claims as the settings say: correctly by default, incorrectly if the settings demand it.
   package func idToken(
     _ claims: [String: JSON], _ settings: IDTokenSettings
   ) async throws -> String {
@@ -37,7 +37,7 @@ extension SigningKeys {
     return settings.badSignature == true ? Self.damaged(token) : token
   }
 
-  /// A collection of just one key, which is then used whatever the header names.
+  /// Returns a collection with just one key, which signs whatever key id the header names.
   private func signer(
     _ algorithm: IDTokenSettings.Algorithm
   ) async throws -> (keys: JWTKeyCollection, kid: String?) {
@@ -57,7 +57,7 @@ extension SigningKeys {
     }
   }
 
-  /// The token with one character of its signature replaced.
+  /// Returns the token with one character of its signature replaced.
   private static func damaged(_ token: String) -> String {
     guard let dot = token.lastIndex(of: "."),
       let target = token.index(dot, offsetBy: 10, limitedBy: token.endIndex),
@@ -75,7 +75,7 @@ extension String {
 }
 
 extension Authorization {
-  /// The claims that say who signed in, as far as the scope lets them be seen (OIDC Core §5.4).
+  /// The claims about the user that the scope permits (OIDC Core §5.4).
   package func personClaims() -> [String: JSON] {
     var claims: [String: JSON] = ["sub": .string(user.sub)]
     if scope.contains("profile") {
@@ -101,7 +101,7 @@ extension Authorization {
     return claims
   }
 
-  /// The claims of an ID token; `nonce` only where it answers an authorization request.
+  /// The claims of an ID token; with `nonce` only for the token of an authorization request.
   package func idTokenClaims(
     issuer: String, accessToken: String, withNonce: Bool, lifetime: Int, now: Date
   ) -> [String: JSON] {

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
 extension Ledger {
-  /// A device that waits for a person elsewhere (RFC 8628).
+  /// A device that waits for its user to approve it on another device (RFC 8628).
   struct Device: Sendable {
     enum State: Sendable {
       case waiting
@@ -36,13 +36,13 @@ extension Ledger {
     return start
   }
 
-  /// Tolerance for a poll that arrives a little early because its predecessor was slow.
+  /// Seconds by which a poll may be early, since the previous one may have been delayed on its way.
   private static let jitter = 0.25
 
-  /// One poll of the token endpoint (RFC 8628 §3.5).
+  /// Handles one poll of the token endpoint (RFC 8628 §3.5).
   ///
-  /// Refuses with `authorization_pending`, `slow_down` (five more seconds, for good),
-  /// `access_denied`, `expired_token` or `invalid_grant`.
+  /// Refuses with `authorization_pending`, `slow_down` (which adds five seconds to the interval
+  /// permanently), `access_denied`, `expired_token` or `invalid_grant`.
   package mutating func pollDevice(
     _ code: String, client: Client, now: Date
   ) throws(Refusal) -> IssuedTokens {
@@ -77,7 +77,8 @@ extension Ledger {
     }
   }
 
-  /// The device that waits under a user code, however the person wrote it; nil for none.
+  /// Returns the device code that waits under a user code; nil if there is none. Case and
+  /// separators of the user code are ignored.
   package func waitingDevice(userCode: String, now: Date) -> String? {
     let letters = userCode.uppercased().filter { $0.isASCII && $0.isLetter }
     let key = devices.key { device in
@@ -88,7 +89,7 @@ extension Ledger {
     return key
   }
 
-  /// Client and scope of a device, for the consent page.
+  /// Returns the client and the scope of a device, for the consent page.
   package func request(ofDevice code: String, now: Date) -> (clientID: String, scope: [String])? {
     devices.value(code, now: now).map { ($0.clientID, $0.scope) }
   }

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// A valid authorization request: client and redirect URI are proven to belong together.
+/// A valid authorization request. Its redirect URI is registered for its client.
 package struct AuthorizationRequest: Sendable, Hashable {
   package var client: Client
   package var redirectURI: String
@@ -11,7 +11,7 @@ package struct AuthorizationRequest: Sendable, Hashable {
   package var loginHint: String?
 }
 
-/// A person on the sandbox's pages, from the first page to the decision.
+/// One user's passage through the sandbox's pages, from the first page to the decision.
 package struct Transaction: Sendable {
   package enum Purpose: Sendable {
     case authorization(AuthorizationRequest)
@@ -20,25 +20,25 @@ package struct Transaction: Sendable {
 
   package enum Phase: Sendable {
     case signingIn(failures: Int)
-    /// Signed in, and asked for consent; `device` is the device code where that is the purpose.
+    /// The user is signed in and must consent. `device` is the device code of a device sign-in.
     case consenting(User, at: Date, device: String?)
   }
 
   package let purpose: Purpose
-  /// Stands in every form of this transaction and nowhere else.
+  /// The CSRF token, a hidden field in every form of this transaction.
   package let csrf: String
   package var stage = Phase.signingIn(failures: 0)
 }
 
 extension Ledger {
-  /// Seconds a person has from the first page to the decision.
+  /// Seconds from the first page to the decision after which a transaction expires.
   private static let transactionSeconds = 600.0
-  /// Wrong passwords or user codes until a transaction ends.
+  /// Wrong passwords or user codes after which a transaction ends.
   package static let attempts = 10
 
-  /// Why a page cannot go on.
+  /// The reason why a transaction cannot continue.
   package enum SignInFailure: Error, Equatable {
-    /// No such transaction, an old one, or another one's form token.
+    /// The transaction is unknown, expired or in another phase, or the CSRF token does not match.
     case unknown
     case wrongPassword
     case wrongUserCode
@@ -64,7 +64,7 @@ extension Ledger {
     return transaction
   }
 
-  /// Takes name and password, and for a device its user code; leads to the consent page.
+  /// Moves the transaction to consent. Refuses a nil user and, for a device, an unknown user code.
   package mutating func signIn(
     _ id: String, user: User?, userCode: String?, now: Date
   ) throws(SignInFailure) -> Transaction {

@@ -1,6 +1,6 @@
-/// All that the provider remembers: transactions, devices, codes, grants and tokens, as one value.
+/// The state of the OpenID provider: transactions, devices, codes, grants and tokens, as one value.
 ///
-/// It reads no clock: every call is told the time. Every table is bounded.
+/// It reads no clock: callers pass the time. Every table is bounded.
 package struct Ledger: Sendable {
   package var settings = OIDCSettings() {
     didSet { tokens.terms = settings.terms }

@@ -1,7 +1,7 @@
 extension OIDCProvider {
-  /// The authorization endpoint (RFC 6749 §4.1.1, OIDC Core §3.1.2).
+  /// Handles the authorization endpoint (RFC 6749 §4.1.1, OIDC Core §3.1.2).
   ///
-  /// Where client or redirect URI is wrong, nobody is redirected: the person sees why.
+  /// If the client or the redirect URI is invalid, the response is an error page, not a redirect.
   func authorize(_ call: Call) async -> Reply {
     let form: Form
     let client: Client
@@ -23,7 +23,7 @@ extension OIDCProvider {
     }
   }
 
-  /// Back to the client, with `iss` (RFC 9207) and whatever the settings bend.
+  /// Redirects to the client, with `iss` (RFC 9207) and the overrides from the settings.
   func authorizationResponse(
     to redirectURI: String, state: String?, issuer: String, _ parameters: [String: String]
   ) -> Reply {
@@ -37,7 +37,7 @@ extension OIDCProvider {
 }
 
 extension AuthorizationRequest {
-  /// Checks all that may be told to the client by redirect.
+  /// Parses a request. Its refusals may be sent to the client by redirect.
   init(_ form: Form, client: Client, redirectURI: String) throws(Refusal) {
     guard form["response_type"] == "code" else {
       throw Refusal("unsupported_response_type", "response_type must be code")
@@ -64,7 +64,7 @@ extension AuthorizationRequest {
   }
 }
 
-/// Scopes (RFC 6749 §3.3). The sandbox grants what is asked, known or not.
+/// Scopes (RFC 6749 §3.3). The sandbox grants any scope, known or unknown.
 enum Scope {
   static func parse(_ text: String?) throws(Refusal) -> [String] {
     let words = (text ?? "").split(separator: " ").map(String.init)

@@ -22,7 +22,7 @@ extension OIDCProvider {
     workbench.clock.offset = settings.clockOffsetSeconds
   }
 
-  /// `{"removeOld": true}` takes the old keys out of the key set; without, they stay.
+  /// Rotates the keys. `{"removeOld": true}` removes the old keys from the key set.
   func rotateKeys(_ call: Call) async -> Reply {
     await answering {
       let body = call.body.isEmpty ? JSON.object([:]) : try? JSON(parsing: call.body)

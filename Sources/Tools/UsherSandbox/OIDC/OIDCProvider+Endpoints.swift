@@ -1,5 +1,5 @@
 extension OIDCProvider {
-  /// The device authorization endpoint (RFC 8628 §3.1).
+  /// Handles the device authorization endpoint (RFC 8628 §3.1).
   func authorizeDevice(_ call: Call) async -> Reply {
     await answering {
       let form = try call.postedForm()
@@ -19,7 +19,7 @@ extension OIDCProvider {
     }
   }
 
-  /// Who the bearer of a token is (OIDC Core §5.3, RFC 6750 §2.1).
+  /// Returns the claims about the user of an access token (OIDC Core §5.3, RFC 6750 §2.1).
   func userinfo(_ call: Call) async -> Reply {
     guard let header = call.headers["authorization"], header.lowercased().hasPrefix("bearer ")
     else { return Self.challenge("", status: 401) }
@@ -34,7 +34,7 @@ extension OIDCProvider {
     return .json(.object(permission.personClaims().overlaid(with: settings.userinfo)))
   }
 
-  /// RFC 6750 §3: without a token no error code.
+  /// Returns a bearer challenge; without an error code if the request had no token (RFC 6750 §3.1).
   private static func challenge(_ error: String, status: Int) -> Reply {
     guard !error.isEmpty else {
       return Reply(
@@ -45,7 +45,7 @@ extension OIDCProvider {
     return reply
   }
 
-  /// RFC 7009: 200 also for a token nobody knows.
+  /// Revokes a token (RFC 7009). An unknown token also gives 200.
   func revoke(_ call: Call) async -> Reply {
     await answering {
       let form = try call.postedForm()
@@ -56,7 +56,7 @@ extension OIDCProvider {
     }
   }
 
-  /// RFC 7662, for clients that can prove who they are.
+  /// Introspects a token (RFC 7662). Only clients with a secret may do so.
   func introspect(_ call: Call) async -> Reply {
     await answering {
       let form = try call.postedForm()

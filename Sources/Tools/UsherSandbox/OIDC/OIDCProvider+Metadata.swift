@@ -1,5 +1,5 @@
 extension OIDCProvider {
-  /// Discovery (OIDC Discovery §3) and authorization server metadata (RFC 8414 §2) in one.
+  /// Returns the metadata of OIDC Discovery §3 and RFC 8414 §2 as one document.
   func discovery(_ call: Call) async -> Reply {
     let issuer = issuer(call)
     func url(_ name: String) -> JSON { .string("\(issuer)/\(name)") }
@@ -46,7 +46,7 @@ extension OIDCProvider {
     await answering { .json(try keys.keySet()) }
   }
 
-  /// The same keys where a provider has them for each client apart, as Truecaller does.
+  /// Returns the same key set at a path of the client's, as Truecaller does.
   func jwksOfClient(_ call: Call) async -> Reply {
     guard let id = call.parameters["client"], clients.named(id) != nil else {
       return .refusal("invalid_request", "there is no such client", status: 404)

@@ -1,5 +1,5 @@
 extension OIDCProvider {
-  /// Takes name and password (and for a device its code); leads to the consent page.
+  /// Handles the sign-in form; leads to the consent page.
   func login(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
@@ -21,7 +21,7 @@ extension OIDCProvider {
     }
   }
 
-  /// Takes the decision; leads back to the client, or ends on a page for a device.
+  /// Handles the consent form; redirects to the client or, for a device, shows a final page.
   func consent(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
@@ -50,7 +50,7 @@ extension OIDCProvider {
     }
   }
 
-  /// Where a person enters a device's code (RFC 8628 §3.3).
+  /// Shows the page on which a user enters a device's code (RFC 8628 §3.3).
   func devicePage(_ call: Call) async -> Reply {
     let form = try? call.queryForm()
     let begun = ledger.begin(.device, now: workbench.clock.now())
@@ -118,7 +118,7 @@ extension OIDCProvider {
 }
 
 extension Ledger.SignInFailure {
-  /// What the login page says; nil where there is no page to say it on.
+  /// The text on the login page; nil if the transaction has ended and cannot show a page.
   var sentence: String? {
     switch self {
     case .wrongPassword: "User name or password is wrong."

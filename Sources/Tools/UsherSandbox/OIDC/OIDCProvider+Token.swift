@@ -1,5 +1,5 @@
 extension OIDCProvider {
-  /// The token endpoint (RFC 6749 §3.2).
+  /// Handles the token endpoint (RFC 6749 §3.2).
   func token(_ call: Call) async -> Reply {
     await answering {
       let form = try call.postedForm()
@@ -38,7 +38,7 @@ extension OIDCProvider {
       now: workbench.clock.now())
   }
 
-  /// The successful answer (RFC 6749 §5.1), bent as the settings ask.
+  /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.
   private func reply(
     _ tokens: IssuedTokens, _ call: Call, answersRequest: Bool, withIDToken: Bool = true
   ) async throws -> Reply {

@@ -1,7 +1,7 @@
-/// A realistic OpenID provider: discovery, code with PKCE, refresh with rotation, device flow,
-/// userinfo, revocation, introspection.
+/// A realistic OpenID provider with discovery, code flow with PKCE, refresh token rotation, device
+/// flow, userinfo, revocation and introspection.
 ///
-/// It does what the RFCs ask of a strict one, and whatever its settings ask of a broken one.
+/// By default it is as strict as the RFCs ask. Its settings make it misbehave.
 package actor OIDCProvider: Backend {
   let workbench: Workbench
   let clients: ClientRegistry
@@ -81,7 +81,7 @@ package actor OIDCProvider: Backend {
   }
 }
 
-/// Turns what a handler throws into the OAuth error it is.
+/// Converts a handler's error into an OAuth error response.
 nonisolated(nonsending) func answering(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
@@ -95,7 +95,7 @@ nonisolated(nonsending) func answering(
 }
 
 extension Call {
-  /// The form in the body (RFC 6749 §3.2); throws a refusal that names what is wrong with it.
+  /// Parses the form in the body (RFC 6749 §3.2); throws a refusal that names the fault.
   func postedForm() throws(Refusal) -> Form {
     guard contentType == "application/x-www-form-urlencoded" else {
       throw Refusal(
@@ -107,7 +107,7 @@ extension Call {
     return try Self.form(body)
   }
 
-  /// The form in the query.
+  /// Parses the form in the query.
   func queryForm() throws(Refusal) -> Form { try Self.form(Array(query.utf8)) }
 
   private static func form(_ bytes: [UInt8]) throws(Refusal) -> Form {
@@ -128,7 +128,7 @@ extension Call {
 }
 
 extension String {
-  /// What may stand in an `error_description` (RFC 6749 §5.2): printable ASCII, and not too long.
+  /// The first 40 characters, as an `error_description` may contain them (RFC 6749 §5.2).
   var printable: String {
     String(prefix(40).map { $0.isASCII && $0 >= " " && $0 != "\"" && $0 != "\\" ? $0 : "?" })
   }

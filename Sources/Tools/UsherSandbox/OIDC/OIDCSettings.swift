@@ -1,30 +1,29 @@
-/// What a test may change about the provider while it runs.
+/// The settings of the OpenID provider that a test may change while it runs.
 ///
-/// Overrides are laid over an answer just before it leaves: a value replaces a member, `null`
-/// removes it.
+/// The last five override members of a response: a value replaces a member, `null` removes it.
 package struct OIDCSettings: BackendSettings, Hashable {
   package var accessTokenSeconds = 300
   package var refreshTokenSeconds = 30 * 86_400
   package var idTokenSeconds = 300
   package var codeSeconds = 60
   package var deviceCodeSeconds = 600
-  /// Seconds between polls (RFC 8628 §3.2); 0 never answers slow_down.
+  /// Seconds between polls (RFC 8628 §3.2); at 0 there is no `slow_down`.
   package var deviceInterval = 5
   package var refreshRotation = TokenTerms.Rotation.strict
-  /// Off: `offline_access` brings no refresh token.
+  /// Whether `offline_access` grants a refresh token.
   package var refreshTokens = true
-  /// Whether a rotated refresh token is good only for the scope of the refresh that brought it.
+  /// Whether a new refresh token is limited to the scope of the refresh that issued it.
   package var bindRefreshScope = false
-  /// Whether a refresh brings a new ID token (OIDC Core §12.2).
+  /// Whether a refresh returns a new ID token (OIDC Core §12.2).
   package var idTokenOnRefresh = true
-  /// Seconds the sandbox's clock is ahead of the machine's.
+  /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
   package var clockOffsetSeconds = 0.0
   package var idToken = IDTokenSettings()
   package var discovery: [String: JSON] = [:]
   package var tokenReply: [String: JSON] = [:]
   package var deviceReply: [String: JSON] = [:]
   package var userinfo: [String: JSON] = [:]
-  /// The parameters of the redirect back to the client; values are strings.
+  /// Parameters of the redirect back to the client. Values must be strings.
   package var authorizeResponse: [String: JSON] = [:]
 
   package init() {}
@@ -52,28 +51,28 @@ package struct OIDCSettings: BackendSettings, Hashable {
   }
 }
 
-/// How an ID token is made, and made wrong.
+/// How ID tokens are signed, correctly or not.
 package struct IDTokenSettings: Sendable, Hashable, Codable {
   package enum Algorithm: String, Sendable, Codable {
     case rs256 = "RS256"
     case es256 = "ES256"
-    /// No signature at all.
+    /// The token has no signature.
     case unsigned = "none"
-    /// HMAC with the RSA public key's PEM as its secret: key confusion.
+    /// HMAC with the PEM of the RSA public key as its secret, for key confusion attacks.
     case publicKeyHMAC = "HS256-with-public-key"
   }
 
   package var alg: Algorithm?
-  /// In place of the key's own; `null` in ``header`` removes it.
+  /// Replaces the key's own `kid`. To remove `kid`, set it to `null` in ``header``.
   package var kid: String?
   package var typ: String?
-  /// Laid over the header: `crit`, `kid: null` and the like. It does not change how is signed.
+  /// Overrides for the header, such as `crit` or `kid: null`. They do not affect signing.
   package var header: [String: JSON]?
-  /// Laid over the claims.
+  /// Overrides for the claims.
   package var claims: [String: JSON]?
-  /// One bit of the signature is turned.
+  /// Whether one character of the signature is replaced.
   package var badSignature: Bool?
-  /// No ID token in the answer.
+  /// Whether responses omit the ID token.
   package var omit: Bool?
 
   package init() {}
@@ -82,7 +81,7 @@ package struct IDTokenSettings: Sendable, Hashable, Codable {
     "alg", "kid", "typ", "header", "claims", "badSignature", "omit",
   ]
 
-  /// Why a change of these settings cannot be, or nil.
+  /// Returns why a change of these settings is invalid, or nil if its members are known.
   static func unknownMember(of change: JSON?) -> String? {
     guard case .object(let members)? = change,
       let unknown = members.keys.sorted().first(where: { !names.contains($0) })

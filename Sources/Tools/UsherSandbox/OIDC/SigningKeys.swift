@@ -3,7 +3,7 @@ import CryptoExtras
 import FoundationEssentials
 import JWTKit
 
-/// The keys ID tokens are signed with: one RSA, one P-256, and those of before a rotation.
+/// The keys that sign ID tokens: one RSA and one P-256 key, and those of earlier rotations.
 package struct SigningKeys: Sendable {
   struct RSAKey: Sendable {
     let kid: String
@@ -14,7 +14,7 @@ package struct SigningKeys: Sendable {
       self.number = number
     }
 
-    /// Blocks while it is made: see ``RSAKeys``.
+    /// Returns the key. Blocks if it must generate the key; see ``RSAKeys``.
     func key() throws -> _RSA.Signing.PrivateKey { try RSAKeys.key(number) }
   }
 
@@ -23,7 +23,7 @@ package struct SigningKeys: Sendable {
     let key: P256.Signing.PrivateKey
   }
 
-  /// The most pairs the key set shows.
+  /// The largest number of key pairs of each type in the key set.
   package static let limit = 8
 
   private(set) var rsa: [RSAKey]
@@ -35,7 +35,7 @@ package struct SigningKeys: Sendable {
     ec = [Self.makeEC(1)]
   }
 
-  /// New keys from now on. The old ones stay in the key set unless they are to go.
+  /// Adds new keys and signs with them. The old keys stay in the key set unless `removingOld`.
   package mutating func rotate(removingOld: Bool) {
     made += 1
     let kept = removingOld ? 0 : Self.limit - 1
@@ -43,7 +43,7 @@ package struct SigningKeys: Sendable {
     ec = Array(ec.suffix(kept)) + [Self.makeEC(made)]
   }
 
-  /// The key set (RFC 7517 §5): public halves only.
+  /// The key set (RFC 7517 §5), with public keys only.
   package func keySet() throws -> JSON {
     let rsaKeys = try rsa.map { pair in
       let numbers = try pair.key().publicKey.getKeyPrimitives()

@@ -1,5 +1,5 @@
 extension Paysafe {
-  /// The page behind a push notification, or behind a redirect.
+  /// Shows the approval page to which a push notification or a redirect leads.
   func approvalPage(_ call: Call) async -> Reply {
     guard let event = waitingEvent(call) else { return workbench.pages.expired() }
     return workbench.pages.render(
@@ -10,7 +10,7 @@ extension Paysafe {
       ])
   }
 
-  /// Takes the decision; a redirect leads back, a push ends here.
+  /// Handles the decision. A redirect leads back to the client; a push ends on a final page.
   func approve(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(),
@@ -29,7 +29,7 @@ extension Paysafe {
     return .redirect(to: returnURL.text, adding: ["status": .string(status.rawValue)])
   }
 
-  /// The event whose challenge is in the path, if its kind is the one of the path.
+  /// Returns the event whose open challenge is named in the path, if it is of the path's kind.
   private func waitingEvent(_ call: Call) -> ScaEvent? {
     let now = workbench.clock.now()
     let kind: Verification.Kind =

@@ -1,7 +1,7 @@
 extension Paysafe {
-  /// The authorization endpoint (RFC 6749 §4.1.1).
+  /// Handles the authorization endpoint (RFC 6749 §4.1.1).
   ///
-  /// Where brand, client or redirect URI is wrong, nobody is redirected: the person sees why.
+  /// If brand, client or redirect URI is invalid, the response is an error page, not a redirect.
   func authorize(_ call: Call) async -> Reply {
     let form: Form
     let brand: Brand
@@ -41,7 +41,7 @@ extension Paysafe {
     }
   }
 
-  /// Takes name and PIN or password, and leads back to the client.
+  /// Handles the sign-in form with user name and PIN or password; redirects to the client.
   func login(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
@@ -77,7 +77,7 @@ extension Paysafe {
     }
   }
 
-  /// Customers may type their address as well: it is what a partner gives as `login_hint`.
+  /// Returns the user name for an e-mail address. Partners pass one as `login_hint`.
   private func username(_ typed: String) -> String {
     workbench.users.all.first { $0.email == typed }?.username ?? typed
   }
@@ -89,7 +89,7 @@ extension Paysafe {
     }
   }
 
-  /// Back to the client, with whatever the settings bend.
+  /// Redirects to the client, with the overrides from the settings.
   private func authorizationResponse(
     to redirectURI: String, state: String?, _ parameters: [String: String]
   ) -> Reply {
@@ -121,7 +121,7 @@ extension Paysafe {
 }
 
 extension Brand.Strategy {
-  /// The name of the form's field, and its id.
+  /// The name and the id of the form field.
   fileprivate var field: String {
     switch self {
     case .pin: "pin"

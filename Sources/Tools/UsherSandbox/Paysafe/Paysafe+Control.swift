@@ -42,7 +42,7 @@ extension Paysafe {
     return .json(["tokens": .array(listed.map(\.json))])
   }
 
-  /// A grant without a sign-in.
+  /// Creates a grant without a sign-in and returns its tokens.
   func openGrant(_ call: Call) async -> Reply {
     await answering {
       var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
@@ -83,7 +83,7 @@ extension Paysafe {
     .json(["operations": .array(wallets.performed.map(\.json))])
   }
 
-  /// Throws a refusal that names `username`.
+  /// Returns the user of this name; throws a refusal that names the member `username`.
   func user(_ username: String?) throws(Refusal) -> User {
     guard let username, let user = workbench.users.named(username) else {
       throw Refusal("invalid_request", "username is none of the users")

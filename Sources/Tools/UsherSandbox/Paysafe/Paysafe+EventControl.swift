@@ -13,7 +13,7 @@ extension Paysafe {
     }
   }
 
-  /// An event without an operation, which permits nothing.
+  /// Opens an event without an operation. Its approval permits no operation.
   func openEvent(_ call: Call) async -> Reply {
     await answering {
       let now = workbench.clock.now()
@@ -57,7 +57,7 @@ extension Paysafe {
     }
   }
 
-  /// The decision of a push or redirect, without its page.
+  /// Decides a push or redirect challenge without its page.
   func decideEvent(_ call: Call) async -> Reply {
     await answeringWallet {
       let now = workbench.clock.now()
@@ -74,7 +74,7 @@ extension Paysafe {
     }
   }
 
-  /// What the wire shows, and what only a test may see.
+  /// Returns an event as the wallet API shows it, with further members that only tests see.
   private func shown(_ event: ScaEvent, _ now: Date) -> JSON {
     var members = event.json(action: nil, now: now).merging(event.countersJSON) { $1 }
     members["username"] = .string(event.user.username)

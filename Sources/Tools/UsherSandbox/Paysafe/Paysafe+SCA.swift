@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension Paysafe {
-  /// An event for an operation, which then waits for the customer.
+  /// Opens an event that waits for the customer to approve an operation.
   func openEvent(
     for user: User, _ operation: WalletOperation?, _ settings: PaysafeSettings, _ now: Date
   ) -> ScaEvent {
@@ -11,7 +11,7 @@ extension Paysafe {
       terms: settings.eventTerms, now: now)
   }
 
-  /// Says that an operation needs approval, in the form that is set.
+  /// Returns the response for an operation that needs approval, in the form of the settings.
   func announce(_ event: ScaEvent) -> Reply {
     let details: JSON = ["scaDetails": .object(event.details)]
     switch settings.announce {
@@ -26,7 +26,7 @@ extension Paysafe {
     }
   }
 
-  /// `POST /auth/sca/events/{eventId}/challenges`
+  /// Handles `POST /auth/sca/events/{eventId}/challenges`.
   func challenge(_ call: Call) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
@@ -46,7 +46,7 @@ extension Paysafe {
     }
   }
 
-  /// `POST /auth/sca/events/{eventId}/attempts`
+  /// Handles `POST /auth/sca/events/{eventId}/attempts`.
   func attempt(_ call: Call) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
@@ -59,7 +59,7 @@ extension Paysafe {
     }
   }
 
-  /// `GET /auth/sca/events/{eventId}`
+  /// Handles `GET /auth/sca/events/{eventId}`.
   func readEvent(_ call: Call) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
@@ -73,7 +73,7 @@ extension Paysafe {
     }
   }
 
-  /// An answer about an event, with its counters as the settings want them told.
+  /// Returns a response about an event with its counters. Uses up `nextCounters`.
   private func tell(
     _ members: [String: JSON], _ event: ScaEvent, _ overrides: [String: JSON], status: Int = 200
   ) -> Reply {

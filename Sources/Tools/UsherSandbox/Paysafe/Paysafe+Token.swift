@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 
 extension Paysafe {
-  /// The token endpoint (RFC 6749 §3.2). Clients with a secret use Basic and nothing else.
+  /// Handles the token endpoint (RFC 6749 §3.2). Clients with a secret must use HTTP Basic.
   func token(_ call: Call) async -> Reply {
     await answering {
       let brand = try brand(call)
@@ -55,7 +55,7 @@ extension Paysafe {
     return .json(.object(members.overlaid(with: settings.tokenReply)))
   }
 
-  /// The answer with a customer's tokens, bent as the settings ask.
+  /// Returns the response with a customer's tokens, with the overrides from the settings.
   func reply(_ issued: IssuedTokens, _ call: Call) async throws -> Reply {
     let settings = settings
     let user = issued.authorization.user

@@ -1,6 +1,6 @@
 extension Paysafe {
-  /// A call of the wallet's API: performed where it needs no approval or brings one, and else
-  /// answered with an event.
+  /// Handles a wallet request. Performs it if it needs no approval or carries a proof of approval;
+  /// otherwise opens an event and announces it.
   func operate(
     _ call: Call, _ read: @Sendable (Call, JSON?) throws(Refusal) -> WalletRequest
   ) async -> Reply {

@@ -1,8 +1,8 @@
-/// A stand-in for Paysafe's Embedded Wallets: sign-in with PIN or password, Strong Customer
-/// Authentication, and a wallet whose operations want it.
+/// A fake of Paysafe's Embedded Wallets: sign-in with PIN or password, Strong Customer
+/// Authentication (SCA), and a wallet with operations that require SCA.
 ///
-/// Paths, form fields, control calls and settings are listed in <doc:Paysafe>; the wire is the
-/// contract in the daemon's documentation.
+/// <doc:Paysafe> lists paths, form fields, control calls and settings. The contract in the daemon's
+/// documentation specifies the protocol.
 package actor Paysafe: Backend {
   let workbench: Workbench
   let clients = ClientRegistry(Client.paysafe)
@@ -77,7 +77,7 @@ package actor Paysafe: Backend {
 
   package nonisolated func links(base: String) -> [Link] {
     let callback = PercentEncoding.encoded("http://127.0.0.1/callback")
-    // The challenge of RFC 7636 appendix B.
+    // The code challenge of RFC 7636 appendix B.
     let query =
       "client_id=acme-public&response_type=code&state=look&code_challenge_method=S256"
       + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&redirect_uri=\(callback)"
@@ -133,7 +133,7 @@ package actor Paysafe: Backend {
 }
 
 extension Paysafe {
-  /// Who the bearer of the call's token is; throws a ``BearerRefusal``.
+  /// Returns the user of the request's access token; throws a ``BearerRefusal``.
   func customer(_ call: Call) async throws -> User {
     guard let header = call.headers["authorization"] else { throw BearerRefusal.missing }
     guard header.lowercased().hasPrefix("bearer "),
@@ -147,7 +147,7 @@ extension Paysafe {
     return permission.user
   }
 
-  /// The brand in the call's path; throws a refusal with 404.
+  /// Returns the brand in the request's path; throws a refusal with status 404.
   nonisolated func brand(_ call: Call) throws(Refusal) -> Brand {
     let identity = call.parameters["brandIdentity"]
     guard let brand = Brand.standard.first(where: { $0.identity == identity }) else {

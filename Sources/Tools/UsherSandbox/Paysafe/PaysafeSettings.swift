@@ -1,16 +1,16 @@
-/// What a test may change about the Paysafe stand-in while it runs.
+/// The settings of the Paysafe fake that a test may change while it runs.
 ///
-/// Each setting stands with its meaning in <doc:Paysafe>.
+/// <doc:Paysafe> describes each setting.
 package struct PaysafeSettings: BackendSettings, Hashable {
-  /// How an operation says that it needs SCA.
+  /// How a response says that an operation needs SCA.
   package enum Announcement: String, Sendable, Codable {
     case header
     case body
   }
 
-  /// What a redirect tells on its way back.
+  /// The `status` that a redirect carries on its way back.
   package enum RedirectStatus: String, Sendable, Codable {
-    /// What was decided.
+    /// The customer's decision.
     case decision
     case success
     case fail
@@ -24,7 +24,7 @@ package struct PaysafeSettings: BackendSettings, Hashable {
   package var digitalFingerprint = true
   package var requireDigitalFingerprint = false
   package var loginLockSeconds = 900
-  /// In the wallet's currency.
+  /// The amount in the wallet's currency above which a payment needs SCA.
   package var scaAmount = 100.0
   package var scaForChanges = true
   package var scaForReading = false
@@ -58,7 +58,7 @@ package struct PaysafeSettings: BackendSettings, Hashable {
       codeSeconds: codeSeconds, rotation: refreshRotation)
   }
 
-  /// The terms of an event that an operation makes now.
+  /// The limits and lifetimes of an event that is opened now.
   var eventTerms: ScaEvent.Terms {
     ScaEvent.Terms(
       eventSeconds: eventSeconds, challengeSeconds: challengeSeconds,
@@ -91,7 +91,7 @@ package struct PaysafeSettings: BackendSettings, Hashable {
     return statusObjection
   }
 
-  /// What a counter may be.
+  /// The allowed range of a counter.
   static let counts = 0...1000
 
   private var statusObjection: String? {

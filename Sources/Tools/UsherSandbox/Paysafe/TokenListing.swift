@@ -1,12 +1,12 @@
 import Crypto
 import FoundationEssentials
 
-/// A token as a test may see it: all but the token.
+/// A token as the control API lists it, without the token itself.
 struct ListedToken: Sendable, Hashable {
   enum Kind: String { case access, refresh, config }
   enum State: String { case live, expired, superseded, revoked }
 
-  /// The start of a digest: the same for the same token, and good for nothing else.
+  /// The start of a SHA-256 digest, which identifies the token without revealing it.
   let id: String
   let kind: Kind
   let clientID: String
@@ -54,7 +54,7 @@ extension ConfigTokens {
 }
 
 extension TokenLedger {
-  /// Access tokens, then refresh tokens, each oldest first.
+  /// Returns the access tokens, then the refresh tokens, each oldest first.
   func listing(_ now: Date) -> [ListedToken] {
     accessTokens.listing.compactMap { entry in
       listed(

@@ -1,9 +1,9 @@
-/// A refusal as the wallet's API writes it: `{"error": {"code", "message"}}`.
+/// An error of the wallet API: `{"error": {"code", "message"}}`.
 struct WalletRefusal: Error, Equatable {
   var status: Int
   var code: String
   var message: String
-  /// Seconds, for the header `Retry-After`.
+  /// Seconds for the `Retry-After` header.
   var retryAfter: Int?
 
   init(_ status: Int, _ code: String, _ message: String, retryAfter: Int? = nil) {
@@ -26,11 +26,11 @@ struct WalletRefusal: Error, Equatable {
   }
 }
 
-/// A bearer token that does not permit the call (RFC 6750 §3).
+/// The refusal of a request whose bearer token does not permit it (RFC 6750 §3).
 enum BearerRefusal: Error, Equatable {
   case missing
   case invalid
-  /// A token without a customer behind it.
+  /// A config token, which has no customer.
   case notACustomers
 
   var reply: Reply {
@@ -47,7 +47,7 @@ enum BearerRefusal: Error, Equatable {
   }
 }
 
-/// Turns what a handler of the wallet throws into the refusal it is.
+/// Converts an error of a wallet handler into a response of the wallet API.
 nonisolated(nonsending) func answeringWallet(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {

@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// Where the browser goes back to from a page of the provider.
+/// The address to which the browser returns from a page of the provider.
 struct ReturnURL: Sendable, Hashable {
-  /// As it was given.
+  /// The address as given.
   let text: String
-  /// Without the query: what is compared.
+  /// The address without its query, for comparisons.
   let address: String
   let isLoopback: Bool
 
   private static let limit = 2048
 
-  /// Nil for what is no absolute http or https address, or has a fragment or a name in front of
-  /// its host.
+  /// Returns nil if the text is not an absolute http or https URL, has a fragment or user
+  /// information, or is longer than 2048 bytes.
   init?(_ text: String) {
     guard text.utf8.count <= Self.limit, text.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }),
       !text.contains("#"), let parts = URLComponents(string: text),

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// One strong authentication of a customer: what is allowed, counted and decided.
+/// One strong authentication of a customer, with its limits, counters and decision.
 ///
-/// It reads no clock. The counters are kept here and nowhere else.
+/// It reads no clock: callers pass the time. Its counters are stored nowhere else.
 struct ScaEvent: Sendable {
   /// Lifetimes in seconds, and limits.
   struct Terms: Sendable, Hashable {
@@ -13,31 +13,31 @@ struct ScaEvent: Sendable {
     var allowableAttempts: Int
   }
 
-  /// What was sent and is waited for.
+  /// A challenge that was sent to the customer and waits for a response.
   struct Challenge: Sendable, Hashable {
     let id: String
     let verification: Verification
     var expires: Date
-    /// For kinds that send one.
+    /// The code, for the kinds of verification that send one.
     let code: String?
     let returnURL: ReturnURL?
   }
 
   enum State: Sendable, Hashable {
-    /// Goes on to any of the others.
+    /// Undecided. Any other state may follow.
     case pending(Challenge?)
-    /// Permits its operation until that was performed.
+    /// Approved. The event permits its operation until that was performed.
     case verified(isUsed: Bool)
-    /// The customer said no.
+    /// The customer denied the operation.
     case rejected
-    /// The attempts are used up.
+    /// All attempts were used without success.
     case failed
   }
 
-  /// What a value was worth.
+  /// Whether the value of an attempt was right.
   enum Attempt: Sendable { case right, wrong }
 
-  /// The names of the counters on the wire.
+  /// The names of the counters in requests and responses.
   static let counters = [
     "currentChallenges", "allowableChallenges", "currentAttempts", "allowableAttempts",
   ]
@@ -45,9 +45,9 @@ struct ScaEvent: Sendable {
   let id: String
   let walletOperationID: String
   let user: User
-  /// What it permits once verified; nil where a test made it.
+  /// The operation that the event permits once it is verified; nil if a test opened the event.
   let operation: WalletOperation?
-  /// Empty: any.
+  /// The verifications that the customer may use; empty: any.
   let available: [Verification]
   let created: Date
   var expires: Date
@@ -71,7 +71,7 @@ struct ScaEvent: Sendable {
     expires = now.addingTimeInterval(Double(terms.eventSeconds))
   }
 
-  /// The challenge that still waits for its answer.
+  /// Returns the challenge that waits for a response and has not expired.
   func openChallenge(at now: Date) -> Challenge? {
     guard case .pending(let challenge?) = state, min(challenge.expires, expires) > now else {
       return nil
@@ -79,16 +79,16 @@ struct ScaEvent: Sendable {
     return challenge
   }
 
-  /// The cool-down's end resets the counter of challenges.
+  /// Resets the counter of challenges if the cool-down has ended.
   mutating func pass(_ now: Date) {
     guard let end = coolDownEnds, end <= now else { return }
     coolDownEnds = nil
     currentChallenges = 0
   }
 
-  /// Takes a new challenge, which replaces the open one.
+  /// Starts a new challenge, which replaces the open one.
   ///
-  /// The first one over the limit begins the cool-down; until its end all are refused.
+  /// The first challenge over the limit starts the cool-down, until whose end all are refused.
   mutating func send(
     _ verification: Verification, id: String, code: String?, returnURL: ReturnURL?, now: Date
   ) throws(WalletRefusal) -> Challenge {
@@ -109,7 +109,7 @@ struct ScaEvent: Sendable {
     return challenge
   }
 
-  /// Takes a value, which counts whatever it is worth.
+  /// Checks a value. Each attempt counts, right or wrong.
   mutating func attempt(
     _ verification: Verification, now: Date, isRight: (Challenge) -> Bool
   ) throws(WalletRefusal) -> Attempt {
@@ -129,7 +129,7 @@ struct ScaEvent: Sendable {
     return .wrong
   }
 
-  /// Takes the decision on a page, or in its place; nil where nothing waits for one.
+  /// Decides a push or redirect challenge; returns nil if no such challenge is open.
   mutating func decide(approve: Bool, now: Date) -> Challenge? {
     guard let challenge = openChallenge(at: now),
       [.push, .redirect].contains(challenge.verification.kind)
@@ -138,7 +138,7 @@ struct ScaEvent: Sendable {
     return challenge
   }
 
-  /// Permits the operation it was made for, once.
+  /// Uses the approval for the operation that it was given for. This works once.
   mutating func redeem(
     for operation: WalletOperation, _ proof: ScaProof, now: Date
   ) throws(WalletRefusal) {

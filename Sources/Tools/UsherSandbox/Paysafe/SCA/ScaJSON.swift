@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension Verification {
-  /// As the wire has it; `target` where there is one.
+  /// The verification as JSON; `target` is present only if the verification has one.
   func json(for user: User, action: [String: JSON]? = nil) -> JSON {
     var members: [String: JSON] = ["method": .string(method.rawValue)]
     members["channel"] = channel.map { .string($0.rawValue) }
@@ -10,7 +10,7 @@ extension Verification {
     return .object(members)
   }
 
-  /// Digits of the code that has to be typed; nil where none is.
+  /// The length of the code that the customer types; nil if the verification has no code.
   fileprivate var digits: Int? {
     switch kind {
     case .sms, .email, .authenticator: 6
@@ -40,7 +40,7 @@ extension ScaEvent.State {
 }
 
 extension ScaEvent {
-  /// What every answer about the event has.
+  /// The members that all responses about the event have.
   private var head: [String: JSON] {
     [
       "eventId": .string(id), "walletOperationId": .string(walletOperationID),
@@ -48,7 +48,7 @@ extension ScaEvent {
     ]
   }
 
-  /// The `scaDetails` of an announcement.
+  /// The `scaDetails` that announce the event.
   var details: [String: JSON] {
     head.merging([
       "availableVerifications": .array(available.map { $0.json(for: user) }),
@@ -65,7 +65,7 @@ extension ScaEvent {
     ]
   }
 
-  /// The answer to a challenge, without the counters.
+  /// Returns the response to a challenge request, without the counters.
   ///
   /// - Parameter action: What the customer has to open.
   func json(of challenge: Challenge, action: [String: JSON]?, now: Date) -> [String: JSON] {
@@ -77,7 +77,7 @@ extension ScaEvent {
     return members
   }
 
-  /// The answer to an attempt, without the counters.
+  /// Returns the response to an attempt, without the counters.
   func json(of attempt: Attempt, _ verification: Verification, id: String) -> [String: JSON] {
     var members = head
     members["id"] = .string(id)
@@ -90,9 +90,9 @@ extension ScaEvent {
     return members
   }
 
-  /// How the event stands, without the counters.
+  /// Returns the state of the event, without the counters.
   ///
-  /// - Parameter action: Of the open challenge.
+  /// - Parameter action: What the customer has to open for the open challenge.
   func json(action: [String: JSON]?, now: Date) -> [String: JSON] {
     var members = details
     members["status"] = .string(state.status)

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Every event there is, and what the customers' authenticators know, as one value.
+/// All events and the customers' authenticators, as one value.
 ///
-/// Somebody else's event is not found.
+/// Events of other customers are reported as not found.
 struct ScaLedger: Sendable {
-  /// A challenge as it comes over the wire.
+  /// The parsed body of a challenge request.
   struct ChallengeRequest: Sendable, Hashable {
     var walletOperationID: String
     var verification: Verification
@@ -12,20 +12,21 @@ struct ScaLedger: Sendable {
     var returnURL: ReturnURL?
   }
 
-  /// An attempt as it comes over the wire.
+  /// The parsed body of an attempt.
   struct AttemptRequest: Sendable, Hashable {
     var walletOperationID: String
     var verification: Verification
     var value: String
   }
 
-  /// Events are remembered long beyond their time, so that one that expired is told as such.
+  /// Seconds for which an expired event is remembered, to report it as expired, not unknown.
   private static let memory = 86_400.0 * 30
 
   private let mint: TokenMint
   private var events = ExpiringTable<ScaEvent>()
   private var authenticators: [String: TOTP] = [:]
-  /// The last step of each authenticator that was taken: no code is good twice (RFC 6238 §5.2).
+  /// The time step of the last code accepted from each authenticator; no code is accepted twice
+  /// (RFC 6238 §5.2).
   private var lastSteps: [String: Int] = [:]
 
   init(mint: TokenMint) {
@@ -44,7 +45,7 @@ struct ScaLedger: Sendable {
     return event
   }
 
-  /// All of them, oldest first, each as it is now.
+  /// Returns all events, oldest first, with counters reset if their cool-down has ended.
   func all(_ now: Date) -> [ScaEvent] {
     events.values.map { event in
       var event = event
@@ -53,7 +54,10 @@ struct ScaLedger: Sendable {
     }
   }
 
-  /// - Parameter user: Whose it has to be; nil for a test, which may see them all.
+  /// Returns an event; throws if it is unknown or of another customer.
+  ///
+  /// - Parameter user: The customer who must own the event; nil for the control API, which sees
+  ///   all.
   func event(_ id: String?, of user: User?, now: Date) throws(WalletRefusal) -> ScaEvent {
     guard let id, var event = events.value(id, now: now), user == nil || event.user == user else {
       throw WalletRefusal(404, "SCA_EVENT_NOT_FOUND", "there is no such event")
@@ -62,7 +66,7 @@ struct ScaLedger: Sendable {
     return event
   }
 
-  /// The event whose open challenge has this id, for the pages.
+  /// Returns the event whose open challenge has this id, for the approval pages.
   func event(ofChallenge id: String?, now: Date) -> ScaEvent? {
     guard let id else { return nil }
     let key = events.key { $0.openChallenge(at: now)?.id == id }
@@ -113,7 +117,7 @@ struct ScaLedger: Sendable {
     return (event, attempt)
   }
 
-  /// Nil where nothing waits for a decision.
+  /// Decides a push or redirect challenge; returns nil if no such challenge is open.
   mutating func decide(
     _ id: String, approve: Bool, now: Date
   ) -> (event: ScaEvent, challenge: ScaEvent.Challenge)? {
@@ -124,7 +128,7 @@ struct ScaLedger: Sendable {
     return (event, challenge)
   }
 
-  /// Permits an operation, once.
+  /// Uses the approval for an operation. This works once.
   mutating func redeem(
     _ proof: ScaProof, of user: User, for operation: WalletOperation, now: Date
   ) throws(WalletRefusal) {
@@ -135,7 +139,7 @@ struct ScaLedger: Sendable {
     events.update(event.id) { $0 = event }
   }
 
-  /// The person's authenticator app, set up when it is first asked for.
+  /// Returns the customer's authenticator app; the first call sets it up.
   mutating func authenticator(of user: User) -> TOTP {
     if let known = authenticators[user.sub] { return known }
     let authenticator = TOTP(secret: mint.secret(20))

@@ -1,7 +1,8 @@
 extension ScaLedger.ChallengeRequest {
-  /// Reads the body of a challenge.
+  /// Parses the body of a challenge request.
   ///
-  /// - Parameter allowed: Addresses that a returnUrl may have, besides loopback ones.
+  /// - Parameter allowed: The addresses that `returnUrl` may have, in addition to those on
+  ///   loopback.
   init(_ call: Call, allowed: [String]) throws {
     var body = try call.postedObject()
     walletOperationID = try body.requiredText("walletOperationId")

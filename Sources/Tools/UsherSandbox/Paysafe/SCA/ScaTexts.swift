@@ -1,6 +1,6 @@
-/// What a customer reads in an SMS, an e-mail or a push notification.
+/// The texts of SMS, e-mails and push notifications to a customer.
 ///
-/// In German for `de`, in English for everybody else.
+/// They are German for `de` and English for all other languages.
 struct ScaTexts: Sendable {
   private let isGerman: Bool
 
@@ -10,8 +10,8 @@ struct ScaTexts: Sendable {
 
   var subject: String { isGerman ? "Ihr Sicherheitscode" : "Your security code" }
 
-  /// - Parameter summary: What is approved: the customer has to see amount and payee (Delegated
-  ///   Regulation (EU) 2018/389, article 5).
+  /// - Parameter summary: The operation to approve. It names amount and payee, which the customer
+  ///   must see (Delegated Regulation (EU) 2018/389, article 5).
   func code(_ code: String, for summary: String?) -> String {
     let purpose = summary.map { ": \($0)" } ?? ""
     return isGerman

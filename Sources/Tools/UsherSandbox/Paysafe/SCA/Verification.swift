@@ -1,6 +1,6 @@
-/// A way to prove that it is the customer, as the vendor enumerates them.
+/// A method by which customers authenticate, from the vendor's enumeration.
 ///
-/// Written `METHOD.CHANNEL` or `METHOD` in settings and control calls.
+/// Settings and control calls write it as `METHOD.CHANNEL` or `METHOD`.
 struct Verification: Sendable, Hashable {
   enum Method: String, Sendable, CaseIterable {
     case password = "PASSWORD"
@@ -19,7 +19,7 @@ struct Verification: Sendable, Hashable {
     case redirect = "REDIRECT"
   }
 
-  /// How it is settled in the end.
+  /// How the sandbox carries out a verification.
   enum Kind: Sendable {
     case sms
     case email
@@ -38,7 +38,7 @@ struct Verification: Sendable, Hashable {
     self.channel = channel
   }
 
-  /// Nil for anything but a known method, and a known channel behind it.
+  /// Parses `METHOD.CHANNEL` or `METHOD`; nil if the method or the channel is unknown.
   init?(_ name: String) {
     let parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard (1...2).contains(parts.count), let method = Method(rawValue: parts[0]) else {
@@ -50,7 +50,7 @@ struct Verification: Sendable, Hashable {
     self.channel = channel
   }
 
-  /// Takes the members `method` and `channel`.
+  /// Reads the members `method` and `channel`.
   init(_ members: inout ObjectReader) throws(Refusal) {
     guard let method = Method(rawValue: try members.requiredText("method")) else {
       throw members.complaint(
@@ -69,7 +69,7 @@ struct Verification: Sendable, Hashable {
     [method.rawValue, channel?.rawValue].compactMap(\.self).joined(separator: ".")
   }
 
-  /// Nil for what this sandbox cannot do.
+  /// How the sandbox carries out this verification; nil if it does not support it.
   var kind: Kind? {
     switch (method, channel) {
     case (_, .redirect): .redirect
@@ -83,7 +83,7 @@ struct Verification: Sendable, Hashable {
     }
   }
 
-  /// Whether a person can be asked this way.
+  /// Whether the user can be verified in this way.
   func isAvailable(to user: User) -> Bool {
     switch kind {
     case .sms: user.phone != nil
@@ -93,7 +93,7 @@ struct Verification: Sendable, Hashable {
     }
   }
 
-  /// Where the challenge goes, told in part; nil where there is no such place.
+  /// The masked phone number or e-mail address to which the challenge is sent; nil for other kinds.
   func target(of user: User) -> String? {
     switch kind {
     case .sms: user.phone.map { "\($0.prefix(3)) ••• \($0.suffix(3))" }

@@ -1,6 +1,6 @@
-/// A partner's brand at the provider, with pages of its own.
+/// A partner's brand, with sign-in pages of its own.
 struct Brand: Sendable, Hashable {
-  /// What a person proves on the sign-in page that it is them.
+  /// The proof that the sign-in page asks for.
   enum Strategy: String, Sendable, CaseIterable {
     case pin = "PIN"
     case password = "PASSWORD"
@@ -8,7 +8,7 @@ struct Brand: Sendable, Hashable {
 
   let identity: String
   let name: String
-  /// Where the request asks for none.
+  /// The proof to ask for if the request has no `login_strategy`.
   let strategy: Strategy
 
   static let standard = [
@@ -18,7 +18,7 @@ struct Brand: Sendable, Hashable {
 }
 
 extension Client {
-  /// The clients of the Paysafe stand-in, for every brand.
+  /// The clients of the Paysafe fake, for every brand.
   static let paysafe = {
     let redirects = Self.loopback + ["https://partner.example/wallet/callback"]
     return [

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Tokens of a client without a customer, and the fingerprints that come with them.
+/// The config tokens, which a client gets without a customer, and their fingerprints.
 struct ConfigTokens: Sendable {
   struct Token: Sendable, Hashable {
     let clientID: String
@@ -9,7 +9,7 @@ struct ConfigTokens: Sendable {
   }
 
   private let mint: TokenMint
-  /// By the token's id.
+  /// Tokens by their id.
   private(set) var table = ExpiringTable<Token>()
 
   init(mint: TokenMint) {
@@ -29,7 +29,7 @@ struct ConfigTokens: Sendable {
 
   func isLive(_ id: String, now: Date) -> Bool { table.value(id, now: now) != nil }
 
-  /// Whether a fingerprint was issued to this client at this brand, with a token that is still good.
+  /// Whether the fingerprint was issued to this client and brand with a token that is still valid.
   func knows(_ fingerprint: String, _ client: Client, _ brand: Brand, now: Date) -> Bool {
     let wanted = Token(clientID: client.id, brand: brand.identity, fingerprint: fingerprint)
     return table.key { $0 == wanted }.map { isLive($0, now: now) } ?? false

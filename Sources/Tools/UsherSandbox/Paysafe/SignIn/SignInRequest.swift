@@ -1,4 +1,4 @@
-/// A valid request of the authorize endpoint: client and redirect URI are proven to belong together.
+/// A valid authorization request. Its redirect URI is registered for its client.
 struct SignInRequest: Sendable, Hashable {
   let client: Client
   let brand: Brand
@@ -10,7 +10,7 @@ struct SignInRequest: Sendable, Hashable {
   let locale: String?
   let resetURL: String?
 
-  /// Checks all that may be told to the client by redirect; the fingerprint is the caller's to check.
+  /// Parses a request, except the fingerprint. Refusals may be sent to the client by redirect.
   init(
     _ form: Form, client: Client, brand: Brand, redirectURI: String
   ) throws(Refusal) {
@@ -48,7 +48,7 @@ struct SignInRequest: Sendable, Hashable {
 }
 
 extension Form {
-  /// A field that may be absent, but not wrong.
+  /// Returns an optional field; throws if it is present but invalid.
   fileprivate func checked(
     _ name: String, _ what: String, _ isRight: (String) -> Bool
   ) throws(Refusal) -> String? {
@@ -59,7 +59,7 @@ extension Form {
 }
 
 extension String {
-  /// Language and subtags, as far as their shape goes (RFC 5646 §2.1).
+  /// Whether the text has the shape of a language tag: a language and subtags (RFC 5646 §2.1).
   var isLanguageTag: Bool {
     let parts = split(separator: "-", omittingEmptySubsequences: false)
     return parts.enumerated().allSatisfy { index, part in

@@ -1,30 +1,30 @@
 import FoundationEssentials
 
-/// People on the sign-in pages, and who is locked out, as one value.
+/// The open sign-in pages and the locked user names, as one value.
 struct SignIns: Sendable {
   struct Visit: Sendable {
     let request: SignInRequest
-    /// Stands in the form of this visit and nowhere else.
+    /// The CSRF token, a hidden field in the form of this visit.
     let csrf: String
   }
 
-  /// Why a person is not signed in.
+  /// The reason why a sign-in failed.
   enum Failure: Error, Equatable {
-    /// No such visit, an old one, or another one's form token.
+    /// The visit is unknown or expired, or the CSRF token does not match.
     case unknown
-    /// Name or proof, without a word which.
+    /// The user name or the proof is wrong. The caller does not learn which.
     case wrong
     case locked
   }
 
-  /// Seconds a person has for the page.
+  /// Seconds for which a sign-in page is valid.
   private static let seconds = 600.0
-  /// Wrong proofs in a row that lock a name.
+  /// Wrong proofs in a row after which a user name is locked.
   static let attempts = 5
 
   private let mint: TokenMint
   private var visits = ExpiringTable<Visit>()
-  /// Wrong proofs by the name that was typed, so that unknown names behave like known ones.
+  /// Wrong proofs by the typed user name, so that unknown names are locked like known ones.
   private var failures = ExpiringTable<Int>()
 
   init(mint: TokenMint) {
@@ -51,9 +51,9 @@ struct SignIns: Sendable {
     visits.remove(id)
   }
 
-  /// Counts a proof: the right one ends the count, a wrong one goes on with it.
+  /// Returns the user and resets the count of wrong proofs, or counts a wrong proof and throws.
   ///
-  /// - Parameter lockSeconds: How long the count is kept after the last wrong one.
+  /// - Parameter lockSeconds: Seconds after the last wrong proof at which the count expires.
   mutating func judge(
     _ user: User?, username: String, lockSeconds: Int, now: Date
   ) throws(Failure) -> User {

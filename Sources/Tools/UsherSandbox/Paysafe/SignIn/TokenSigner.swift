@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 import JWTKit
 
-/// Access tokens and ID tokens as JWTs (RFC 9068, ES256), and the way back.
+/// Issues access and ID tokens as JWTs (RFC 9068, ES256) and verifies their signatures.
 struct TokenSigner: Sendable {
   private let key = P256.Signing.PrivateKey()
 
@@ -11,7 +11,7 @@ struct TokenSigner: Sendable {
       Claims(claims), header: JSON.object(["typ": .string(type)]).decoded(as: JWTHeader.self))
   }
 
-  /// The claims of a token of this signer; nil for anything else. Times are not looked at.
+  /// Returns the claims of a token that this signer issued, else nil. Times are not checked.
   func claims(of token: String) async -> [String: JSON]? {
     try? await keys().verify(token, as: Claims.self).members
   }

@@ -1,4 +1,4 @@
-/// An amount of money in hundredths, exactly.
+/// An exact amount of money in hundredths of the currency unit.
 struct Amount: Sendable, Hashable, Comparable {
   var cents: Int
 
@@ -6,7 +6,8 @@ struct Amount: Sendable, Hashable, Comparable {
     self.cents = cents
   }
 
-  /// A decimal text or number, not negative, with at most two digits behind its point; else nil.
+  /// Parses a decimal string or number: not negative, below 1,000,000,000, with at most two
+  /// decimals. Returns nil for anything else.
   init?(_ json: JSON) {
     switch json {
     case .string(let text): self.init(text)
@@ -40,7 +41,7 @@ struct Amount: Sendable, Hashable, Comparable {
 
   static func < (left: Amount, right: Amount) -> Bool { left.cents < right.cents }
 
-  /// Like `120.00`.
+  /// The amount as text like `120.00`.
   var text: String {
     let rest = cents % 100
     return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"

@@ -1,12 +1,14 @@
 import FoundationEssentials
 
 extension Date {
-  /// As the wallet's API writes times (RFC 3339), in whole seconds.
+  /// The time in RFC 3339 format with whole seconds, as the wallet API writes it.
   var timestamp: JSON { .string(formatted(.iso8601)) }
 }
 
 extension WalletRequest {
-  /// The answer to it, from the wallet as it is afterwards.
+  /// Returns the response to the request.
+  ///
+  /// - Parameter wallet: The wallet after the request was performed.
   func reply(_ wallet: Wallets.Wallet, _ id: String) -> Reply {
     switch self {
     case .readBalance:
@@ -27,7 +29,7 @@ extension WalletRequest {
     }
   }
 
-  /// Whether it leaves everything as it is.
+  /// Whether the request changes nothing.
   var isReading: Bool {
     switch self {
     case .readBalance, .readPayments, .readPayees, .readLimits: true

@@ -1,24 +1,24 @@
 import Crypto
 
-/// A call of the wallet's API that an event may permit: what was approved, and nothing else.
+/// A wallet request that an event may permit. The approval is valid for exactly this request.
 struct WalletOperation: Sendable, Hashable {
-  /// How the need for SCA was announced, and how its proof comes back.
+  /// How the need for SCA is announced and how the proof is sent.
   enum Form: Sendable, Hashable {
     case header
     case body
   }
 
   let method: String
-  /// With its query.
+  /// The path with its query.
   let path: String
-  /// SHA-256 of method, path and canonical body without `scaDetails`, in hex.
+  /// SHA-256 in hex of the method, the path and the canonical body without `scaDetails`.
   let digest: String
-  /// What the customer reads before approving.
+  /// The description of the operation that the customer reads before approving it.
   let summary: String
   let hasBody: Bool
   let announced: Form
 
-  /// - Parameter body: Without `scaDetails`; nil where the call has none.
+  /// - Parameter body: The body without `scaDetails`; nil if the request has no body.
   init(_ call: Call, body: JSON?, summary: String, announced: Form) {
     method = call.method.rawValue
     path = call.query.isEmpty ? call.path : "\(call.path)?\(call.query)"
@@ -30,11 +30,12 @@ struct WalletOperation: Sendable, Hashable {
     digest = Hex.text(SHA256.hash(data: text))
   }
 
-  /// A proof comes the way the need was announced; a call without a body has the header.
+  /// Whether a proof in this form is accepted: in the form of the announcement, but always in the
+  /// header if the request has no body.
   func wants(_ form: Form) -> Bool { form == (hasBody ? announced : .header) }
 }
 
-/// The `scaDetails` of a retry.
+/// The `scaDetails` of a request that is repeated after approval.
 struct ScaProof: Sendable, Hashable {
   let eventID: String
   let walletOperationID: String
@@ -42,9 +43,9 @@ struct ScaProof: Sendable, Hashable {
 }
 
 extension ScaProof {
-  /// What a call carries, and its body without it.
+  /// Returns the proof that a request carries, if any, and its body without the proof.
   ///
-  /// Throws where both ways are used at once, or one is not what it should be.
+  /// Throws if both the header and the body have a proof, or if a proof is malformed.
   static func take(from call: Call, _ body: JSON?) throws(Refusal) -> (ScaProof?, JSON?) {
     var rest = body
     let inBody = body?["scaDetails"]

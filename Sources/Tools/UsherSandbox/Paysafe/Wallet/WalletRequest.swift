@@ -1,4 +1,4 @@
-/// What a call asks of a wallet, read and checked.
+/// A parsed and validated wallet request.
 enum WalletRequest: Sendable, Hashable {
   case readBalance
   case readPayments
@@ -20,10 +20,10 @@ enum WalletRequest: Sendable, Hashable {
     var iban: String
   }
 
-  /// The only currency here.
+  /// The only supported currency.
   static let currency = "EUR"
 
-  /// Whether it has to be approved.
+  /// Whether the request needs approval.
   func needsSCA(_ settings: PaysafeSettings) -> Bool {
     switch self {
     case .readBalance, .readPayments, .readPayees, .readLimits: settings.scaForReading
@@ -32,7 +32,7 @@ enum WalletRequest: Sendable, Hashable {
     }
   }
 
-  /// What the customer reads: amount and payee, where there are any.
+  /// The description that the customer reads; for a payment, with amount and payee.
   var summary: String {
     switch self {
     case .readBalance: "see your balance"

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The customers' wallets, and what was done with them, as one value.
+/// The customers' wallets and the changes made to them, as one value.
 struct Wallets: Sendable {
   struct Payment: Sendable, Hashable {
     let id: String
@@ -18,7 +18,7 @@ struct Wallets: Sendable {
     var single = Amount(cents: 100_000)
   }
 
-  /// A change that was made, for tests that count.
+  /// A change that was performed, for tests to count.
   struct Performed: Sendable, Hashable {
     let number: Int
     let walletID: String
@@ -29,7 +29,7 @@ struct Wallets: Sendable {
     let time: Date
   }
 
-  /// The most payees of a wallet, and the most payments and changes that are remembered.
+  /// The largest number of payees in a wallet, and of payments and changes that are remembered.
   static let limit = 1000
 
   private let mint: TokenMint
@@ -37,13 +37,13 @@ struct Wallets: Sendable {
   private(set) var performed: [Performed] = []
   private var count = 0
 
-  /// Gives everybody a wallet, `wlt_` and the user name.
+  /// Creates one wallet per user, with the id `wlt_` followed by the user name.
   init(_ users: Users, mint: TokenMint) {
     self.mint = mint
     wallets = Dictionary(users.all.map { ("wlt_\($0.username)", Wallet(owner: $0)) }) { $1 }
   }
 
-  /// Somebody else's wallet is not found.
+  /// Returns a wallet. A wallet of another customer is reported as not found.
   func wallet(_ id: String, of user: User) throws(WalletRefusal) -> Wallet {
     guard let wallet = wallets[id], wallet.owner == user else {
       throw WalletRefusal(404, "WALLET_NOT_FOUND", "there is no such wallet")
@@ -51,7 +51,7 @@ struct Wallets: Sendable {
     return wallet
   }
 
-  /// Throws where a request cannot be performed, approved or not.
+  /// Throws if a request cannot be performed, whether approved or not.
   func check(_ request: WalletRequest, _ id: String, of user: User, now: Date) throws(WalletRefusal)
   {
     let wallet = try wallet(id, of: user)
@@ -77,7 +77,7 @@ struct Wallets: Sendable {
     }
   }
 
-  /// Performs what ``check(_:_:of:now:)`` let pass, and answers what the wallet is then.
+  /// Performs a request that passed ``check(_:_:of:now:)``; returns the wallet as it is afterwards.
   mutating func perform(
     _ request: WalletRequest, _ id: String, of user: User, walletOperationID: String?, now: Date
   ) throws(WalletRefusal) -> Wallet {
@@ -100,7 +100,7 @@ struct Wallets: Sendable {
     return wallet
   }
 
-  /// Notes a change, oldest first.
+  /// Records a change as the newest one.
   mutating func note(
     _ operation: WalletOperation, _ walletID: String, body: JSON?, eventID: String?, now: Date
   ) {
