@@ -58,7 +58,7 @@ extension GoPay {
     return .json(["codes": .array(ledger.codes.values.map { $0.json(now) })])
   }
 
-  /// An auth code without a log-in.
+  /// Issues an auth code without a log-in.
   func issueCode(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -70,7 +70,7 @@ extension GoPay {
     }
   }
 
-  /// What a partner's backend does with an auth code, without SNAP.
+  /// Redeems an auth code like a partner's backend, but without SNAP.
   func redeem(_ call: Call) async -> Reply {
     await answering {
       var body = try ObjectReader(try? JSON(parsing: call.body))
@@ -88,7 +88,7 @@ extension GoPay {
     }
   }
 
-  /// A linking token for a code, or a refusal that says why there is none.
+  /// Redeems an auth code for a linking token; throws a refusal that says why it cannot.
   func redeemed(_ code: String, _ now: Date) throws(Refusal) -> String {
     do {
       return try ledger.redeem(code, settings, now: now).token
@@ -106,7 +106,7 @@ extension GoPay {
     return .json(["tokens": .array(tokens)])
   }
 
-  /// A linking token without a log-in.
+  /// Issues a linking token without a log-in.
   func issueToken(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -140,7 +140,7 @@ extension GoPay {
     return .json(["ok": true])
   }
 
-  /// `username`, or the first one there is.
+  /// Reads `username` and returns that person; without it, the first person.
   private func person(_ body: inout ObjectReader) throws(Refusal) -> GoPayPerson {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
@@ -151,7 +151,7 @@ extension GoPay {
 }
 
 extension Call {
-  /// The JSON object in the body of a control call, which may stay away.
+  /// Reads the optional JSON object in the body of a control call.
   func optionalObject() throws(Refusal) -> ObjectReader {
     try ObjectReader(body.isEmpty ? [:] : try? JSON(parsing: body))
   }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
 extension GoPay {
-  /// `POST /partner/exchange`: the backend of the partner, for whoever has none.
+  /// Handles `POST /partner/exchange`: the backend of a partner, for apps that have none.
   ///
-  /// Asked again with the same `requestId` it answers alike.
+  /// A repeated request with the same `requestId` gets the same response.
   func exchange(_ call: Call) async -> Reply {
     do {
       return try exchanged(call, workbench.clock.now())

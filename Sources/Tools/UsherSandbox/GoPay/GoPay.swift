@@ -1,8 +1,8 @@
-/// A stand-in for GoPay: SNAP's binding of accounts, the log-in, the hosted capture of card and face,
-/// the state of a KYC with pull and callback, and the backend of a partner.
+/// A fake of GoPay: SNAP's account binding, the log-in, the hosted capture of card and face, KYC
+/// states by pull and callback, and the backend of a partner.
 ///
-/// Paths, people, tokens, control calls and settings are listed in <doc:GoPay>, which is
-/// `UsherSandbox.docc/GoPay.md`; the wire is the contract in the daemon's documentation.
+/// <doc:GoPay> lists paths, people, tokens, control calls and settings. The contract in the
+/// daemon's documentation specifies the protocol.
 package actor GoPay: Backend {
   let workbench: Workbench
   let callBack: CallBack
@@ -12,7 +12,7 @@ package actor GoPay: Backend {
   var snap: SnapLedger
   var key = PartnerKey()
   var pushes = PushLog()
-  /// What the partner's backend has answered, by `requestId`: it answers alike when asked again.
+  /// Responses of the partner's backend by `requestId`, for repeated requests.
   var exchanges = ExpiringTable<[String: JSON]>()
 
   static let path = "/gopay"

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
 extension GoPayLedger {
-  /// What a partner redeems for a linking token, once.
+  /// A code that a partner can redeem once for a linking token.
   struct AuthCode: Sendable, Hashable {
     enum Source: Sendable, Hashable {
       case login
-      /// Asked for with a linking token, and for whom.
+      /// An app requested the code with a linking token, for this user.
       case token(userCorrelationID: String)
-      /// By a test.
+      /// A test issued the code.
       case control
     }
 
@@ -24,7 +24,7 @@ extension GoPayLedger {
     var state = State.waiting
   }
 
-  /// Seconds that a code is remembered, redeemed or not.
+  /// Seconds for which a code is remembered, redeemed or not.
   private static let memory = 86_400.0
 
   mutating func issueCode(
@@ -39,9 +39,10 @@ extension GoPayLedger {
     return code
   }
 
-  /// A long-term linking token for a code, which is spent then.
+  /// Redeems a code, once, for a long-term linking token.
   ///
-  /// - Throws: `unknown` for a code that is spent or over, `closed`.
+  /// - Throws: `unknown` if the code is unknown, redeemed or expired; `closed` if the account is
+  ///   closed.
   mutating func redeem(
     _ code: String, _ settings: GoPaySettings, now: Date
   ) throws(Failure) -> (token: String, code: AuthCode) {

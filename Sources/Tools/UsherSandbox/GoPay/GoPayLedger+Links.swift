@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension GoPayLedger {
-  /// What a linking token stands for.
+  /// The permission behind a linking token.
   struct Link: Sendable, Hashable {
     enum Term: String, Sendable, Codable {
       case short
@@ -21,8 +21,8 @@ extension GoPayLedger {
     var state = State.live
   }
 
-  /// The tokens that are there from the start, as <doc:GoPay> lists them: two for everybody, and
-  /// the others for the first.
+  /// Adds the tokens that always exist, as <doc:GoPay> lists them: two for each person and further
+  /// ones for the first person.
   mutating func addStandingLinks() {
     for person in people {
       add("\(person.username)-short-term", person, .short)
@@ -45,9 +45,9 @@ extension GoPayLedger {
       for: token, until: until, now: .distantPast)
   }
 
-  /// A new linking token.
+  /// Issues a linking token.
   ///
-  /// - Parameter text: What it is; nil for one that nobody guesses.
+  /// - Parameter text: The token; nil generates a random one.
   mutating func link(
     _ person: GoPayPerson, _ term: Link.Term, _ settings: GoPaySettings, text: String? = nil,
     isWhitelisted: Bool = true, now: Date
@@ -62,9 +62,9 @@ extension GoPayLedger {
     return token
   }
 
-  /// Whose a linking token is.
+  /// Returns the person of a linking token.
   ///
-  /// - Throws: `unknown`, `notWhitelisted`.
+  /// - Throws: `unknown` or `notWhitelisted`.
   func holder(
     of token: String, _ settings: GoPaySettings, now: Date
   ) throws(Failure) -> GoPayPerson {
@@ -75,9 +75,9 @@ extension GoPayLedger {
     return link.person
   }
 
-  /// Ends a linking token.
+  /// Unbinds a linking token.
   ///
-  /// - Throws: `unknown`; `closed` for one that was unbound before.
+  /// - Throws: `unknown`; `closed` if the token was already unbound or the account is closed.
   mutating func unbind(_ token: String, _ settings: GoPaySettings, now: Date) throws(Failure) {
     guard let link = links.value(token, now: now), link.state != .revoked else { throw .unknown }
     guard link.state == .live, !settings.isClosed(link.person) else { throw .closed }
@@ -88,7 +88,7 @@ extension GoPayLedger {
     links.updateAll { $0.state = .revoked }
   }
 
-  /// A good token of somebody else, for a callback that shows the wrong one.
+  /// Returns a valid token of another person, for a callback with a wrong authorization.
   func tokenOfAnother(than person: GoPayPerson, now: Date) -> String? {
     links.listing.first {
       $0.value.person != person && $0.value.state == .live && $0.expires > now

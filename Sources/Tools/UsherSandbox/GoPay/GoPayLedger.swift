@@ -1,16 +1,16 @@
 import FoundationEssentials
 
-/// People, auth codes, linking tokens, capture tokens and submissions, as one value.
+/// The people, codes, tokens and submissions of the GoPay fake, as one value.
 ///
-/// It reads no clock: every call is told the time. Every table is bounded.
+/// It reads no clock: callers pass the time. Every table is bounded.
 struct GoPayLedger: Sendable {
-  /// Why something is not given.
+  /// The reason why a request is refused.
   enum Failure: Error, Equatable {
-    /// Never there, spent, over or revoked, without a word which.
+    /// The code or token is unknown, used, expired or revoked. The caller does not learn which.
     case unknown
-    /// The person's account is closed, or bound no more.
+    /// The person's account is closed, or the token was already unbound.
     case closed
-    /// The partner may not do this with the token.
+    /// The partner may not use the token for this.
     case notWhitelisted
   }
 
@@ -19,9 +19,9 @@ struct GoPayLedger: Sendable {
   var links = ExpiringTable<Link>()
   var captureTokens = ExpiringTable<CaptureToken>()
   var submissions = ExpiringTable<Submission>()
-  /// Ids of submissions by the last part of their page's address.
+  /// Ids of submissions by the path segment of their capture page.
   var pages = ExpiringTable<String>()
-  /// Who has signed up here, by phone number.
+  /// People who signed up on the log-in page, by phone number.
   private var newcomers = ExpiringTable<GoPayPerson>()
   private let known: [GoPayPerson]
   private var made = 0
@@ -36,25 +36,25 @@ struct GoPayLedger: Sendable {
     addStandingLinks()
   }
 
-  /// Ids count, so that the order in which things came can be told from them.
+  /// Returns a new id. Ids have increasing numbers, so that they show the order of creation.
   mutating func nextID(_ prefix: String) -> String {
     made += 1
     return "\(prefix)_\(made)"
   }
 }
 
-/// Somebody with an account at GoPay.
+/// A person with a GoPay account.
 struct GoPayPerson: Sendable, Hashable {
-  /// Of one of the sandbox's people, else the phone number.
+  /// The name of the test user; for a person who signed up here, the phone number.
   let username: String
-  /// In E.164.
+  /// The phone number in E.164 format.
   let phone: String
   let name: String
-  /// Nil for who is asked for the code of an SMS alone.
+  /// The PIN; nil if the person logs in with only an SMS code.
   let pin: String?
 }
 
-/// Who has an account.
+/// People with an account.
 extension GoPayLedger {
   var people: [GoPayPerson] { known + newcomers.values }
 
@@ -74,7 +74,8 @@ extension GoPaySettings {
 }
 
 extension String {
-  /// In E.164, from what people type: blanks, hyphens and brackets are passed over.
+  /// The phone number as a plus sign and 7 to 15 digits, from typed text. Spaces, hyphens and
+  /// parentheses are ignored. Nil if it is not a phone number.
   var typedPhone: String? {
     let text = filter { !" -()".contains($0) }
     guard text.first == "+", (8...16).contains(text.utf8.count),

@@ -1,16 +1,16 @@
-/// The one partner that is registered here, and what it and GoPay show each other.
+/// The only registered partner, and the credentials that it and GoPay send each other.
 enum GoPayPartner {
   static let name = "Acme"
   static let clientID = "acme-sdk"
   static let merchantID = "8f0c7a52-7a5e-4e61-9a77-0d9f1f6f1c11"
   static let channelID = "95221"
-  /// What SNAP's calls are signed with, but for the first.
+  /// The secret that signs SNAP requests, except the first, which the partner's private key signs.
   static let clientSecret = "s3cret:snap/key+="
-  /// What the partner's backend wants to be shown.
+  /// The credential that the partner's backend requires.
   static let exchangeCredential = "s3cret:exchange/key+="
-  /// What a callback may show in place of a person's linking token.
+  /// The credential that a callback may send instead of the linking token.
   static let callbackCredential = "s3cret:callback/key+="
-  /// Where a log-in may lead back to.
+  /// The redirect addresses of the log-in.
   static let redirects = Client(
     id: clientID, name: name,
     redirectURIs: Client.loopback + [

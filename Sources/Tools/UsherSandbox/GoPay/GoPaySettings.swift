@@ -1,8 +1,8 @@
-/// What a test may change about the GoPay stand-in while it runs.
+/// The settings of the GoPay fake that a test may change while it runs.
 ///
-/// Each setting stands with its meaning in <doc:GoPay>.
+/// <doc:GoPay> describes each setting.
 package struct GoPaySettings: BackendSettings, Hashable {
-  /// What becomes of a submission by itself.
+  /// The verdict that each submission gets without a control call.
   package enum Verdict: String, Sendable, Codable {
     case none
     case valid = "VALID"
@@ -10,7 +10,7 @@ package struct GoPaySettings: BackendSettings, Hashable {
     case error = "ERROR"
   }
 
-  /// What a callback shows as its `authorization`.
+  /// The `authorization` of a callback.
   package enum CallbackAuthorization: String, Sendable, Codable {
     case token
     case credential
@@ -52,7 +52,7 @@ package struct GoPaySettings: BackendSettings, Hashable {
 
   package init() {}
 
-  /// How often a callback may be sent.
+  /// The allowed range for the number of callbacks.
   static let times = 0...10
 
   package func objection(to changes: [String: JSON]) -> String? {

@@ -1,4 +1,4 @@
-/// A refusal as the identity and capture hosts write it: `{"success": false, "errors": […]}`.
+/// An error of the identity and capture hosts: `{"success": false, "errors": […]}`.
 struct IdentityRefusal: Error, Hashable {
   let status: Int
   let code: Int
@@ -8,7 +8,7 @@ struct IdentityRefusal: Error, Hashable {
     (self.status, self.code, self.cause) = (status, code, cause)
   }
 
-  /// A header or member that is missing or wrong.
+  /// A header or member is missing or invalid.
   static func invalid(_ cause: String) -> IdentityRefusal { Self(400, 1539, cause) }
   static let token = Self(401, 1401, "TOKEN_NOT_VALID")
   static let notWhitelisted = Self(403, 1403, "MERCHANT_NOT_WHITELISTED")
@@ -28,7 +28,7 @@ struct IdentityRefusal: Error, Hashable {
   }
 }
 
-/// Turns what a handler throws into the refusal it is.
+/// Converts a handler's error into a response of the identity and capture hosts.
 nonisolated(nonsending) func answeringIdentity(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
@@ -51,7 +51,7 @@ nonisolated(nonsending) func answeringIdentity(
 }
 
 extension Reply {
-  /// What was asked for, as those hosts write it.
+  /// Returns a successful response of the identity and capture hosts.
   static func identity(_ data: [String: JSON], _ overrides: [String: JSON]) -> Reply {
     .json(["success": true, "data": .object(data.overlaid(with: overrides))])
   }
@@ -63,14 +63,14 @@ extension Call {
     return value
   }
 
-  /// Refuses whoever is not the merchant that is registered.
+  /// Throws if the request does not come from the registered merchant.
   func checkMerchant() throws(IdentityRefusal) {
     guard try identityHeader("x-merchant-id") == GoPayPartner.merchantID else {
       throw .notWhitelisted
     }
   }
 
-  /// The vendor's page names the one in its table and the other in its example: both have to come.
+  /// Requires both headers: the vendor's page has one in its table, the other in its example.
   func checkCorrelation() throws(IdentityRefusal) {
     for name in ["request-id", "correlation-id"] { _ = try identityHeader(name) }
   }

@@ -1,7 +1,7 @@
-/// The countries that the stand-in sends codes to, with their calling codes (ITU-T E.164).
+/// The countries to which the Truecaller fake sends codes, with their calling codes (ITU-T E.164).
 ///
-/// In two tables, because the vendor keeps the profiles of some countries elsewhere: those of its
-/// own list of 44 codes, in which the United Kingdom stands twice.
+/// There is one table for each regional host that stores profiles. `europe` is the vendor's list of
+/// 44 country codes, which has the United Kingdom as both `GB` and `UK`.
 enum CallingCodes {
   static let europe = [
     "AD": "376", "AT": "43", "AX": "358", "BE": "32", "BG": "359", "CH": "41", "CY": "357",

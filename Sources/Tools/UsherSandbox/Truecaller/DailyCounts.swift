@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// How often something was done for each of many within the last 24 hours.
+/// Counts events per key within the last 24 hours.
 struct DailyCounts: Sendable {
   private static let day = 86_400.0
 

@@ -2,29 +2,29 @@ import Crypto
 import CryptoExtras
 import FoundationEssentials
 
-/// The key that profiles are signed with.
+/// The key that signs profiles.
 struct ProfileKey: Sendable {
-  /// Counted from 1.
+  /// The number of the RSA key, from 1.
   let number: Int
   private let other = P256.Signing.PrivateKey()
 
   init(_ number: Int) { self.number = number }
 
-  /// Blocks while it is made: see ``RSAKeys``.
+  /// The private key. The first use generates it and blocks meanwhile; see ``RSAKeys``.
   private var key: _RSA.Signing.PrivateKey {
     get throws { try RSAKeys.key(number) }
   }
 
-  /// What `GET /v1/key` answers: the public half as the Base64 of a SubjectPublicKeyInfo.
+  /// Returns the body of `GET /v1/key`: the public key as SubjectPublicKeyInfo in Base64.
   ///
-  /// - Parameter otherFirst: Whether a key of another type stands before it.
+  /// - Parameter otherFirst: Whether a key of another type precedes it.
   func list(otherFirst: Bool) throws -> JSON {
     let rsa = Self.entry("RSA", try key.publicKey.derRepresentation)
     guard otherFirst else { return .array([rsa]) }
     return .array([Self.entry("EC", other.publicKey.derRepresentation), rsa])
   }
 
-  /// `payload`, `signature` and `signatureAlgorithm` of a profile, right or wrong.
+  /// Returns `payload`, `signature` and `signatureAlgorithm` of a profile, signed in the given way.
   func signed(
     _ profile: [String: JSON], _ way: TruecallerSettings.Signature = .right
   ) throws -> [String: JSON] {
@@ -33,7 +33,7 @@ struct ProfileKey: Sendable {
     let signature =
       switch way {
       case .absent: Data()
-      // The vendor signs the Base64 text itself, not what it decodes to.
+      // The vendor signs the Base64 text, not the bytes that it decodes to.
       case .right: try signature(over: Array(payload.utf8))
       case .wrong: Self.damaged(try signature(over: Array(payload.utf8)))
       case .overDecoded: try signature(over: json)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension Truecaller {
-  /// `POST /v1/otp/installation/create`
+  /// Handles `POST /v1/otp/installation/create`.
   func create(_ call: Call) async -> Reply {
     await answeringTruecaller {
       let request = try CreateRequest(call)
@@ -21,7 +21,7 @@ extension Truecaller {
     }
   }
 
-  /// `POST /v1/otp/installation/verify`
+  /// Handles `POST /v1/otp/installation/verify`.
   func verify(_ call: Call) async -> Reply {
     await answeringTruecaller {
       let request = try VerifyRequest(call)

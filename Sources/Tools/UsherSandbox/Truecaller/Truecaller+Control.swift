@@ -120,7 +120,7 @@ extension Truecaller {
   }
 }
 
-/// As ``answering(_:)``, for calls that name a number.
+/// Like ``answering(_:)``, for control calls that name a phone number.
 nonisolated(nonsending) private func answeringControl(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
@@ -134,14 +134,14 @@ nonisolated(nonsending) private func answeringControl(
 }
 
 extension Call {
-  /// The JSON object in the body of a control call.
+  /// Reads the JSON object in the body of a control call.
   fileprivate func objectInBody() throws(Refusal) -> ObjectReader {
     try ObjectReader(try? JSON(parsing: body))
   }
 }
 
 extension ObjectReader {
-  /// `countryCode` and `phoneNumber`.
+  /// Reads the members `countryCode` and `phoneNumber`.
   fileprivate mutating func number() throws -> TruecallerNumber {
     let country = try requiredText("countryCode")
     return try TruecallerNumber(

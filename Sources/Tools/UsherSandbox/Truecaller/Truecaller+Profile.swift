@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension Truecaller {
-  /// `POST /v1/profile`
+  /// Handles `POST /v1/profile`.
   func update(_ call: Call, at host: TruecallerNumber.Host) async -> Reply {
     await answeringTruecaller {
       let now = workbench.clock.now()
@@ -16,7 +16,7 @@ extension Truecaller {
     }
   }
 
-  /// `GET /v1/profile`
+  /// Handles `GET /v1/profile`.
   func profile(_ call: Call, at host: TruecallerNumber.Host) async -> Reply {
     await answeringTruecaller {
       let now = workbench.clock.now()
@@ -30,7 +30,7 @@ extension Truecaller {
     }
   }
 
-  /// `GET /v1/key`
+  /// Handles `GET /v1/key`.
   func keys(_ call: Call) async -> Reply {
     await answeringTruecaller {
       .json(try profileKey.list(otherFirst: settings.otherKeysFirst))
@@ -41,7 +41,8 @@ extension Truecaller {
     try ledger.profile(of: number, now: now).members(of: number, settings, now: now)
   }
 
-  /// The app before the person: a stranger learns nothing about a token.
+  /// Returns the number that an access token was issued for. The app is checked first, so that
+  /// other callers learn nothing about the token.
   private func holder(
     _ call: Call, at host: TruecallerNumber.Host, _ now: Date
   ) throws(TruecallerRefusal) -> TruecallerNumber {

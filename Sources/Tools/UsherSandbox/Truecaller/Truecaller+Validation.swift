@@ -1,16 +1,16 @@
 extension Truecaller {
-  /// The vendor's three ways for a partner's server to check an access token.
+  /// The vendor's three ways for a partner's server to validate an access token.
   enum Generation: Sendable {
     case legacy
-    /// Of SDK 2.8.
+    /// The way of SDK 2.8.
     case byAppKey
-    /// Of the OAuth SDK 3.
+    /// The way of the OAuth SDK 3.
     case byClientID
   }
 
-  /// `…/validate/{accessToken}` and `…/phoneNumberDetail/{accessToken}`
+  /// Handles `…/validate/{accessToken}` and `…/phoneNumberDetail/{accessToken}`.
   ///
-  /// Both refusals are 404: the code in the body tells which it is.
+  /// A wrong app and an invalid token both give status 404 with different codes in the body.
   func validate(_ call: Call, _ generation: Generation) async -> Reply {
     await answeringTruecaller {
       guard generation.isPartner(call) else { throw TruecallerRefusal.partner }
@@ -32,7 +32,8 @@ extension Truecaller {
 }
 
 extension Truecaller.Generation {
-  /// Of the headers of the other calls the app link and the SDK's are not asked for here.
+  /// Whether the request has the app key or client id. Unlike other endpoints, validation does not
+  /// require the app link and the SDK headers.
   fileprivate func isPartner(_ call: Call) -> Bool {
     switch self {
     case .legacy, .byAppKey: call.headers["appkey"] == Truecaller.appKey

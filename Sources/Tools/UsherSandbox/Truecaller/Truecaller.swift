@@ -1,15 +1,15 @@
-/// A stand-in for Truecaller's verification of phone numbers by a code in an SMS: codes, profiles
-/// at two regional hosts, the three generations of validation, and signed profiles.
+/// A fake of Truecaller's phone number verification by SMS code. It has codes, profiles at two
+/// regional hosts, the three generations of validation, and signed profiles.
 ///
-/// Paths, members, control calls and settings are listed in <doc:Truecaller>, which is
-/// `UsherSandbox.docc/Truecaller.md`; the wire is the contract in the daemon's documentation.
+/// <doc:Truecaller> lists paths, members, control calls and settings. The contract in the daemon's
+/// documentation specifies the protocol.
 package actor Truecaller: Backend {
   let workbench: Workbench
   var ledger: TruecallerLedger
   private(set) var profileKey = ProfileKey(1)
 
   static let path = "/truecaller"
-  /// What the one app that is registered here sends along.
+  /// The credentials of the only registered app.
   static let appKey = "s3cret:app/key+="
   static let appLink = "https://acme.example.com/truecaller"
   static let clientID = "acme-oauth"

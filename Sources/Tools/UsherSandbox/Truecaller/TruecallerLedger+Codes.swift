@@ -1,30 +1,32 @@
 import FoundationEssentials
 
 extension TruecallerLedger {
-  /// What create comes to.
+  /// The outcome of a create request.
   enum Creation: Equatable {
     case sms(code: String, verificationToken: String, seconds: Int)
-    /// The installation has verified the number before.
+    /// The installation has already verified this number, so no code is sent.
     case verifiedBefore(accessToken: String)
   }
 
-  /// What verify comes to, and what is said besides.
+  /// The outcome of a verify request, with its optional members.
   enum Check: Equatable {
     case right(accessToken: String, Carried)
     case wrong(Carried)
   }
 
-  /// What replaces the verification token and the seconds that create told.
+  /// The `verificationToken` and `tokenTtl` of a verify response, which replace the created ones.
   enum Carried: Equatable {
     case nothing
     case null
     case token(String, seconds: Int)
   }
 
-  /// The most numbers that one installation is remembered with.
+  /// The largest number of phone numbers that are remembered per installation.
   private static let numbersOfInstallation = 100
 
-  /// - Throws: 4001, 4002, 4291 and 4292. Only what sends an SMS counts for a cap.
+  /// Starts a verification. Only requests that send an SMS count towards a daily limit.
+  ///
+  /// - Throws: Error 4001, 4002, 4291 or 4292.
   mutating func create(_ request: CreateRequest, now: Date) throws(TruecallerRefusal) -> Creation {
     note(request, now: now)
     guard !settings.unservedCountries.contains(request.number.country) else { throw .unserved }
@@ -44,8 +46,9 @@ extension TruecallerLedger {
       seconds: settings.tokenTtl)
   }
 
-  /// - Throws: 4100 and 4293. A code of a verification that has succeeded is answered with the same
-  ///   access token until its time is over.
+  /// Checks a code. Until a verification expires, its right code gives the same access token.
+  ///
+  /// - Throws: Error 4100 or 4293.
   mutating func verify(_ request: VerifyRequest, now: Date) throws(TruecallerRefusal) -> Check {
     let key = request.verificationToken
     guard var verification = verifications.value(key, now: now),
@@ -84,7 +87,7 @@ extension TruecallerLedger {
     }
   }
 
-  /// The verification token under which it stands from now on.
+  /// Stores a verification and returns its verification token.
   private mutating func add(_ verification: Verification, now: Date) -> String {
     let token = mint.token("tcv")
     verifications.insert(verification, for: token, until: verification.expires, now: now)

@@ -11,15 +11,15 @@ extension TruecallerLedger {
     return token
   }
 
-  /// Whose a token is; nil when it is unknown, has expired or is revoked.
+  /// Returns a token's phone number; nil if the token is unknown, expired or revoked.
   func holder(of accessToken: String, now: Date) -> TruecallerNumber? {
     guard let grant = grants.value(accessToken, now: now), !grant.isRevoked else { return nil }
     return grant.number
   }
 
-  /// The same at one of the two hosts, which knows the tokens of its own countries only.
+  /// Returns a token's phone number. Each host knows only the tokens of its own countries.
   ///
-  /// - Throws: 4011.
+  /// - Throws: Error 4011.
   func holder(
     of accessToken: String, at host: TruecallerNumber.Host, now: Date
   ) throws(TruecallerRefusal) -> TruecallerNumber {

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Verifications, access tokens, and what is known of numbers and installations, as one value.
+/// The state of the Truecaller fake, as one value.
 ///
-/// It reads no clock: every call is told the time. Every table is bounded.
+/// It reads no clock: callers pass the time. Every table is bounded.
 struct TruecallerLedger: Sendable {
-  /// A code that was sent.
+  /// The verification of a number by a code that was sent to it.
   struct Verification: Sendable, Hashable {
     let id: String
     let number: TruecallerNumber
@@ -13,24 +13,24 @@ struct TruecallerLedger: Sendable {
     let issued: Date
     var expires: Date
     var wrongCodes = 0
-    /// There once the right code came.
+    /// The access token; nil until the right code was entered.
     var accessToken: String?
   }
 
-  /// Whose an access token is.
+  /// The number and the installation that an access token was issued for.
   struct Grant: Sendable, Hashable {
     let id: String
     let number: TruecallerNumber
     let deviceID: String
-    /// Whether it was given without a code.
+    /// Whether the token was issued without a code.
     let verifiedBefore: Bool
     var isRevoked = false
   }
 
-  /// Who asked for codes, and for whom.
+  /// The create requests of one installation of the app.
   struct Installation: Sendable, Hashable {
     var requests = 0
-    /// In E.164, each once, oldest first; of very many the last.
+    /// The most recent numbers in E.164 format, without duplicates, oldest first.
     var numbers: [String] = []
   }
 
@@ -57,7 +57,7 @@ struct TruecallerLedger: Sendable {
     self.mint = mint
   }
 
-  /// Ids count, so that the order in which things came can be told from them.
+  /// Returns a new id. Ids have increasing numbers, so that they show the order of creation.
   mutating func nextID(_ prefix: String) -> String {
     made += 1
     return "\(prefix)_\(made)"
@@ -73,7 +73,9 @@ extension TruecallerLedger {
     }
   }
 
-  /// - Parameter deviceID: Nil for every installation.
+  /// Marks a number as verified.
+  ///
+  /// - Parameter deviceID: The installation that needs no code; nil: all installations.
   mutating func remember(_ number: TruecallerNumber, deviceID: String?, now: Date) {
     let pair = Known(e164: number.e164, deviceID: deviceID)
     known.insert(pair, for: pair.key, until: .distantFuture, now: now)
@@ -82,9 +84,11 @@ extension TruecallerLedger {
   mutating func forgetKnown() { known = ExpiringTable() }
 }
 
-/// How many SMS there may be a day.
+/// Daily limits for SMS.
 extension TruecallerLedger {
-  /// - Throws: 4291 and 4292.
+  /// Throws if the number or the installation has reached its daily limit.
+  ///
+  /// - Throws: Error 4291 or 4292.
   func checkCaps(_ request: CreateRequest, now: Date) throws(TruecallerRefusal) {
     let number = numberCounts.count(request.number.e164, now: now)
     guard number < settings.numberDailyCap else { throw .numberCap }
@@ -102,7 +106,7 @@ extension TruecallerLedger {
   }
 }
 
-/// Who is behind a number.
+/// Profiles by number.
 extension TruecallerLedger {
   func profile(of number: TruecallerNumber, now: Date) -> TruecallerProfile {
     if let profile = profiles.value(number.e164, now: now) { return profile }

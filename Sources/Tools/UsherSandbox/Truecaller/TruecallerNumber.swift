@@ -1,12 +1,12 @@
-/// A phone number as the wire has it: a country, and the number within it.
+/// A phone number as requests contain it: a country and the national number.
 struct TruecallerNumber: Sendable, Hashable {
-  /// Where the profiles of a country's people are.
+  /// The regional host that stores the profiles of a country.
   enum Host: String, Sendable {
     case eu
     case noneu
   }
 
-  /// How an answer writes a number.
+  /// The format of a number in a response.
   enum Form: String, Sendable, Codable {
     case number
     case string
@@ -14,16 +14,17 @@ struct TruecallerNumber: Sendable, Hashable {
     case national
   }
 
-  /// ISO 3166 in upper case.
+  /// The ISO 3166-1 code in upper case.
   let country: String
-  /// Without the calling code.
+  /// The national number, without the calling code.
   let national: String
   let host: Host
   private let callingCode: String
 
-  /// - Parameter countryMember: What the country is called where it comes from, for a complaint.
-  /// - Throws: ``TruecallerRefusal`` 4000 for what is no country or number at all, 4002 for a
-  ///   country that has no codes sent to it, 4001 for a number that nobody can have.
+  /// - Parameter countryMember: The name of the member that contains the country, for the error
+  ///   message.
+  /// - Throws: ``TruecallerRefusal`` 4000 if the country or the number is malformed, 4002 if the
+  ///   country gets no codes, 4001 if the number is impossible.
   init(
     country: String, national: String, countryMember: String = "countryCodeName"
   ) throws(TruecallerRefusal) {
@@ -45,7 +46,7 @@ struct TruecallerNumber: Sendable, Hashable {
     guard isPossible else { throw .uncallable }
   }
 
-  /// The number with another last digit, for an answer that speaks of somebody else.
+  /// Creates another number by changing the last digit.
   private init(_ other: TruecallerNumber) {
     country = other.country
     host = other.host
@@ -53,7 +54,7 @@ struct TruecallerNumber: Sendable, Hashable {
     national = other.national.dropLast() + (other.national.last == "0" ? "1" : "0")
   }
 
-  /// E.164 with its plus: the same for the same telephone, whatever its country is called.
+  /// The number in E.164 format with its plus sign. `GB` and `UK` give the same result.
   var e164: String { "+\(callingCode)\(national)" }
 
   var somebodyElses: TruecallerNumber { TruecallerNumber(self) }
@@ -61,7 +62,7 @@ struct TruecallerNumber: Sendable, Hashable {
   func json(_ form: Form) -> JSON {
     let digits = callingCode + national
     return switch form {
-    // At most 15 digits (E.164 §6.2), which every Int has room for.
+    // At most 15 digits (E.164 §6.2), which fit into an Int.
     case .number: Int(digits).map { .integer($0) } ?? .string(digits)
     case .string: .string(digits)
     case .plus: .string("+\(digits)")
@@ -69,7 +70,8 @@ struct TruecallerNumber: Sendable, Hashable {
     }
   }
 
-  /// India's mobile numbers have ten digits; of other countries only the limits of E.164 are known.
+  /// Whether the number can exist: in India a mobile number of ten digits, elsewhere a number
+  /// within the limits of E.164.
   private var isPossible: Bool {
     if country == "IN" {
       return national.count == 10 && national.first.map { "6789".contains($0) } == true
@@ -79,17 +81,17 @@ struct TruecallerNumber: Sendable, Hashable {
 }
 
 extension String {
-  /// Two upper-case letters.
+  /// Whether the text is two upper-case ASCII letters.
   var isCountryCode: Bool {
     utf8.count == 2 && utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
   }
 
-  /// At least one, all ASCII.
+  /// Whether the text is one or more ASCII digits.
   var isDigits: Bool {
     !isEmpty && utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
-  /// A plus and 4 to 15 digits.
+  /// Whether the text is a plus sign and 4 to 15 digits.
   var isE164: Bool {
     hasPrefix("+") && (5...16).contains(utf8.count) && String(dropFirst()).isDigits
   }

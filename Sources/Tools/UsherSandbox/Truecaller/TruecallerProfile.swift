@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What Truecaller knows of the person behind a number, but for the number itself.
+/// Truecaller's profile of the person with a phone number, without the number itself.
 struct TruecallerProfile: Sendable, Hashable, Codable {
   enum CodingKeys: String, CodingKey, CaseIterable {
     case firstName, lastName, gender, street, city, zipcode, facebookID, twitterID, email, url
@@ -9,7 +9,7 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
 
   var firstName: String?
   var lastName: String?
-  /// `m` or `f`, in any case.
+  /// `m` or `f` in any case; not checked.
   var gender: String?
   var street: String?
   var city: String?
@@ -26,7 +26,7 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
 
   init() {}
 
-  /// Of one of the sandbox's people, whose name has two words.
+  /// Creates the profile of a test user, from the first two words of the name.
   init(_ user: User) {
     let words = user.name.split(separator: " ", maxSplits: 1)
     firstName = words.first.map { String($0) }
@@ -35,7 +35,7 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
     isTrueName = true
   }
 
-  /// This profile with some members changed; `null` empties one.
+  /// Returns this profile with some members changed; `null` clears a member.
   func changed(by changes: [String: JSON]) throws(Refusal) -> TruecallerProfile {
     if let name = changes.keys.sorted().first(where: { CodingKeys(stringValue: $0) == nil }) {
       throw Refusal("invalid_request", "profile.\(name.printable) is no member to be set")
@@ -47,9 +47,9 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
     return changed
   }
 
-  /// What a token of the number gets.
+  /// The profile as a response to a request with an access token of this number.
   ///
-  /// - Throws: What the encoder throws; every profile encodes.
+  /// - Throws: Errors of the encoder, which do not occur for a profile.
   func members(
     of number: TruecallerNumber, _ settings: TruecallerSettings, now: Date
   ) throws -> [String: JSON] {

@@ -1,9 +1,9 @@
-/// A refusal as the contract writes it: `{"code", "message"}`.
+/// An error in the format of the contract: `{"code", "message"}`.
 struct TruecallerRefusal: Error, Hashable {
   var status: Int
   var code: Int
   var message: String
-  /// What it says besides.
+  /// Further members of the response.
   var members: [String: JSON] = [:]
 
   private init(_ status: Int, _ code: Int, _ message: String) {
@@ -25,7 +25,7 @@ struct TruecallerRefusal: Error, Hashable {
   static let numberCap = Self(429, 4291, "too many codes for this phone number today")
   static let installationCap = Self(429, 4292, "too many codes for this installation today")
   static let wrongCodeCap = Self(429, 4293, "too many wrong codes")
-  /// The two that the vendor publishes for its validation, both with 404.
+  /// The vendor's two validation errors, both with status 404.
   static let partner = Self(404, 404, "Invalid partner credentials.")
   static let invalidToken = Self(404, 1404, "Invalid access token.")
 
@@ -39,7 +39,7 @@ struct TruecallerRefusal: Error, Hashable {
   }
 }
 
-/// Turns what a handler throws into the refusal it is.
+/// Converts a handler's error into a response of the Truecaller fake.
 nonisolated(nonsending) func answeringTruecaller(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// A request for a code.
 struct CreateRequest: Sendable, Hashable {
   var number: TruecallerNumber
-  /// Of the installation: whoever brings it again is not asked for a code again.
+  /// The UUID of the app's installation. A number that it has verified needs no further code.
   var deviceID: String
 
   init(number: TruecallerNumber, deviceID: String) {
@@ -11,7 +11,7 @@ struct CreateRequest: Sendable, Hashable {
     self.deviceID = deviceID
   }
 
-  /// Reads the whole of it: what the contract does not know is refused too.
+  /// Parses the request. Members that the contract does not define are refused.
   init(_ call: Call) throws {
     try call.checkApp()
     var body = try call.postedObject()
@@ -30,7 +30,7 @@ struct CreateRequest: Sendable, Hashable {
   }
 }
 
-/// A code that a person has typed.
+/// A code that the user typed.
 struct VerifyRequest: Sendable, Hashable {
   var number: TruecallerNumber
   var code: String
@@ -52,12 +52,12 @@ struct VerifyRequest: Sendable, Hashable {
   }
 }
 
-/// A name to write.
+/// A name to store in the profile.
 struct TruecallerName: Sendable, Hashable {
   var first: String
   var last: String
 
-  /// - Throws: 4000 for what is no name at all, 4221 for one against the vendor's rules.
+  /// - Throws: 4000 if a name is missing or not a string, 4221 if it violates the vendor's rules.
   init(_ call: Call) throws {
     var body = try call.postedObject()
     guard let first = body.take("firstName")?.text else {
@@ -74,7 +74,7 @@ struct TruecallerName: Sendable, Hashable {
     self.last = last
   }
 
-  /// Less than 128 UTF-16 units, of which one at least is of a letter, and no control characters.
+  /// Whether the text has under 128 UTF-16 code units, a letter and no control characters.
   private static func isName(_ text: String) -> Bool {
     let scalars = text.unicodeScalars
     return text.utf16.count < 128 && !scalars.contains { $0.properties.generalCategory == .control }
@@ -90,7 +90,7 @@ struct TruecallerName: Sendable, Hashable {
 }
 
 extension Call {
-  /// Refuses who is not the app that is registered.
+  /// Throws if the request does not come from the registered app.
   func checkApp() throws(TruecallerRefusal) {
     guard headers["appkey"] == Truecaller.appKey else { throw .developer("appKey") }
     guard headers["applink"] == Truecaller.appLink else { throw .developer("appLink") }
@@ -102,7 +102,7 @@ extension Call {
     }
   }
 
-  /// The token of the header Authorization; empty where there is none.
+  /// The token in the `Authorization` header; empty if there is none.
   var bearerToken: String {
     guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return "" }
     return String(header.dropFirst("Bearer ".count))
@@ -110,13 +110,13 @@ extension Call {
 }
 
 extension ObjectReader {
-  /// `countryCodeName` and `phoneNumber`.
+  /// Reads the members `countryCodeName` and `phoneNumber`.
   fileprivate mutating func number() throws -> TruecallerNumber {
     let country = try requiredText("countryCodeName")
     return try TruecallerNumber(country: country, national: try requiredText("phoneNumber"))
   }
 
-  /// A member that is always the same.
+  /// Reads a member that must have the given value.
   fileprivate mutating func expect(
     _ name: String, _ value: JSON, _ complaint: String
   ) throws(Refusal) {

@@ -1,8 +1,8 @@
-/// What a test may change about the Truecaller stand-in while it runs.
+/// The settings of the Truecaller fake that a test may change while it runs.
 ///
-/// Each setting stands with its meaning in <doc:Truecaller>.
+/// <doc:Truecaller> describes each setting.
 package struct TruecallerSettings: BackendSettings, Hashable {
-  /// What verify says besides, which replaces what create said.
+  /// The `verificationToken` and `tokenTtl` of a verify response, which replace the created ones.
   package enum Carried: String, Sendable, Codable {
     case nothing
     case same
@@ -10,7 +10,7 @@ package struct TruecallerSettings: BackendSettings, Hashable {
     case null
   }
 
-  /// How members of the profile without a value are written.
+  /// How empty members of a profile are written.
   package enum EmptyMembers: String, Sendable, Codable {
     case missing
     case null
@@ -52,7 +52,7 @@ package struct TruecallerSettings: BackendSettings, Hashable {
 
   package init() {}
 
-  /// What a cap may be.
+  /// The allowed range of a limit.
   private static let counts = 0...1000
 
   package func objection(to changes: [String: JSON]) -> String? {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension GoPay {
-  /// `GET /coe/v1/submissions/urls`
+  /// Handles `GET /coe/v1/submissions/urls`.
   func capture(_ call: Call) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
@@ -17,7 +17,7 @@ extension GoPay {
     }
   }
 
-  /// `GET /coe/v1/submissions/{submissionId}`
+  /// Handles `GET /coe/v1/submissions/{submissionId}`.
   func submission(_ call: Call) async -> Reply {
     await answeringIdentity {
       let holder = try captureHolder(call, workbench.clock.now())
@@ -41,7 +41,7 @@ extension GoPay {
   }
 }
 
-/// The page.
+/// The capture page.
 extension GoPay {
   func capturePage(_ call: Call) async -> Reply {
     guard let submission = ledger.submission(ofPage: call.parameters["page"], now: now) else {
@@ -50,7 +50,7 @@ extension GoPay {
     return page(of: submission, call)
   }
 
-  /// Takes a photograph, hands both in, or gives up.
+  /// Handles the form: takes one of the two photographs, submits both, or ends with an error.
   func photograph(_ call: Call) async -> Reply {
     guard let form = try? call.postedForm(), let action = form["action"],
       let submission = ledger.submission(ofPage: call.parameters["page"], now: now),
@@ -72,7 +72,8 @@ extension GoPay {
     return page(of: after, call)
   }
 
-  /// Card and face are there. Where a verdict comes by itself it is on its way from here on.
+  /// Marks a capture as submitted. If the settings have a verdict, it follows after
+  /// `verdictSeconds` of real time.
   func handIn(_ id: String) {
     ledger.capture(id) { $0 = .submitted(now) }
     guard settings.verdict != .none else { return }

@@ -2,14 +2,15 @@ import Crypto
 import FoundationEssentials
 
 extension GoPayLedger {
-  /// What opens the capture page.
+  /// An access token for the capture page.
   struct CaptureToken: Sendable, Hashable {
     let person: GoPayPerson
-    /// The linking token behind it.
+    /// The linking token that it was issued for.
     let link: String
   }
 
-  /// The Base64 of a JWT, as the vendor has it. What is in it is nobody's business but GoPay's.
+  /// Issues a capture token, a JWT in Base64 like the vendor's. Clients must treat it as opaque:
+  /// the signing key is discarded.
   mutating func issueCaptureToken(
     _ person: GoPayPerson, link: String, seconds: Int, now: Date
   ) -> String {
@@ -34,8 +35,8 @@ extension GoPayLedger {
 
   mutating func endCaptureTokens() { captureTokens = ExpiringTable() }
 
-  /// The submission of a session, made where there is none yet, and the last part of the address of
-  /// its page, another one for each call.
+  /// Returns the submission of a session, which the first request creates, and the path segment of
+  /// its page, which is new for each request.
   mutating func capture(
     _ request: CaptureRequest, _ holder: CaptureToken, seconds: Int, now: Date
   ) -> (id: String, page: String, expires: Date) {
@@ -66,7 +67,7 @@ extension GoPayLedger {
     Int(nextID("").dropFirst()) ?? 0
   }
 
-  /// The submission behind a page that is still good.
+  /// Returns the submission of a page that has not expired.
   func submission(ofPage page: String?, now: Date) -> Submission? {
     guard let page, let id = pages.value(page, now: now) else { return nil }
     return submission(id)
@@ -76,13 +77,13 @@ extension GoPayLedger {
     id.flatMap { submissions.value($0, now: .distantPast) }
   }
 
-  /// A person's newest one that was handed in.
+  /// Returns the newest submission that the person submitted.
   func lastSubmitted(by person: GoPayPerson) -> Submission? {
     submissions.values.filter { $0.person == person && $0.submitted != nil }
       .max { ($0.submitted ?? .distantPast, $0.number) < ($1.submitted ?? .distantPast, $1.number) }
   }
 
-  /// Goes on with a capture; one that is over stays as it is.
+  /// Changes an open capture; does nothing if the capture has ended.
   mutating func capture(_ id: String, _ change: (inout Submission.Capture) -> Void) {
     submissions.update(id) { submission in
       guard case .open = submission.capture else { return }

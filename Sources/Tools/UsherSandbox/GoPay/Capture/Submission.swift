@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What an app asks the capture page for.
+/// An app's request for the capture page.
 struct CaptureRequest: Sendable, Hashable {
   enum Language: String, Sendable {
     case id
@@ -10,12 +10,12 @@ struct CaptureRequest: Sendable, Hashable {
   let type: String
   let language: Language
   let returnURL: ReturnURL?
-  /// `x-sdk-session-id`, in upper case.
+  /// The value of `x-sdk-session-id`, in upper case.
   let session: String
-  /// `x-partner-session-id`
+  /// The value of `x-partner-session-id`.
   let partnerSession: String
 
-  /// What the partner may have captured.
+  /// The kinds of capture that the partner may request.
   private static let types = ["FULL_KYC", "KTP_SCAN"]
 
   init(_ call: Call) throws {
@@ -43,7 +43,7 @@ struct CaptureRequest: Sendable, Hashable {
 }
 
 extension Call {
-  /// `x-sdk-session-id` and `x-partner-session-id`
+  /// Reads the headers `x-sdk-session-id` and `x-partner-session-id`.
   func captureSession() throws(IdentityRefusal) -> (session: String, partnerSession: String) {
     guard let session = UUID(uuidString: try identityHeader("x-sdk-session-id")) else {
       throw .invalid("x-sdk-session-id is no UUID")
@@ -52,7 +52,7 @@ extension Call {
   }
 }
 
-/// A person's card and face, and what becomes of them.
+/// A customer's submission of card and face, and its state.
 struct Submission: Sendable, Hashable {
   enum Capture: Sendable, Hashable {
     case open(card: Bool)
@@ -61,15 +61,15 @@ struct Submission: Sendable, Hashable {
   }
 
   let id: String
-  /// Counts, so that the order is known.
+  /// A number that increases with each submission and gives their order.
   let number: Int
   let person: GoPayPerson
   var request: CaptureRequest
-  /// The linking token that the capture was opened with; what a callback shows.
+  /// The linking token of the capture, which callbacks send as authorization by default.
   var link: String
   let created: Date
   var capture = Capture.open(card: false)
-  /// What a test has made of it; nil while it goes by itself.
+  /// The state that a test has set; nil if settings and time determine the state.
   var moved: KYC?
   var updated: Date?
 
@@ -88,7 +88,7 @@ struct Submission: Sendable, Hashable {
     }
   }
 
-  /// As the capture host tells it.
+  /// The submission as the capture host shows it.
   var members: [String: JSON] {
     var members: [String: JSON] = ["submissionId": .string(id), "status": .string(status)]
     if case .failed(let error) = capture {
@@ -99,7 +99,7 @@ struct Submission: Sendable, Hashable {
   }
 }
 
-/// Why card and face were not handed in.
+/// The reason why card and face were not submitted.
 enum CaptureError: String, Sendable, CaseIterable {
   case camera = "CAMERA"
   case permission = "PERMISSION"
@@ -110,7 +110,7 @@ enum CaptureError: String, Sendable, CaseIterable {
   case security = "SECURITY"
   case api = "API"
 
-  /// What the page's button says.
+  /// The label of the button on the capture page.
   var label: String {
     switch self {
     case .camera: "There is no camera"
@@ -124,7 +124,7 @@ enum CaptureError: String, Sendable, CaseIterable {
     }
   }
 
-  /// What the capture host says of it.
+  /// The message in the response of the capture host.
   var message: String {
     switch self {
     case .camera: "the camera is not available"

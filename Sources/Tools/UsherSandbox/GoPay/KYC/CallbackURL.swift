@@ -1,16 +1,16 @@
 import FoundationEssentials
 
-/// Where a partner takes callbacks: on loopback, because nothing leaves this machine.
+/// A partner's callback address. It is on loopback, so that no callback leaves this machine.
 struct CallbackURL: Sendable, Hashable {
-  /// As it was given.
+  /// The address as given.
   let text: String
-  /// As a connection needs it, without brackets.
+  /// The host without brackets, as needed to connect.
   let host: String
   let port: Int
-  /// With the query.
+  /// The path and the query.
   let target: String
 
-  /// Nil for anything but `http://127.0.0.1:PORT/…` and `http://[::1]:PORT/…`.
+  /// Returns nil unless the text is `http://127.0.0.1:PORT/…` or `http://[::1]:PORT/…`.
   init?(_ text: String) {
     guard let url = ReturnURL(text), url.isLoopback, text.hasPrefix("http://"),
       let parts = URLComponents(string: text), let host = parts.host, let port = parts.port,

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// What a test asks of one callback; what it leaves out is as the settings say.
+/// A callback that a test requests. The settings supply the members that are nil.
 struct PushRequest: Sendable, Hashable {
   var url: CallbackURL?
   var authorization: GoPaySettings.CallbackAuthorization?
-  /// In the place of an authorization that is made here.
+  /// The exact authorization, in place of one of the given kind.
   var value: String?
   var times: Int?
-  /// Members of the body, which replace what would stand there; `null` takes one away.
+  /// Overrides for the members of the body; `null` removes a member.
   var body: [String: JSON] = [:]
 }
 
@@ -21,7 +21,7 @@ struct Push: Sendable, Hashable {
   let answer: CallbackAnswer
 }
 
-/// The last callbacks, oldest first.
+/// The most recent callbacks, oldest first.
 struct PushLog: Sendable {
   private static let limit = 1000
   private(set) var pushes: [Push] = []
@@ -40,7 +40,7 @@ struct PushLog: Sendable {
 }
 
 extension GoPay {
-  /// The verdict that comes by itself, and its callback; nothing where a test has said one before.
+  /// Applies the verdict of the settings, unless a test has set one, and sends the callback.
   func decide(_ id: String) async {
     guard let submission = ledger.submission(id), submission.moved == nil,
       let verdict = settings.ownVerdict
@@ -49,9 +49,9 @@ extension GoPay {
     _ = await push(id, PushRequest())
   }
 
-  /// Calls the partner back, as often as is asked for; never where no address is known.
+  /// Sends the callback as often as requested; does nothing if no address is known.
   ///
-  /// - Returns: What it said, each time.
+  /// - Returns: The partner's responses.
   func push(_ id: String, _ request: PushRequest) async -> [CallbackAnswer] {
     guard let submission = ledger.submission(id),
       let url = request.url ?? CallbackURL(settings.callbackUrl)
@@ -89,7 +89,7 @@ extension GoPay {
 }
 
 extension Submission {
-  /// The body of a callback, be it too early for one.
+  /// The body of a callback. A submission that was not submitted yet is shown as initiated.
   fileprivate func callback(_ settings: GoPaySettings, now: Date) -> [String: JSON] {
     let kyc = kyc(settings, now: now) ?? .initiated
     var members: [String: JSON] = [

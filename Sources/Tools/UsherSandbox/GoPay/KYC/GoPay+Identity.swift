@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension GoPay {
-  /// `POST /gopay-id/sdk/v1/auth-code`
+  /// Handles `POST /gopay-id/sdk/v1/auth-code`.
   func authCode(_ call: Call) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
@@ -16,7 +16,7 @@ extension GoPay {
     }
   }
 
-  /// `POST /gopay-id/sdk/v1/token`
+  /// Handles `POST /gopay-id/sdk/v1/token`.
   func sessionToken(_ call: Call) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
@@ -40,7 +40,7 @@ extension GoPay {
     }
   }
 
-  /// `GET /forward/gopay-id/identity/v1/gopay-id/token`
+  /// Handles `GET /forward/gopay-id/identity/v1/gopay-id/token`.
   func temporaryToken(_ call: Call) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
@@ -51,7 +51,7 @@ extension GoPay {
     }
   }
 
-  /// `GET /forward/gopay-id/kyc/inbound/v1/users/submissions/current`
+  /// Handles `GET /forward/gopay-id/kyc/inbound/v1/users/submissions/current`.
   func currentSubmission(_ call: Call) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
@@ -63,7 +63,7 @@ extension GoPay {
     }
   }
 
-  /// Whose the linking token of the call is, which stands in `authorization` by itself.
+  /// Returns the linking token, which is the whole `Authorization` header, and its person.
   private func holder(_ call: Call, _ now: Date) throws -> (GoPayPerson, token: String) {
     try call.checkMerchant()
     try call.checkCorrelation()
@@ -73,7 +73,7 @@ extension GoPay {
 }
 
 extension ObjectReader {
-  /// `clientId`, of the client that is registered.
+  /// Reads `clientId`, which must be the registered client.
   fileprivate mutating func expectClient() throws {
     guard try requiredText("clientId") == GoPayPartner.clientID else {
       throw IdentityRefusal.notWhitelisted

@@ -14,7 +14,7 @@ extension GoPay {
     }
   }
 
-  /// Says how GoPay is with a submission, and calls back where it is final.
+  /// Sets the KYC state of a submission. A final state sends the callback.
   func moveSubmission(_ call: Call) async -> Reply {
     await answering {
       let submission = try named(call)
@@ -31,7 +31,7 @@ extension GoPay {
     }
   }
 
-  /// What the person does on the capture page, without the page.
+  /// Ends the capture as the user would on its page.
   func endCapture(_ call: Call) async -> Reply {
     await answering {
       let submission = try named(call)
@@ -53,7 +53,7 @@ extension GoPay {
     }
   }
 
-  /// A callback as it should not be, or once more.
+  /// Sends another callback, which may be invalid.
   func pushSubmission(_ call: Call) async -> Reply {
     await answering {
       let submission = try named(call)

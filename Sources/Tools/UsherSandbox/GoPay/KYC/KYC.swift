@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// How far GoPay is with a submission.
+/// The KYC state of a submission.
 enum KYC: Sendable, Hashable {
   case initiated
   case inProgress
@@ -30,7 +30,7 @@ enum KYC: Sendable, Hashable {
     }
   }
 
-  /// Whether the partner is called back.
+  /// Whether the partner gets a callback for this state.
   var isFinal: Bool {
     switch self {
     case .initiated, .inProgress: false
@@ -40,7 +40,7 @@ enum KYC: Sendable, Hashable {
 }
 
 extension GoPaySettings {
-  /// What becomes of a submission by itself; nil where a test has to say it.
+  /// The verdict that each submission gets without a control call; nil if a test must set it.
   var ownVerdict: KYC? {
     let reason = reasonCode.isEmpty ? nil : reasonCode
     return switch verdict {
@@ -53,9 +53,9 @@ extension GoPaySettings {
 }
 
 extension Submission {
-  /// How it stands: as a test has moved it, else by the time that has passed.
+  /// The KYC state: the one that a test set, else the one for the time since the submission.
   ///
-  /// - Returns: Nil before it was handed in.
+  /// - Returns: Nil if card and face were not submitted.
   func kyc(_ settings: GoPaySettings, now: Date) -> KYC? {
     guard let submitted else { return nil }
     if let moved { return moved }
@@ -65,7 +65,7 @@ extension Submission {
     return passed * 2 >= Double(settings.verdictSeconds) ? .inProgress : .initiated
   }
 
-  /// As the pull tells it, documents and data of the card included: a client has to drop them.
+  /// The response to a pull. It has documents and data of the card, which clients must discard.
   func pulled(_ settings: GoPaySettings, now: Date) -> [String: JSON] {
     var kyc = kyc(settings, now: now) ?? .initiated
     if case .error = kyc, !settings.pullsError { kyc = .inProgress }

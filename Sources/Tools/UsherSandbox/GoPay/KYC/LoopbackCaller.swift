@@ -1,20 +1,20 @@
 import NIOCore
 import NIOPosix
 
-/// Sends a callback: where, which headers, and the body.
+/// Sends a callback with the given address, headers and body.
 typealias CallBack =
   @Sendable (CallbackURL, [String: String], [UInt8]) async -> CallbackAnswer
 
-/// What a partner said to a callback.
+/// A partner's response to a callback.
 enum CallbackAnswer: Sendable, Hashable {
   case answered(status: Int, body: [UInt8])
   case failed(String)
 }
 
-/// One request over a connection of its own.
+/// An HTTP client that opens one connection per request.
 enum LoopbackCaller {
   private static let seconds = 10
-  /// The largest answer in bytes.
+  /// The largest response in bytes.
   private static let limit = 1 << 16
 
   struct CallError: Error, CustomStringConvertible {
@@ -86,7 +86,7 @@ enum LoopbackCaller {
     }
   }
 
-  /// Reads an answer that ended with its connection.
+  /// Parses a response that ended with its connection.
   static func answer(_ bytes: [UInt8]) throws -> CallbackAnswer {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }),

@@ -3,7 +3,7 @@ import FoundationEssentials
 extension GoPay {
   private static let cookie = "gopay_session"
 
-  /// `GET /v1.0/get-auth-code`, in the browser.
+  /// Handles `GET /v1.0/get-auth-code`, which the browser opens.
   func authCodePage(_ call: Call) async -> Reply {
     let form: Form
     let redirectURL: String
@@ -25,7 +25,7 @@ extension GoPay {
     }
   }
 
-  /// Takes what was typed on a page, and shows the next or leads back to the app.
+  /// Handles the form of a log-in page; shows the next page or redirects to the app.
   func login(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
@@ -77,7 +77,7 @@ extension GoPay {
     return reply
   }
 
-  /// Back to the app, with whatever the settings bend.
+  /// Redirects to the app, with the overrides from the settings.
   private func back(to url: String, state: String?, _ parameters: [String: JSON]) -> Reply {
     var parameters = parameters
     parameters["state"] = state.map { .string($0) }
@@ -117,7 +117,7 @@ extension GoPay {
 }
 
 extension Call {
-  /// The value of a cookie; nil where it did not come.
+  /// The value of a cookie; nil if the request does not have it.
   func cookie(_ name: String) -> String? {
     headers["cookie"]?.split(separator: ";").lazy
       .map { $0.drop { $0 == " " } }

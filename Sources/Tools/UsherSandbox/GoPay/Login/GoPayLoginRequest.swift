@@ -1,13 +1,13 @@
-/// What an app asks the log-in page for: the partner is registered, and the redirect is its own.
+/// A valid request for the log-in page. Its partner and redirect address are registered.
 struct GoPayLoginRequest: Sendable, Hashable {
   let redirectURL: String
   let state: String
   let language: CaptureRequest.Language
 
-  /// The most bytes of a `state`.
+  /// The largest size of `state`, in bytes.
   static let stateLimit = 32
 
-  /// Who asks, which nobody is redirected for.
+  /// Checks the partner and the redirect address. Its refusals must not be sent by redirect.
   static func redirectURL(_ form: Form, _ settings: GoPaySettings) throws(Refusal) -> String {
     guard try form.required("merchantId") == GoPayPartner.merchantID else {
       throw Refusal("invalid_request", "merchantId is not known")
@@ -18,7 +18,7 @@ struct GoPayLoginRequest: Sendable, Hashable {
     return url
   }
 
-  /// Checks all that may be told to the app by redirect.
+  /// Parses the request. Its refusals may be sent to the app by redirect.
   init(_ form: Form, redirectURL: String) throws(Refusal) {
     self.redirectURL = redirectURL
     guard try form.required("scopes") == "DEFAULT" else {

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// People on the log-in pages, and in whose browser somebody stays logged in, as one value.
+/// The open log-in pages and the browser sessions, as one value.
 struct GoPayVisits: Sendable {
   struct Visit: Sendable, Hashable {
     let request: GoPayLoginRequest
-    /// Stands in the form of this visit and nowhere else.
+    /// The CSRF token, a hidden field in the form of this visit.
     let csrf: String
     var stage: Phase
-    /// Wrong codes and PINs.
+    /// The number of wrong codes and PINs.
     var wrong = 0
   }
 
   enum Phase: Sendable, Hashable {
-    /// Whoever is logged in here already is asked for nothing but their consent.
+    /// The browser has a session of this person, so that only consent is missing.
     case known(GoPayPerson)
     case phone
     case otp(phone: String, code: String, until: Date)
@@ -20,23 +20,23 @@ struct GoPayVisits: Sendable {
     case name(phone: String)
   }
 
-  /// What a form led to.
+  /// The outcome of a form.
   enum Outcome: Sendable, Hashable {
-    /// The page of the visit's stage, with what was wrong.
+    /// Show the page of the visit's stage, with the problem if there was one.
     case page(problem: String?)
-    /// Send this code, then the page.
+    /// Send this code, then show the page.
     case send(code: String, phone: String)
-    /// Somebody new is to get an account, and is then logged in.
+    /// Create an account for a new person, who is then logged in.
     case signUp(phone: String, name: String)
     case loggedIn(GoPayPerson)
-    /// Back to the app, without a code.
+    /// Redirect to the app with an error.
     case back(error: String, description: String)
     case aborted
   }
 
-  /// Seconds a person has for the pages.
+  /// Seconds after which a visit expires.
   private static let seconds = 900.0
-  /// Wrong codes and PINs that end a visit.
+  /// The number of wrong codes and PINs that ends a visit.
   static let attempts = 5
 
   private let mint: TokenMint
@@ -58,10 +58,12 @@ struct GoPayVisits: Sendable {
 
   func visit(_ id: String?, now: Date) -> Visit? { id.flatMap { visits.value($0, now: now) } }
 
-  /// A page leads back once.
+  /// Ends a visit, so that it redirects to the app only once.
   mutating func end(_ id: String) { visits.remove(id) }
 
-  /// - Returns: What the browser shows from now on in place of phone, code and PIN.
+  /// Starts a browser session, which replaces phone number, code and PIN.
+  ///
+  /// - Returns: The value of the session cookie.
   mutating func remember(_ person: GoPayPerson, seconds: Int, now: Date) -> String {
     let session = mint.token("gs")
     sessions.insert(
@@ -69,9 +71,9 @@ struct GoPayVisits: Sendable {
     return session
   }
 
-  /// Takes a form that belongs to this visit.
+  /// Processes a form of this visit.
   ///
-  /// - Parameter find: Who has a phone number.
+  /// - Parameter find: Returns the person with a phone number.
   mutating func take(
     _ form: Form, of id: String, otpSeconds: Int, now: Date, find: (String) -> GoPayPerson?
   ) -> Outcome {
@@ -114,7 +116,7 @@ struct GoPayVisits: Sendable {
     return .send(code: code, phone: phone)
   }
 
-  /// Goes on from the right code.
+  /// Continues after a right code.
   private mutating func proven(
     _ phone: String, _ id: String, _ person: GoPayPerson?
   ) -> Outcome {

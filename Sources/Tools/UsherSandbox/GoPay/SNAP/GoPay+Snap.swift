@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension GoPay {
-  /// `POST /v1.0/access-token/b2b`
+  /// Handles `POST /v1.0/access-token/b2b`.
   func b2b(_ call: Call) async -> Reply {
     await answeringSnap(.b2b) {
       let now = workbench.clock.now()
@@ -21,7 +21,7 @@ extension GoPay {
         throw SnapService.b2b.unauthorized("Unauthorized. Signature")
       }
       let token = snap.issueToken(seconds: settings.b2bSeconds, now: now)
-      // The vendor writes the number as a text.
+      // The vendor writes this number as a string.
       let members = SnapService.b2b.success([
         "accessToken": .string(token), "tokenType": "Bearer",
         "expiresIn": .string(String(settings.b2bSeconds)),
@@ -30,7 +30,7 @@ extension GoPay {
     }
   }
 
-  /// `POST /v1.0/registration-account-binding`
+  /// Handles `POST /v1.0/registration-account-binding`.
   func bind(_ call: Call) async -> Reply {
     await answeringSnap(.binding) {
       let now = workbench.clock.now()
@@ -58,7 +58,7 @@ extension GoPay {
     }
   }
 
-  /// `POST /v1.0/registration-account-unbinding`
+  /// Handles `POST /v1.0/registration-account-unbinding`.
   func unbind(_ call: Call) async -> Reply {
     await answeringSnap(.unbinding) {
       let now = workbench.clock.now()
@@ -80,7 +80,7 @@ extension GoPay {
     }
   }
 
-  /// Who calls, whether it is signed, and whether it is another call than those before.
+  /// Checks the token, partner, channel, time, signature and `X-EXTERNAL-ID` of a request.
   private func authenticate(_ call: Call, _ service: SnapService, _ now: Date) throws(SnapRefusal) {
     let authorization = try call.snapHeader("Authorization", service)
     let timestamp = try call.snapHeader("X-TIMESTAMP", service)
@@ -142,7 +142,7 @@ extension Call {
 }
 
 extension String {
-  /// What follows the scheme `Bearer`; nil where it is not there.
+  /// The text after the scheme `Bearer`; nil if the text does not begin with it.
   var afterBearer: String? {
     guard hasPrefix("Bearer ") else { return nil }
     return String(dropFirst("Bearer ".count))

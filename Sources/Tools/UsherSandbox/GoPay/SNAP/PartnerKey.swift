@@ -2,22 +2,22 @@ import Crypto
 import CryptoExtras
 import FoundationEssentials
 
-/// The RSA key that the partner asks for SNAP's client token with.
+/// The RSA key with which the partner signs its requests for a B2B token.
 struct PartnerKey: Sendable {
   private enum Kind: Sendable {
     case none
     case pair(_RSA.Signing.PrivateKey)
-    /// The partner's own, of which only this half is known here.
+    /// A key of the partner's own, of which the sandbox knows only the public key.
     case registered(_RSA.Signing.PublicKey)
   }
 
   private var kind = Kind.none
-  /// How many pairs were asked for.
+  /// The number of key pairs that were requested.
   private var pairs = 0
 
-  /// The pair that is ours. Blocks while it is made: see ``RSAKeys``.
+  /// Returns the sandbox's own key pair. Blocks if it must generate one; see ``RSAKeys``.
   ///
-  /// - Returns: Both halves as PEM: PKCS #8, and SubjectPublicKeyInfo.
+  /// - Returns: Both keys as PEM: PKCS #8 and SubjectPublicKeyInfo.
   mutating func pair() throws -> (privateKey: String, publicKey: String) {
     let key: _RSA.Signing.PrivateKey
     switch kind {
@@ -32,6 +32,8 @@ struct PartnerKey: Sendable {
 
   mutating func forget() { kind = .none }
 
+  /// Registers the partner's own public key.
+  ///
   /// - Parameter pem: A SubjectPublicKeyInfo of 2048 bits or more.
   mutating func register(_ pem: String) throws(Refusal) {
     guard let key = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else {
@@ -40,9 +42,9 @@ struct PartnerKey: Sendable {
     kind = .registered(key)
   }
 
-  /// Whether a text is signed with SHA256withRSA (PKCS #1 v1.5), in Base64.
+  /// Whether the text has this SHA256withRSA signature (PKCS #1 v1.5) in Base64.
   ///
-  /// Base64 that is not written as an encoder writes it is wrong: no two texts are one signature.
+  /// Non-canonical Base64 is refused, so that each signature has only one text.
   func isValid(_ signature: String, over text: String) -> Bool {
     guard let key = publicKey, let bytes = Data(base64Encoded: signature),
       bytes.base64EncodedString() == signature

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// Client tokens, and which `X-EXTERNAL-ID` was used, as one value.
+/// The B2B tokens and the used values of `X-EXTERNAL-ID`, as one value.
 struct SnapLedger: Sendable {
-  /// Seconds that an `X-EXTERNAL-ID` is remembered.
+  /// Seconds for which an `X-EXTERNAL-ID` is remembered.
   static let day = 86_400.0
 
   private let mint: TokenMint
@@ -23,7 +23,7 @@ struct SnapLedger: Sendable {
 
   mutating func endTokens() { tokens = ExpiringTable() }
 
-  /// False where it was used within the last 24 hours.
+  /// Records an `X-EXTERNAL-ID`; returns false if it was used within the last 24 hours.
   mutating func use(externalID: String, now: Date) -> Bool {
     guard externalIDs.value(externalID, now: now) == nil else { return false }
     externalIDs.insert(true, for: externalID, until: now.addingTimeInterval(Self.day), now: now)

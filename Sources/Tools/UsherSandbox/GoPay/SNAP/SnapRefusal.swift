@@ -1,22 +1,22 @@
-/// SNAP's services that are here, by the digits that stand for them in a response code.
+/// The SNAP services of the fake, with their digits in response codes.
 enum SnapService: String, Sendable {
   case b2b = "73"
   case binding = "07"
   case unbinding = "09"
 
   /// - Parameters:
-  ///   - status: The HTTP status, which the code begins with.
-  ///   - end: The two digits at its end.
+  ///   - status: The HTTP status, with which the response code begins.
+  ///   - end: The last two digits of the response code.
   func refusal(_ status: Int, _ end: String, _ message: String) -> SnapRefusal {
     SnapRefusal(status: status, code: "\(status)\(rawValue)\(end)", message: message)
   }
 
-  /// A header or member that is missing or wrong.
+  /// A header or member is missing or invalid.
   func field(_ message: String) -> SnapRefusal {
     refusal(400, self == .b2b ? "00" : "02", message)
   }
 
-  /// The client, its signature or its time.
+  /// The client, the signature or the time of a request is invalid.
   func unauthorized(_ message: String) -> SnapRefusal { refusal(401, "00", message) }
 
   func success(_ members: [String: JSON] = [:]) -> [String: JSON] {
@@ -25,7 +25,7 @@ enum SnapService: String, Sendable {
   }
 }
 
-/// A refusal as SNAP writes it: `{"responseCode", "responseMessage"}`.
+/// An error of SNAP: `{"responseCode", "responseMessage"}`.
 struct SnapRefusal: Error, Hashable {
   let status: Int
   let code: String
@@ -38,7 +38,7 @@ struct SnapRefusal: Error, Hashable {
   }
 }
 
-/// Turns what a handler throws into the refusal it is.
+/// Converts a handler's error into a SNAP response.
 nonisolated(nonsending) func answeringSnap(
   _ service: SnapService, _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {

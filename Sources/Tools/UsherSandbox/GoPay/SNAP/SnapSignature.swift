@@ -1,20 +1,20 @@
 import Crypto
 import FoundationEssentials
 
-/// The signature of SNAP's calls, but for the first: Base64 of HMAC-SHA512 with the client's secret.
+/// The signature of SNAP requests after the first: HMAC-SHA512 by client secret, as Base64.
 enum SnapSignature {
-  /// What is signed.
+  /// Returns the text to sign.
   ///
   /// - Parameters:
-  ///   - path: Of the request, as it stands in its first line, without the query.
-  ///   - bodyDigest: Of ``digest(_:)``.
+  ///   - path: The path as in the request line, without the query.
+  ///   - bodyDigest: The result of ``digest(_:)``.
   static func text(
     _ method: String, path: String, accessToken: String, bodyDigest: String, timestamp: String
   ) -> String {
     [method, path, accessToken, bodyDigest, timestamp].joined(separator: ":")
   }
 
-  /// SHA-256 of a body in lower-case hexadecimal, of its minified form whatever came.
+  /// Returns the SHA-256 of the minified body in lower-case hexadecimal.
   static func digest(_ body: [UInt8]) -> String {
     Hex.text(SHA256.hash(data: minified(body)))
   }
@@ -25,12 +25,12 @@ enum SnapSignature {
     return Data(code).base64EncodedString()
   }
 
-  /// Whether a signature is the right one, byte by byte of its Base64.
+  /// Whether the signature equals the expected Base64 text exactly.
   static func isValid(_ signature: String, over text: String, secret: String) -> Bool {
     Array(signature.utf8) == Array(sign(text, secret: secret).utf8)
   }
 
-  /// A JSON text without the blanks between its tokens.
+  /// Returns a JSON text without whitespace between its tokens.
   static func minified(_ body: [UInt8]) -> [UInt8] {
     var isInString = false
     var isEscaped = false

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// A time as SNAP writes it: `2026-11-21T23:50:00+07:00`, always with the offset.
+/// A time in SNAP's format, `2026-11-21T23:50:00+07:00`, always with an offset.
 struct SnapTimestamp: Sendable, Hashable {
   let date: Date
 
-  /// Nil for another shape, fractions and `Z` too, and for a day or time that does not exist.
+  /// Returns nil for other formats, such as fractions or `Z`, and for impossible dates and times.
   init?(_ text: String) {
     let bytes = Array(text.utf8)
     let shape = Array("0000-00-00T00:00:00+00:00".utf8)
@@ -27,7 +27,7 @@ struct SnapTimestamp: Sendable, Hashable {
     self.date = date
   }
 
-  /// In Jakarta's time, to the second.
+  /// The time in Jakarta's offset, in whole seconds.
   var text: String {
     let local = Int(date.timeIntervalSince1970.rounded(.down)) + 7 * 3600
     let seconds = ((local % 86_400) + 86_400) % 86_400
@@ -53,14 +53,14 @@ struct SnapTimestamp: Sendable, Hashable {
     return next - day(year, month, 1)
   }
 
-  /// Days since 1970 of a date of the Gregorian calendar, counted from a March.
+  /// Returns the days since 1970-01-01 of a Gregorian date. The calculation starts years in March.
   private static func day(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let years = year - (month <= 2 ? 1 : 0)
     let yearDay = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
     return years * 365 + years / 4 - years / 100 + years / 400 + yearDay - 719_468
   }
 
-  /// The way back.
+  /// Returns the Gregorian date of a number of days since 1970-01-01.
   private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
     var year = 1970 + days / 366
     while day(year + 1, 1, 1) <= days { year += 1 }
