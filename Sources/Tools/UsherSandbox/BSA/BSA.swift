@@ -1,7 +1,7 @@
-/// A stand-in for BSA: registration of people and devices, and the sites that they sign in at.
+/// A fake of BSA: registration of people and devices, and the sites at which they sign in.
 ///
-/// Paths, sign-ins, control calls and settings are listed in <doc:BSA>, which is
-/// `UsherSandbox.docc/BSA.md`; the wire is the contract in the daemon's documentation.
+/// <doc:BSA> lists paths, sign-ins, control calls and settings. The contract in the daemon's
+/// documentation specifies the protocol.
 package actor BSA: Backend {
   let workbench: Workbench
   var settings = BSASettings()
@@ -9,7 +9,7 @@ package actor BSA: Backend {
   var members = BSAMembers()
   var signIns: BSASignIns
   var loginNumbers: BSALoginNumbers
-  /// TOTP numbers that were tried, by user key.
+  /// Attempts with TOTP numbers in the last 24 hours, by user key.
   var totpTries = DailyCounts()
   var answers = BSAAnswers()
 

@@ -1,21 +1,21 @@
-/// What a test wants some calls to be answered, beside or in the place of the truth.
+/// A response that a test has prescribed for some requests. It replaces or changes the true one.
 struct BSAAnswer: Sendable, Hashable {
-  /// A row's name; `*` for each.
+  /// The name of an endpoint, or `*` for all.
   let endpoint: String
-  /// Other than nil: no matter what the truth is.
+  /// The `rtCode` of an envelope that replaces the true response; nil to change the true one.
   let rtCode: Int?
   let rtMsg: String?
-  /// In the place of an envelope.
+  /// Plain text in place of an envelope.
   let text: String?
   let status: Int?
-  /// Overrides of `data`; `null` for none at all.
+  /// Overrides for `data` of a successful response; `null` removes `data`.
   let data: JSON?
-  /// Whether the call is carried out although its answer is known.
+  /// Whether the request is handled even if its response is replaced.
   let processed: Bool
-  /// Nil for all.
+  /// How many requests it still applies to; nil: all.
   var times: Int?
 
-  /// The answer that needs no truth; nil where this bends the true one.
+  /// The response that replaces the true one; nil if this answer only changes the true one.
   func instead(_ settings: BSASettings) -> BSAEnvelope? {
     if let text { return BSAEnvelope(body: .text(text), status: status ?? 200) }
     guard let rtCode else { return nil }
@@ -26,7 +26,7 @@ struct BSAAnswer: Sendable, Hashable {
     return BSAEnvelope(body: .members(members), status: status ?? usual)
   }
 
-  /// The true answer, bent.
+  /// Returns the true response with the changes applied.
   func bending(_ envelope: BSAEnvelope) -> BSAEnvelope {
     var envelope = envelope
     envelope.status = status ?? envelope.status
@@ -61,14 +61,14 @@ struct BSAAnswer: Sendable, Hashable {
   }
 }
 
-/// Those in force, oldest first: the oldest that fits is taken, alone.
+/// The active answers, oldest first. The oldest that matches applies, and no other.
 struct BSAAnswers: Sendable {
-  /// The most at a time.
+  /// The largest number of active answers.
   static let limit = 100
 
   private(set) var all: [BSAAnswer] = []
 
-  /// False where there are too many.
+  /// Adds an answer; returns false if there are too many.
   mutating func add(_ answer: BSAAnswer) -> Bool {
     guard all.count < Self.limit else { return false }
     all.append(answer)
@@ -77,7 +77,7 @@ struct BSAAnswers: Sendable {
 
   mutating func removeAll() { all.removeAll() }
 
-  /// What the call that comes now is answered; nil for the truth.
+  /// Returns the answer that applies to a request; nil if there is none.
   mutating func next(_ endpoint: String) -> BSAAnswer? {
     guard let index = all.firstIndex(where: { ["*", endpoint].contains($0.endpoint) }) else {
       return nil

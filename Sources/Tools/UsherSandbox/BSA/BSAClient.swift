@@ -1,8 +1,8 @@
-/// Who has a client key.
+/// The holder of a client key.
 enum BSAClient: String, Sendable, Hashable, CaseIterable {
-  /// The one registered app: usherd.
+  /// usherd, which is the only registered app.
   case app
-  /// A site that the app is linked with.
+  /// A site to which the app is linked.
   case acme
   /// A site of another app.
   case other
@@ -20,7 +20,7 @@ enum BSAClient: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// What people read.
+  /// The name to display.
   var name: String {
     switch self {
     case .app: "the app"

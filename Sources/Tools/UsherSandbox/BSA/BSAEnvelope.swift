@@ -1,4 +1,4 @@
-/// What a call is answered: `{rtCode, rtMsg, data}`, or what a test put into its place.
+/// The body and status of a response: an envelope `{rtCode, rtMsg, data}`, or a test's replacement.
 struct BSAEnvelope: Sendable, Hashable {
   enum Body: Sendable, Hashable {
     case members([String: JSON])
@@ -6,14 +6,14 @@ struct BSAEnvelope: Sendable, Hashable {
   }
 
   var body: Body
-  /// Of HTTP.
+  /// The HTTP status.
   var status: Int
 
   init(body: Body, status: Int) {
     (self.body, self.status) = (body, status)
   }
 
-  /// A yes.
+  /// Creates the envelope of a success.
   init(data: JSON?) {
     var members: [String: JSON] = ["rtCode": 0, "rtMsg": "OK"]
     members["data"] = data
@@ -42,7 +42,7 @@ struct BSAEnvelope: Sendable, Hashable {
 }
 
 extension BSA {
-  /// Answers a call with what `handle` gives as `data`, its refusal, or what a test wants.
+  /// Responds with the result of `handle` as `data`, with its refusal, or as a test has prescribed.
   func envelope(
     _ name: String, _ call: Call, _ handle: nonisolated(nonsending) () async throws -> JSON?
   ) async -> Reply {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// What a call was sent: `GET` and `DELETE` in the query, other methods in a JSON body.
+/// The parameters of a request: in the query for `GET` and `DELETE`, else in a JSON body.
 ///
-/// What nobody asks for is passed over.
+/// Unknown parameters are ignored.
 struct BSAParameters {
   private enum Source {
     case query(Form)
@@ -10,10 +10,10 @@ struct BSAParameters {
   }
 
   private let source: Source
-  /// Whose client key it came with.
+  /// The holder of the client key in the request.
   let client: BSAClient
 
-  /// Throws 2002 for what cannot be read at all, and 2000 where the client key is not of `clients`.
+  /// Throws 2002 if the parameters are unreadable, 2000 if the client key is not of `clients`.
   init(_ call: Call, for clients: [BSAClient] = [.app]) throws(BSARefusal) {
     let source = try Self.source(of: call)
     guard let client = BSAClient(key: Self.value("clientKey", in: source)?.text),
@@ -49,7 +49,7 @@ struct BSAParameters {
 
   func has(_ name: String) -> Bool { value(name) != nil }
 
-  /// Nil where it is not there, or empty.
+  /// Returns a string parameter; nil if it is missing or empty.
   func text(_ name: String, limit: Int = 256) throws(BSARefusal) -> String? {
     guard let value = value(name) else { return nil }
     guard let text = value.text, text.utf8.count <= limit else {
@@ -63,7 +63,7 @@ struct BSAParameters {
     return text
   }
 
-  /// One of a list of words.
+  /// Returns a parameter that must be one of the given words.
   func word(_ name: String, of words: [String]) throws(BSARefusal) -> String {
     let text = try required(name)
     guard words.contains(text) else {
@@ -78,10 +78,10 @@ struct BSAParameters {
     return flag
   }
 
-  /// Whether it is there and `true`: an agreement.
+  /// Whether the parameter is present and `true`, which is an agreement.
   func isTrue(_ name: String) -> Bool { value(name) == true }
 
-  /// As a number or as a text; 3000 for another.
+  /// Returns `authType`, given as a number or as text; throws 3000 if it is unknown.
   func authType() throws(BSARefusal) -> BSAAuthType {
     let type: BSAAuthType? =
       switch value("authType") {
@@ -94,7 +94,7 @@ struct BSAParameters {
     return type
   }
 
-  /// A UUID in lower case; 3007 for what is none.
+  /// Returns the UUID in `deviceId` in lower case; throws 3007 if it is not a UUID.
   func deviceID() throws(BSARefusal) -> String {
     guard let id = UUID(uuidString: try required("deviceId")) else { throw .deviceIDShape }
     return id.uuidString.lowercased()
@@ -116,7 +116,7 @@ struct BSAParameters {
     return contact
   }
 
-  /// `CMMDUP001` or `CMMDUP002`.
+  /// Returns the kind for `CMMDUP001` or `CMMDUP002`.
   func kind(_ name: String) throws(BSARefusal) -> BSAContact.Kind {
     let word = try word(name, of: BSAContact.Kind.allCases.map(\.rawValue))
     guard let kind = BSAContact.Kind(rawValue: word) else { throw .parameter(name, "is wrong") }

@@ -1,7 +1,7 @@
-/// A refusal as BSA writes it: an rtCode other than 0.
+/// A refusal of BSA: an rtCode other than 0.
 struct BSARefusal: Error, Hashable {
   let rtCode: Int
-  /// `rtMsg`: never with a secret in it.
+  /// The `rtMsg`, which never contains a secret.
   let message: String
 
   init(_ rtCode: Int, _ message: String) {
@@ -33,7 +33,7 @@ struct BSARefusal: Error, Hashable {
   static let qrOfOtherApp = Self(5024, "the QR code is of another app")
   static let totpLimit = Self(5026, "there are no more TOTP numbers today")
 
-  /// - Parameter what: Like `is missing`.
+  /// - Parameter what: The error, like `is missing`.
   static func parameter(_ name: String, _ what: String) -> Self { Self(2002, "\(name) \(what)") }
 
   static func agreements(_ names: [String]) -> Self {
@@ -46,6 +46,6 @@ struct BSARefusal: Error, Hashable {
 
   static func failed(_ error: any Error) -> Self { Self(2001, "the sandbox failed: \(error)") }
 
-  /// For a control call, which has other statuses than 200.
+  /// The refusal for a control call, with status 409.
   var asConflict: Refusal { Refusal("\(rtCode)", message, status: 409) }
 }

@@ -1,6 +1,6 @@
-/// What a test may change about the BSA stand-in while it runs.
+/// The settings of the BSA fake that a test may change while it runs.
 ///
-/// Each setting stands with its meaning in <doc:BSA>.
+/// <doc:BSA> describes each setting.
 struct BSASettings: BackendSettings, Hashable {
   var otpSeconds = 180
   var otpDigits = 6
@@ -18,11 +18,11 @@ struct BSASettings: BackendSettings, Hashable {
   var siteUrl = ""
   var refusalStatus = 200
 
-  /// How many digits a number may have, and how many wrong ones may spend it.
+  /// The allowed range for `otpDigits` and `attempts`.
   static let counts = 1...20
-  /// How much may be had a day.
+  /// The allowed range for a daily limit.
   static let perDay = 0...1_000_000
-  /// What a sign-in that took too long may be answered.
+  /// The allowed values of `timeoutCode`.
   static let timeoutCodes = [5000, 5001]
 
   func objection(to changes: [String: JSON]) -> String? {

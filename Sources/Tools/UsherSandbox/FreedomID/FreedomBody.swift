@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Reads a JSON object member by member and notes what is wrong with each, as Freedom tells it.
+/// Reads a JSON object member by member and collects errors by member, as Freedom does.
 struct FreedomBody {
   private var rest: [String: JSON]
   private(set) var errors: [String: [String]] = [:]
@@ -19,7 +19,7 @@ struct FreedomBody {
     errors[name, default: []].append(what)
   }
 
-  /// Nil where it is not there, or is wrong.
+  /// Reads a string; nil if it is missing or invalid. An invalid one is an error.
   mutating func text(_ name: String, _ format: FreedomFormat) -> String? {
     guard let value = rest.removeValue(forKey: name) else { return nil }
     guard let text = value.text, format.fits(text) else {
@@ -29,7 +29,7 @@ struct FreedomBody {
     return text
   }
 
-  /// Empty where it is not there or is wrong, which ``finish()`` tells.
+  /// Reads a string; empty if it is missing or invalid, both of which are errors.
   mutating func required(_ name: String, _ format: FreedomFormat) -> String {
     guard rest[name] != nil else {
       complain(name, "is missing")
@@ -38,7 +38,7 @@ struct FreedomBody {
     return text(name, format) ?? ""
   }
 
-  /// At least one word of a list, each once.
+  /// Reads a non-empty list of known words, without duplicates.
   mutating func grants(knowing words: [String]) -> [String] {
     guard case .array(let values)? = rest.removeValue(forKey: "grants"), !values.isEmpty else {
       complain("grants", "is not an array with something in it")
@@ -55,14 +55,14 @@ struct FreedomBody {
     return grants
   }
 
-  /// Throws where anything was wrong, or is left that nobody asked for.
+  /// Throws if a member was invalid or if there is a member that was not read.
   mutating func finish() throws(FreedomRefusal) {
     for name in rest.keys { complain(name.printable, "is not known here") }
     guard errors.isEmpty else { throw .invalid(errors) }
   }
 }
 
-/// What a member must look like.
+/// The format of a string member.
 enum FreedomFormat {
   case phone, email, uuid, date, time, country, gender, link, text, secret
 
@@ -102,7 +102,7 @@ enum FreedomFormat {
       && !text.contains { $0.isWhitespace }
   }
 
-  /// Whether the calendar has it.
+  /// Whether the day exists in the calendar.
   private static func isDay(_ text: String) -> Bool {
     guard text.utf8.count == 10, let day = try? Date("\(text)T00:00:00Z", strategy: .iso8601)
     else { return false }
@@ -111,7 +111,7 @@ enum FreedomFormat {
 }
 
 extension String {
-  /// A time without the part of its second.
+  /// The time without its fraction of a second.
   fileprivate var withoutFraction: String {
     guard let dot = firstIndex(of: ".") else { return self }
     return self[..<dot] + String(self[dot...].dropFirst().drop { $0.isASCII && $0.isNumber })
@@ -123,10 +123,10 @@ extension UInt8 {
 }
 
 extension TokenMint {
-  /// A random UUID (RFC 9562 §5.4) in lower case.
+  /// Returns a random UUID (RFC 9562 §5.4) in lower case.
   func uuid() -> String { Self.uuid(secret(16), version: 4) }
 
-  /// Letters and digits.
+  /// Returns random ASCII letters and digits.
   func alphanumerics(_ count: Int) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
     return String(secret(count).map { letters[Int($0) % letters.count] })

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a test changes.
+/// Control calls that change state.
 extension FreedomID {
   func readSettings(_ call: Call) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
@@ -20,7 +20,7 @@ extension FreedomID {
     }
   }
 
-  /// Turns somebody's second factor on or off.
+  /// Turns a person's second factor on or off.
   func changePerson(_ call: Call) async -> Reply {
     await answering {
       guard let person = ledger.person(named: call.parameters["username"] ?? "") else {
@@ -41,7 +41,7 @@ extension FreedomID {
     }
   }
 
-  /// The partner's tokens without a page.
+  /// Issues tokens of the partner API without a page.
   func issueToken(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -87,7 +87,7 @@ extension FreedomID {
     return .json(["ok": true])
   }
 
-  /// What the asked person says, or what else becomes of a request.
+  /// Sets the state of a profile request, such as the person's decision.
   func settleRequest(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -110,7 +110,7 @@ extension FreedomID {
     }
   }
 
-  /// Somebody logs out of the partner; without `username` and `tokenId` the first of the people.
+  /// Logs a person out of the partner. Without `username` and `tokenId`, it is the first person.
   func logOut(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -120,7 +120,7 @@ extension FreedomID {
       var (ended, told) = await endPartnerTokens {
         $0.id == tokenID || $0.person == person?.id
       }
-      // An id that nobody knows is told all the same: what the partner makes of it can be tried.
+      // Reporting an unknown id too lets a test see how the partner handles it.
       if let tokenID, ended.isEmpty, let revocation = await tell(of: tokenID) {
         ended = []
         told = [revocation]
@@ -131,7 +131,7 @@ extension FreedomID {
     }
   }
 
-  /// `username`, or the first one there is.
+  /// Reads `username` and returns that person; without it, the first person.
   private func person(_ body: inout ObjectReader) throws(Refusal) -> FreedomPerson {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {

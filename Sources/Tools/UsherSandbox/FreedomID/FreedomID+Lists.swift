@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// What a test sees: never a token or a code of a log-in under way.
+/// Lists for tests. They contain neither tokens nor the codes that log-ins send.
 extension FreedomID {
   func listPeople(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     return .json(["people": .array(ledger.people.map { $0.json(now) })])
   }
 
-  /// Which accounts are tied to which devices.
+  /// Lists which accounts are tied to which devices.
   func listTies(_ call: Call) async -> Reply {
     let ties = ledger.tokens.values.compactMap { token -> JSON? in
       guard let device = token.device, !token.isEnded, let person = ledger.person(token.person)
@@ -55,7 +55,7 @@ extension FreedomID {
 }
 
 extension FreedomPerson {
-  /// With what an authenticator app shows now.
+  /// The person as JSON, with the present code of the authenticator app.
   func json(_ now: Date) -> JSON {
     [
       "id": .string(id), "username": .string(username), "label": .string(label),

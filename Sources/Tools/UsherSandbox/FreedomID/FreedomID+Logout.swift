@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A log-out that the partner was told of.
+/// A log-out that was reported to the partner.
 struct FreedomRevocation: Sendable, Hashable {
   let time: Date
   let tokenID: String
@@ -21,7 +21,7 @@ struct FreedomRevocation: Sendable, Hashable {
   }
 }
 
-/// The last of them, oldest first.
+/// The most recent reports, oldest first.
 struct FreedomRevocations: Sendable {
   private static let limit = 1000
   private(set) var all: [FreedomRevocation] = []
@@ -33,7 +33,7 @@ struct FreedomRevocations: Sendable {
 }
 
 extension FreedomID {
-  /// Ends tokens of the partner API, and tells the partner of each where an address is known.
+  /// Ends tokens of the partner API and reports each to the partner if its address is known.
   func endPartnerTokens(
     where fits: (FreedomToken) -> Bool
   ) async -> (ended: [String], told: [FreedomRevocation]) {
@@ -47,7 +47,7 @@ extension FreedomID {
     return (ended, told)
   }
 
-  /// Nil where no address is known.
+  /// Reports the end of a token to the partner; nil if the partner's address is not known.
   func tell(of id: String) async -> FreedomRevocation? {
     guard let url = CallbackURL(settings.revokeUri) else { return nil }
     let body: JSON = ["id": .string(id)]

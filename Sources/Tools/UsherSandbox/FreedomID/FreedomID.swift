@@ -1,8 +1,7 @@
-/// A stand-in for Freedom ID: the wire of its SDK, the partner API with its pages, and OpenID.
+/// A fake of Freedom ID: the device API of its SDK, the partner API with its pages, and OpenID.
 ///
-/// Paths, people, control calls and settings are listed in <doc:FreedomID>, which is
-/// `UsherSandbox.docc/FreedomID.md`; the wire is the contract in the daemon's documentation, and that
-/// of the SDK also `device-api.openapi.json`.
+/// <doc:FreedomID> lists paths, people, control calls and settings. The contract in the daemon's
+/// documentation specifies the protocols. `device-api.openapi.json` describes the device API.
 package actor FreedomID: Backend {
   let workbench: Workbench
   let callBack: CallBack
@@ -15,7 +14,7 @@ package actor FreedomID: Backend {
 
   static let path = "/freedomid"
 
-  /// - Parameter callBack: Tells the partner that somebody has logged out.
+  /// - Parameter callBack: Reports to the partner that a person has logged out.
   package init(_ workbench: Workbench) {
     self.init(workbench, callBack: LoopbackCaller.post)
   }
@@ -128,7 +127,7 @@ package actor FreedomID: Backend {
 }
 
 extension Call {
-  /// What follows `Bearer`; nil where nothing does.
+  /// The text after `Bearer` in the `Authorization` header; nil if there is none.
   var bearer: String? {
     guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return nil }
     return String(header.dropFirst("Bearer ".count))

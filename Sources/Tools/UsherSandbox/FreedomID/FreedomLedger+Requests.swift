@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// What a partner asks a browser to be sent to.
+/// An authorization link that a partner requested.
 struct FreedomLink: Sendable, Hashable {
   let redirectURI: String
   let grants: [String]
 }
 
-/// What somebody granted in an app, and what the app was answered.
+/// A consent that a person gave in an app.
 struct FreedomConsent: Sendable, Hashable {
   let id: String
   let person: String
@@ -15,7 +15,7 @@ struct FreedomConsent: Sendable, Hashable {
   let at: Date
 }
 
-/// A profile that a partner asks somebody for.
+/// A partner's request for a person's profile.
 struct FreedomRequest: Sendable, Hashable {
   enum State: String, Sendable {
     case pending
@@ -25,11 +25,11 @@ struct FreedomRequest: Sendable, Hashable {
     case notFound = "not_found"
   }
 
-  /// As the partner made it.
+  /// The id that the partner chose.
   let id: String
-  /// Who asks: the id of a person.
+  /// The id of the person whose token made the request.
   let owner: String
-  /// Nil where nobody has that id or number.
+  /// The id of the requested person; nil if nobody has the requested id or phone number.
   let asked: String?
   let grants: [String]
   let created: Date
@@ -42,7 +42,9 @@ struct FreedomRequest: Sendable, Hashable {
 }
 
 extension FreedomLedger {
-  /// - Returns: The `track_id`, and when it is over.
+  /// Stores a link.
+  ///
+  /// - Returns: The `track_id` and the time at which it expires.
   mutating func addLink(
     _ link: FreedomLink, _ settings: FreedomSettings, now: Date
   ) -> (track: String, expires: Date) {
@@ -52,7 +54,7 @@ extension FreedomLedger {
     return (track, expires)
   }
 
-  /// Remembers a request for as long as the settings say; one that is there already stays.
+  /// Stores a request for the time that the settings demand. A known request is returned unchanged.
   mutating func add(
     _ request: FreedomRequest, _ settings: FreedomSettings, now: Date
   ) -> FreedomRequest {
@@ -61,7 +63,9 @@ extension FreedomLedger {
     return request
   }
 
-  /// - Returns: The request as it is then; nil where there is none.
+  /// Sets the state of a request.
+  ///
+  /// - Returns: The changed request; nil if the request is unknown.
   mutating func settle(
     _ key: String, _ state: FreedomRequest.State, _ settings: FreedomSettings, now: Date
   ) -> FreedomRequest? {
@@ -83,7 +87,7 @@ extension FreedomLedger {
       until: (request.settled ?? request.created).addingTimeInterval(Double(seconds)), now: now)
   }
 
-  /// What somebody is asked for, and has not answered.
+  /// Returns the requests that the person has not answered yet.
   func waiting(for person: String, now: Date) -> [FreedomRequest] {
     requests.listing.filter {
       $0.expires > now && $0.value.asked == person && $0.value.state == .pending

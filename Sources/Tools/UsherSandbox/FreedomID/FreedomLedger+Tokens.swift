@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// A pair of tokens and what it opens. The id outlives a renewal.
+/// A pair of tokens and what it permits. A renewal keeps the id unless `newIdOnRefresh` is set.
 struct FreedomToken: Sendable, Hashable {
   enum Use: Sendable, Hashable {
-    /// Everything, for one device: while it is there, the account is tied to it.
+    /// Full access from one device. As long as the token lasts, the account is tied to this device.
     case device(String)
-    /// What a person allowed the partner.
+    /// The grants that a person gave the partner.
     case partner(grants: [String])
     case openID(FreedomOpenIDRequest, authTime: Date)
   }
 
   let id: String
-  /// The person's id.
+  /// The id of the person.
   let person: String
   let use: Use
   let issued: Date
@@ -31,7 +31,7 @@ struct FreedomToken: Sendable, Hashable {
     return grants
   }
 
-  /// As both token endpoints answer it.
+  /// The members in the responses of both token endpoints.
   var members: [String: JSON] {
     [
       "id": .string(id), "access_token": .string(access), "refresh_token": .string(refresh),
@@ -41,14 +41,14 @@ struct FreedomToken: Sendable, Hashable {
   }
 }
 
-/// What is redeemed for tokens, once.
+/// A code that can be redeemed once for tokens.
 struct FreedomCode: Sendable, Hashable {
   let person: String
   let use: FreedomToken.Use
 }
 
 extension FreedomLedger {
-  /// Characters of a token.
+  /// The number of characters in a token.
   private static let tokenLength = 128
 
   mutating func issue(
@@ -63,7 +63,7 @@ extension FreedomLedger {
     return token
   }
 
-  /// Ties a person to a device; tokens of a tie before are dead.
+  /// Ties an account to a device; ends the tokens of an earlier tie.
   mutating func tie(
     _ person: String, to device: String, _ settings: FreedomSettings, now: Date
   ) -> FreedomToken {
@@ -73,23 +73,23 @@ extension FreedomLedger {
     return issue(.device(device), to: person, settings, now: now)
   }
 
-  /// Who is tied to a device, in the order in which they came.
+  /// Returns the people whose accounts are tied to a device, in the order in which they were tied.
   func tied(to device: String) -> [FreedomPerson] {
     tokens.values.filter { $0.use == .device(device) && !$0.isEnded }
       .compactMap { person($0.person) }
   }
 
-  /// Nil for what is unknown, dead or over.
+  /// Returns a token by its access token; nil if it is unknown, ended or expired.
   func token(access: String, now: Date) -> FreedomToken? {
     tokens.values.first { $0.access == access && !$0.isEnded && $0.accessExpires > now }
   }
 
-  /// Nil for what is unknown, dead or over.
+  /// Returns a token by its refresh token; nil if it is unknown, ended or expired.
   func token(refresh: String, now: Date) -> FreedomToken? {
     tokens.values.first { $0.refresh == refresh && !$0.isEnded && $0.refreshExpires > now }
   }
 
-  /// New tokens in the place of these, which are dead then.
+  /// Replaces both tokens of a pair; the old ones become invalid.
   mutating func renew(
     _ token: FreedomToken, _ settings: FreedomSettings, now: Date
   ) -> FreedomToken {
@@ -120,7 +120,7 @@ extension FreedomLedger {
     return code
   }
 
-  /// What a code was issued for; it is spent then. Nil for one that is unknown, spent or over.
+  /// Redeems a code; nil if it is unknown, redeemed or expired.
   mutating func spend(_ code: String, now: Date) -> FreedomCode? {
     guard let known = codes.value(code, now: now) else { return nil }
     codes.remove(code)

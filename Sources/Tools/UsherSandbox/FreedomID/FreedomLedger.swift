@@ -1,21 +1,21 @@
 import FoundationEssentials
 
-/// People, tokens, codes, links, consents and requested profiles, as one value.
+/// The state of the Freedom ID fake, without log-ins and visits, as one value.
 ///
-/// It reads no clock: every call is told the time. Every table is bounded.
+/// It reads no clock: callers pass the time. Every table is bounded.
 struct FreedomLedger: Sendable {
   let mint: TokenMint
   var tokens = ExpiringTable<FreedomToken>()
   var codes = ExpiringTable<FreedomCode>()
-  /// By `track_id`.
+  /// Links by their `track_id`.
   var links = ExpiringTable<FreedomLink>()
-  /// By person and `request_id`.
+  /// Consents by person and `request_id`.
   var consents = ExpiringTable<FreedomConsent>()
-  /// By owner and `request_id`.
+  /// Profile requests by owner and `request_id`.
   var requests = ExpiringTable<FreedomRequest>()
-  /// Those who are here from the start.
+  /// People who exist from the start.
   private var known: [FreedomPerson]
-  /// Who was created here, by id.
+  /// People whom the partner created, by id.
   private var newcomers = ExpiringTable<FreedomPerson>()
 
   init(_ users: Users, mint: TokenMint) {
@@ -24,7 +24,7 @@ struct FreedomLedger: Sendable {
   }
 }
 
-/// Who has a Freedom ID.
+/// People with a Freedom ID.
 extension FreedomLedger {
   var people: [FreedomPerson] { known + newcomers.values }
 
@@ -45,7 +45,7 @@ extension FreedomLedger {
     return person
   }
 
-  /// Does nothing where there is nobody of that id.
+  /// Changes a person; does nothing if the id is unknown.
   mutating func change(_ id: String, _ change: (inout FreedomPerson) -> Void) {
     newcomers.update(id.lowercased(), change)
     for index in known.indices where known[index].id == id.lowercased() { change(&known[index]) }
@@ -53,7 +53,7 @@ extension FreedomLedger {
 }
 
 extension FreedomPerson {
-  /// The sandbox's people with all that Freedom knows of them, and one that only Freedom knows.
+  /// Returns the test users with Freedom profiles, and one person whom only Freedom knows.
   static func standing(_ users: Users) -> [FreedomPerson] {
     let known = users.all.map { user in
       FreedomPerson(user.username, password: user.password, profile: profile(of: user))

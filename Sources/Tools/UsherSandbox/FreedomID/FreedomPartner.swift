@@ -1,16 +1,17 @@
 import FoundationEssentials
 
-/// The one partner that is registered here, and what it shows Freedom.
+/// The only registered partner and its credentials.
 enum FreedomPartner {
   static let name = "Acme"
-  /// Of the SDK's wire.
+  /// The API key for the device API.
   static let apiKey = "s3cret:freedom/api-key"
-  /// A good key of another kind of client.
+  /// A valid API key for another kind of client.
   static let otherKey = "s3cret:freedom/partner-key"
   static let client = Client(id: "acme", name: name, secret: "s3cret:freedom/client+=")
   static let clients = ClientRegistry([client])
 
-  /// `http://127.0.0.1:ANY/callback`, with or without one segment more, and what a test has named.
+  /// Whether the address is `http` on loopback with the path `/callback` and at most one further
+  /// segment, or is in `redirectUrls`.
   static func allowsRedirect(to uri: String, _ settings: FreedomSettings) -> Bool {
     if settings.redirectUrls.contains(uri) { return true }
     guard let url = ReturnURL(uri), url.isLoopback, uri.hasPrefix("http://"),

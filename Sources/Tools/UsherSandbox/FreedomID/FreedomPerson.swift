@@ -1,27 +1,27 @@
 import Crypto
 import FoundationEssentials
 
-/// How a second factor, or a code, reaches somebody.
+/// The channel of a second factor or a code.
 enum FreedomChannel: String, Sendable, Hashable {
   case sms
   case email
-  /// An authenticator app: nothing is sent.
+  /// An authenticator app. No code is sent.
   case totp
 }
 
-/// Somebody with a Freedom ID.
+/// A person with a Freedom ID.
 struct FreedomPerson: Sendable, Hashable {
-  /// A UUID: the subject.
+  /// A UUID, which is the subject identifier.
   let id: String
-  /// Of one of the sandbox's people; the phone number of who was created here.
+  /// The name of the test user; for a person whom the partner created, the phone number.
   let username: String
-  /// Nil for who signs in by the code of an SMS alone.
+  /// The password; nil if the person signs in with only an SMS code.
   let password: String?
   var profile: FreedomProfile
-  /// Nil where it is off.
+  /// The channel of the second factor; nil if it is off.
   var twoFactor: FreedomChannel?
 
-  /// Always the same for the same name.
+  /// Creates a person. Without an id, it is derived from the user name and is the same in each run.
   init(
     _ username: String, password: String?, id: String? = nil, profile: FreedomProfile,
     twoFactor: FreedomChannel? = nil
@@ -36,12 +36,12 @@ struct FreedomPerson: Sendable, Hashable {
     self.twoFactor = twoFactor
   }
 
-  /// What an authenticator app shows.
+  /// The person's authenticator app.
   var totp: TOTP {
     TOTP(secret: Array(SHA256.hash(data: Data("freedomid totp \(username)".utf8)).prefix(20)))
   }
 
-  /// What an app shows in the place of the name.
+  /// The text that an app shows in place of the person's name.
   var label: String {
     profile.phone.map(\.maskedPhone) ?? profile.email.map(\.maskedEmail) ?? "Freedom ID"
   }
@@ -53,7 +53,7 @@ struct FreedomPerson: Sendable, Hashable {
     }
   }
 
-  /// Where a code goes; nil for an authenticator app, and where there is nothing like it.
+  /// The address for codes; nil for an authenticator app and if the person has no such address.
   func address(_ channel: FreedomChannel) -> String? {
     switch channel {
     case .sms: profile.phone
@@ -63,7 +63,7 @@ struct FreedomPerson: Sendable, Hashable {
   }
 }
 
-/// What Freedom knows of somebody. Nil and empty where it knows nothing.
+/// Freedom's data about a person. Unknown values are nil or empty.
 struct FreedomProfile: Sendable, Hashable {
   var firstname: String?
   var lastname: String?
@@ -73,14 +73,14 @@ struct FreedomProfile: Sendable, Hashable {
   var nationality: String?
   var gender: String?
   var identifier: String?
-  /// With the first one in front.
+  /// The phone numbers, the primary one first.
   var phones: [String] = []
   var emails: [String] = []
 
   var phone: String? { phones.first }
   var email: String? { emails.first }
 
-  /// The value that a grant opens; null where nothing is known.
+  /// The value that a grant gives access to; null if it is unknown.
   func value(_ grant: FreedomGrant) -> JSON {
     func json(_ text: String?) -> JSON { text.map { .string($0) } ?? .null }
     return switch grant {
@@ -99,19 +99,19 @@ struct FreedomProfile: Sendable, Hashable {
     }
   }
 
-  /// The members that grants open; words that open none are passed over.
+  /// The members that the grants give access to. Unknown grants are ignored.
   func members(_ grants: [String]) -> [String: JSON] {
     grants.compactMap(FreedomGrant.init).reduce(into: [:]) { $0[$1.member] = value($1) }
   }
 }
 
-/// What somebody is known by at a log-in.
+/// The phone number or e-mail address that a person logs in with.
 enum FreedomName: Sendable, Hashable {
   case phone(String)
-  /// In lower case.
+  /// An e-mail address in lower case.
   case email(String)
 
-  /// Nil for what is neither, as people type it.
+  /// Parses typed text; nil if it is neither a phone number nor an e-mail address.
   init?(typed text: String) {
     let phone = text.filter { !" -().".contains($0) }
     if FreedomFormat.phone.fits(phone) {
@@ -130,7 +130,7 @@ enum FreedomName: Sendable, Hashable {
   }
 }
 
-/// The fields of a profile that can be asked for, as they stand on the wire.
+/// The profile fields that can be requested, with their names in requests.
 enum FreedomGrant: String, Sendable, CaseIterable {
   case dateOfBirth = "read.date_of_birth"
   case firstname = "read.firstname"
@@ -145,22 +145,22 @@ enum FreedomGrant: String, Sendable, CaseIterable {
   case phones = "read.phones"
   case emails = "read.emails"
 
-  /// Of a profile.
+  /// The name of the member in a profile.
   var member: String { String(rawValue.dropFirst("read.".count)) }
 
   static let words = allCases.map(\.rawValue)
-  /// What the partner API knows besides.
+  /// The grants of the partner API.
   static let partnerWords = words + [readProfile, "read.cards", "openid"]
   static let readProfile = "read.profile"
 }
 
 extension String {
-  /// `+7 ••• 67`
+  /// The phone number as `+7 ••• 67`.
   fileprivate var maskedPhone: String { "\(prefix(2)) ••• \(suffix(2))" }
 
-  /// `a•••@example.com`
+  /// The e-mail address as `a•••@example.com`.
   fileprivate var maskedEmail: String { "\(prefix(1))•••\(drop { $0 != "@" })" }
 
-  /// Of a phone number or an e-mail address.
+  /// The masked phone number or e-mail address.
   var masked: String { contains("@") ? maskedEmail : maskedPhone }
 }

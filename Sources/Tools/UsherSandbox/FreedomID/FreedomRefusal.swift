@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// A refusal as Freedom writes it: `{"error": {"message", "code"}}`, or `errors` by member.
+/// An error of Freedom: `{"error": {"message", "code"}}`, or with `errors` by member.
 struct FreedomRefusal: Error, Hashable {
   let status: Int
   let message: String
   var code: Int?
   var errors: [String: [String]] = [:]
   var attemptsLeft: Int?
-  /// Seconds.
+  /// Seconds for the `Retry-After` header.
   var retryAfter: Int?
 
   private init(_ status: Int, _ code: Int?, _ message: String) {
@@ -42,7 +42,7 @@ struct FreedomRefusal: Error, Hashable {
     return refusal
   }
 
-  /// - Parameter errors: What is wrong with each member.
+  /// - Parameter errors: The errors of each member.
   static func invalid(_ errors: [String: [String]], status: Int = 422) -> Self {
     var refusal = Self(status, nil, "the request is not valid")
     refusal.errors = errors
@@ -53,7 +53,7 @@ struct FreedomRefusal: Error, Hashable {
     Self(500, nil, "the sandbox failed: \(error)")
   }
 
-  /// - Parameter inside200: Whether the status says that all is well.
+  /// - Parameter inside200: Whether to send the error with status 200.
   func reply(inside200: Bool) -> Reply {
     var members: [String: JSON] = ["message": .string(message)]
     members["code"] = code.map { .integer($0) }
@@ -69,7 +69,7 @@ struct FreedomRefusal: Error, Hashable {
   }
 }
 
-/// Turns what a handler throws into the refusal it is.
+/// Converts a handler's error into a Freedom response.
 nonisolated(nonsending) func answeringFreedom(
   inside200: Bool, _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
@@ -83,12 +83,12 @@ nonisolated(nonsending) func answeringFreedom(
 }
 
 extension Date {
-  /// Whole seconds, at least one.
+  /// Returns the whole seconds until a time, at least 1.
   fileprivate func secondsUntil(_ end: Date) -> Int {
     max(1, Int(end.timeIntervalSince(self).rounded(.up)))
   }
 
-  /// As Freedom writes it: RFC 3339 with microseconds.
+  /// The time in Freedom's format: RFC 3339 with microseconds.
   var freedomTime: JSON {
     let whole = timeIntervalSince1970.rounded(.down)
     let micros = Int(((timeIntervalSince1970 - whole) * 1_000_000).rounded(.down))

@@ -1,16 +1,16 @@
-/// What a test may change about the Freedom ID stand-in while it runs.
+/// The settings of the Freedom ID fake that a test may change while it runs.
 ///
-/// Each setting stands with its meaning in <doc:FreedomID>.
+/// <doc:FreedomID> describes each setting.
 package struct FreedomSettings: BackendSettings, Hashable {
-  /// What becomes of a requested profile.
+  /// The answer to each profile request.
   package enum ProfileAnswer: String, Sendable, Codable {
-    /// What the person says on the page, or a control call.
+    /// The person decides on the page, or a control call does.
     case ask
     case accept
     case reject
     case fail
     case notFound
-    /// Nobody ever answers, whatever is said.
+    /// There is never an answer, even if the person decides.
     case pending
   }
 
@@ -55,7 +55,7 @@ package struct FreedomSettings: BackendSettings, Hashable {
 
   package init() {}
 
-  /// How many digits a code may have, and how many failures may lock.
+  /// The allowed range for `otpDigits` and `attempts`.
   static let counts = 1...20
 
   package func objection(to changes: [String: JSON]) -> String? {

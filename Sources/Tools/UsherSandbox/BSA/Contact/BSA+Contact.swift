@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Checks of who is registered, and the numbers that prove a contact.
+/// Checks for existing registrations, and verification of contacts by numbers.
 extension BSA {
   func duplicateCheck(_ call: Call) async -> Reply {
     await envelope("duplicateCheck", call) {

@@ -1,4 +1,4 @@
-/// Where a number goes.
+/// An e-mail address or phone number that receives numbers.
 struct BSAContact: Sendable, Hashable {
   enum Kind: String, Sendable, Hashable, CaseIterable {
     case email = "CMMDUP001"
@@ -13,13 +13,13 @@ struct BSAContact: Sendable, Hashable {
   }
 
   let kind: Kind
-  /// As it was sent.
+  /// The contact as sent.
   let text: String
-  /// What two writings of the same contact have in common.
+  /// The normalized contact, equal for different spellings of the same one.
   let key: String
 
-  /// Nil for what cannot be one: an address has one `@` with something on both sides and at most
-  /// 254 bytes, a number 7 to 15 digits.
+  /// Returns nil if the text is invalid. An e-mail address has one `@` with text on both sides and
+  /// at most 254 bytes. A phone number has 7 to 15 digits.
   init?(_ kind: Kind, _ text: String) {
     self.kind = kind
     self.text = text
@@ -40,7 +40,7 @@ struct BSAContact: Sendable, Hashable {
     }
   }
 
-  /// Whether both are where the same person reads.
+  /// Whether both are the same contact, perhaps spelled differently.
   func isSame(as other: BSAContact) -> Bool { key == other.key }
 
   func message(_ code: String, _ settings: BSASettings) -> Message {

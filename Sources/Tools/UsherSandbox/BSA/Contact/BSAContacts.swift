@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Numbers on their way to people, and the disposeTokens they gave, as one value.
+/// The numbers sent to contacts, and the disposeTokens issued for them, as one value.
 struct BSAContacts: Sendable {
   struct Number: Sendable, Hashable {
     enum State: String, Sendable, Hashable {
@@ -23,7 +23,7 @@ struct BSAContacts: Sendable {
     var isUsed = false
   }
 
-  /// Seconds that what is over is remembered.
+  /// Seconds for which expired entries are remembered.
   private static let memory = 3600.0
 
   private let mint: TokenMint
@@ -35,14 +35,15 @@ struct BSAContacts: Sendable {
     self.mint = mint
   }
 
-  /// Oldest first.
+  /// All numbers, oldest first.
   var numbers: [Number] { table.values }
-  /// Oldest first.
+  /// All disposeTokens, oldest first.
   var disposeTokens: [DisposeToken] { tokenTable.values }
 
-  /// A number for a contact, in the place of the one before.
+  /// Creates a number for a contact, which replaces the previous one.
   ///
-  /// - Throws: 3006 within `resendSeconds` of that one, and after `otpPerDay` within 24 hours.
+  /// - Throws: 3006 within `resendSeconds` of the previous number, or if `otpPerDay` numbers were
+  ///   sent within 24 hours.
   mutating func number(
     for contact: BSAContact, _ settings: BSASettings, now: Date
   ) throws(BSARefusal) -> String {
@@ -64,9 +65,9 @@ struct BSAContacts: Sendable {
     return code
   }
 
-  /// A disposeToken for the right number; nil for a wrong one.
+  /// Returns a disposeToken for the right number; nil for a wrong one.
   ///
-  /// - Throws: 3006 for a number that is over, used, spent or was never sent.
+  /// - Throws: 3006 if the number has expired, was used, has no attempts left or was never sent.
   mutating func verify(
     _ code: String, of contact: BSAContact, _ settings: BSASettings, now: Date
   ) throws(BSARefusal) -> String? {
@@ -89,7 +90,7 @@ struct BSAContacts: Sendable {
     return token
   }
 
-  /// Throws 3006 where the token is not good for a contact; uses nothing up.
+  /// Throws 3006 if the token is not valid for the contact. Does not use up the token.
   func check(_ token: String, for contact: BSAContact, now: Date) throws(BSARefusal) {
     guard let known = tokenTable.value(token, now: now), !known.isUsed, known.expires > now,
       known.contact.isSame(as: contact)

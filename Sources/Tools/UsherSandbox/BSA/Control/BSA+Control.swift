@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a test changes: settings, answers, and what is over.
+/// Control calls for settings, prescribed answers and expiry.
 extension BSA {
   func readSettings(_ call: Call) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
@@ -54,7 +54,7 @@ extension BSA {
 
   private var answerList: JSON { ["answers": .array(answers.all.map(\.json))] }
 
-  /// The rows that answer with an envelope.
+  /// The names of the endpoints that respond with an envelope.
   private var wireNames: [String] {
     let pages = ["bsa.site", "bsa.begin", "bsa.signIn", "bsa.leave"]
     return endpoints.map(\.name).filter { !pages.contains($0) }
@@ -95,7 +95,7 @@ extension BSA {
   }
 }
 
-/// What a test can end at once.
+/// The things that a control call can expire at once.
 private enum Perishable: String, CaseIterable {
   case numbers
   case disposeTokens

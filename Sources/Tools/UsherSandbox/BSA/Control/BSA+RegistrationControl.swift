@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// Who is registered, for tests.
+/// Control calls for registrations.
 extension BSA {
   func listRegistrations(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     return .json(["registrations": .array(members.all.map { $0.json(now) })])
   }
 
-  /// Somebody who never signed up: a stranger, or one of the sandbox's people.
+  /// Adds a registration without sign-up, for a test user or for any other person.
   func addRegistration(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -78,7 +78,7 @@ extension BSA {
     return numbers.map { "member-\($0)" }.first { !taken.contains($0) } ?? ""
   }
 
-  /// One that rings nowhere, while there are any.
+  /// A free phone number from a range reserved for drama; empty if all are taken.
   private var freePhone: String {
     let numbers = (500...999).map { "+447700900\($0)" }
     return numbers.first { BSAContact(.phone, $0).map { !members.has($0) } ?? false } ?? ""
@@ -86,7 +86,7 @@ extension BSA {
 }
 
 extension BSARegistration {
-  /// With the TOTP number of now, and without the secret.
+  /// The registration with the present TOTP number and without the secret.
   fileprivate func json(_ now: Date) -> JSON {
     [
       "userKey": .string(userKey), "name": .string(name), "email": .string(email.text),

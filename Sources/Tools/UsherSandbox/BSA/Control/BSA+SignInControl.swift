@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Sign-ins at the sites, for tests.
+/// Control calls for sign-ins.
 extension BSA {
   func listSignIns(_ call: Call) async -> Reply {
     let all = signIns.all(now: workbench.clock.now())
@@ -11,7 +11,7 @@ extension BSA {
     await answering { .json(try shown(call).json) }
   }
 
-  /// What a person would do at the site.
+  /// Begins a sign-in as a person would at the site.
   func beginSignIn(_ call: Call) async -> Reply {
     await answering {
       var body = try call.optionalObject()
@@ -32,7 +32,7 @@ extension BSA {
     }
   }
 
-  /// Cancels one, or lets its time be over.
+  /// Cancels a sign-in, or times it out.
   func endSignIn(_ call: Call) async -> Reply {
     await answering {
       let signIn = try shown(call)
@@ -57,7 +57,7 @@ extension BSA {
 }
 
 extension BSASignIn {
-  /// Without channel and token.
+  /// The sign-in without its channel key and token.
   fileprivate var json: JSON {
     var members: [String: JSON] = [
       "id": .string(id), "by": .string(way.rawValue), "client": .string(site.rawValue),

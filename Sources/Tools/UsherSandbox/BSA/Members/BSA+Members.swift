@@ -75,7 +75,7 @@ extension BSA {
     }
   }
 
-  /// Who has a user key, a name and a contact together; 2008 where nobody does.
+  /// Returns the registration with this user key, name and contact; throws 2008 if there is none.
   private func person(
     _ userKey: String, _ sent: BSAParameters
   ) throws(BSARefusal) -> BSARegistration {
@@ -88,7 +88,7 @@ extension BSA {
     return person
   }
 
-  /// What a device has to say of itself.
+  /// Checks that the required parameters about the device are present.
   private static func checkDeviceTexts(_ sent: BSAParameters) throws(BSARefusal) {
     _ = try sent.word("os", of: ["CMMDOS001", "CMMDOS002"])
     for name in [
@@ -99,7 +99,7 @@ extension BSA {
     }
   }
 
-  /// The device that a call is about, with a secret of its own.
+  /// Returns the device in the parameters, with a new secret.
   private func device(_ sent: BSAParameters) throws(BSARefusal) -> BSARegistration.Device {
     let authType = try sent.authType()
     return BSARegistration.Device(
@@ -110,7 +110,7 @@ extension BSA {
 }
 
 extension Date {
-  /// As BSA writes a time: `yyyy-MM-dd HH:mm:ss.SS Z`, in UTC.
+  /// The time in BSA's format, `yyyy-MM-dd HH:mm:ss.SS Z`, in UTC.
   var bsaTime: String {
     let second = timeIntervalSince1970.rounded(.down)
     let hundredths = Int((timeIntervalSince1970 - second) * 100)

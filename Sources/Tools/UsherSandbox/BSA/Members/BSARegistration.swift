@@ -1,15 +1,15 @@
 import FoundationEssentials
 
-/// Which local authentication a device has.
+/// The kind of local authentication on a device.
 enum BSAAuthType: Int, Sendable, Hashable, CaseIterable {
   case none = 0
   case biometric = 3
   case passcode = 4
 }
 
-/// A registered person with the one device.
+/// A registered person with one device.
 struct BSARegistration: Sendable, Hashable {
-  /// Whether a person may sign in.
+  /// Whether the person may sign in.
   enum Standing: String, Sendable, Hashable, CaseIterable {
     case active
     case suspended
@@ -27,19 +27,19 @@ struct BSARegistration: Sendable, Hashable {
   }
 
   struct Device: Sendable, Hashable {
-    /// A UUID in lower case.
+    /// The id, a UUID in lower case.
     let id: String
     var authType: BSAAuthType
     var name = ""
     var appPackage = ""
     var appVersion = ""
     var hasPushToken = false
-    /// Of its TOTP numbers.
+    /// The secret of its TOTP numbers.
     let secret: [UInt8]
-    /// The step of the last TOTP number that was taken.
+    /// The time step of the last accepted TOTP number.
     var lastStep: Int?
 
-    /// What an authenticator app would show: 6 digits, 60 seconds, SHA-1.
+    /// The authenticator of the device: 6 digits, 60 seconds, SHA-1.
     var totp: TOTP { TOTP(secret: secret, period: 60) }
   }
 
@@ -59,15 +59,15 @@ struct BSARegistration: Sendable, Hashable {
     }
   }
 
-  /// Throws 5006, 5007 or 5008 for who may not sign in.
+  /// Throws 5006, 5007 or 5008 if the person may not sign in.
   func mustBeActive() throws(BSARefusal) {
     if let refusal = standing.refusal { throw refusal }
   }
 }
 
-/// Everybody who is registered, in the order of their registration.
+/// All registrations in the order in which they were made.
 struct BSAMembers: Sendable {
-  /// The most there can be.
+  /// The largest number of registrations.
   static let limit = 10_000
 
   private(set) var all: [BSARegistration] = []
@@ -78,10 +78,10 @@ struct BSAMembers: Sendable {
     all.contains { $0.contact(contact.kind).isSame(as: contact) }
   }
 
-  /// Whoever is registered on a device.
+  /// Returns the registrations on a device.
   func on(device: String) -> [BSARegistration] { all.filter { $0.device.id == device } }
 
-  /// Throws 2009, 2019, or 2005 where there are too many.
+  /// Throws 2009 for a taken user key, 2019 for a taken contact, 2005 if the limit is reached.
   func mustBeFree(
     _ userKey: String, _ email: BSAContact, _ phone: BSAContact
   ) throws(BSARefusal) {
@@ -92,13 +92,13 @@ struct BSAMembers: Sendable {
 
   mutating func add(_ registration: BSARegistration) { all.append(registration) }
 
-  /// Does nothing where there is none.
+  /// Changes a registration; does nothing if the user key is unknown.
   mutating func update(_ userKey: String, _ change: (inout BSARegistration) -> Void) {
     guard let index = all.firstIndex(where: { $0.userKey == userKey }) else { return }
     change(&all[index])
   }
 
-  /// False where there was none.
+  /// Removes a registration; returns false if the user key is unknown.
   mutating func remove(_ userKey: String) -> Bool {
     let count = all.count
     all.removeAll { $0.userKey == userKey }
@@ -106,7 +106,7 @@ struct BSAMembers: Sendable {
   }
 }
 
-/// Base32 of RFC 4648 §6, without padding where none is needed.
+/// Base32 with padding (RFC 4648 §6).
 enum Base32 {
   private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What the device does with a sign-in that waits for it.
+/// The device's requests about a sign-in that waits for it.
 extension BSA {
   func authExist(_ call: Call) async -> Reply {
     await envelope("authExist", call) {
@@ -28,7 +28,7 @@ extension BSA {
       let device = try sent.required("deviceId")
       _ = try sent.word("authPlatform", of: ["CMMAPF001", "CMMAPF002"])
       let person = try self.person(try sent.userKey())
-      // The vendor's own app says the user key where the device belongs.
+      // The vendor's own app sends the user key as `deviceId`.
       guard person.device.id == device.lowercased() || person.userKey == device else {
         throw BSARefusal.deviceID
       }
@@ -101,7 +101,7 @@ extension BSA {
     }
   }
 
-  /// Who a sign-in's token belongs to. It stands in `Authorization` without a scheme.
+  /// Returns the person of a sign-in's token. The `Authorization` header is the token alone.
   func me(_ call: Call) async -> Reply {
     await envelope("me", call) {
       let token = call.headers["authorization"] ?? ""
@@ -117,13 +117,13 @@ extension BSA {
     }
   }
 
-  /// Throws 2008 where nobody has the user key.
+  /// Returns a registration; throws 2008 if the user key is unknown.
   func person(_ userKey: String) throws(BSARefusal) -> BSARegistration {
     guard let person = members[userKey] else { throw .notRegistered }
     return person
   }
 
-  /// A device that somebody is registered on, in lower case; else 3007.
+  /// Returns the device id in lower case; throws 3007 if nobody is registered on the device.
   private func registeredDevice(_ sent: BSAParameters) throws(BSARefusal) -> String {
     let device = try sent.required("deviceId").lowercased()
     guard !members.on(device: device).isEmpty else { throw .deviceID }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The numbers of `POST /otp/generate`, which people type at sites: one a person.
+/// The numbers of `POST /otp/generate`, which people type at sites. Each person has at most one.
 struct BSALoginNumbers: Sendable {
   private struct Number: Sendable {
     let code: String
@@ -16,7 +16,7 @@ struct BSALoginNumbers: Sendable {
     self.mint = mint
   }
 
-  /// Another number, in the place of the one before.
+  /// Generates a number, which replaces the previous one.
   mutating func generate(for userKey: String, _ settings: BSASettings, now: Date) -> String {
     let code = mint.digits(Self.digits)
     table.insert(
@@ -25,7 +25,7 @@ struct BSALoginNumbers: Sendable {
     return code
   }
 
-  /// Takes what was typed, once; throws 3006 where there is no number, 3005 for a wrong one.
+  /// Uses up the number that was typed; throws 3006 if there is none, 3005 if it is wrong.
   mutating func take(_ code: String, of userKey: String, now: Date) throws(BSARefusal) {
     guard let number = table.value(userKey, now: now) else { throw .numberOver }
     guard number.code == code else {
@@ -36,7 +36,7 @@ struct BSALoginNumbers: Sendable {
     table.remove(userKey)
   }
 
-  /// False where there is no such number.
+  /// Removes a number; returns false if it does not exist or has expired.
   mutating func remove(_ code: String, now: Date) -> Bool {
     let keys = table.listing.filter { $0.value.code == code && $0.expires > now }.map(\.key)
     for key in keys { table.remove(key) }

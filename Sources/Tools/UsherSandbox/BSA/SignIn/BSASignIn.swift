@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// A sign-in of a person at a site.
+/// A person's sign-in at a site.
 struct BSASignIn: Sendable, Hashable {
-  /// How it was begun.
+  /// How the sign-in was begun.
   enum Way: String, Sendable, Hashable, CaseIterable {
     case push
     case qr
@@ -10,18 +10,18 @@ struct BSASignIn: Sendable, Hashable {
     case totp
   }
 
-  /// What the device was given to go on with.
+  /// The channel that the device got to continue the sign-in.
   struct Channel: Sendable, Hashable {
     let key: String
     let blockKey: String
-    /// Of the device, in lower case.
+    /// The id of the device, in lower case.
     let device: String
   }
 
   enum Phase: Sendable, Hashable {
-    /// Goes to `underWay`, `cancelled` or `timedOut`.
+    /// `underWay`, `cancelled` or `timedOut` may follow.
     case waiting
-    /// Goes to `completed`, `cancelled` or `timedOut`.
+    /// `completed`, `cancelled` or `timedOut` may follow.
     case underWay
     case completed(token: String, localAuth: Bool, isCollected: Bool)
     case cancelled
@@ -40,25 +40,25 @@ struct BSASignIn: Sendable, Hashable {
     }
   }
 
-  /// Also in the address of the site's page.
+  /// The id, which is also the last part of the page's address.
   let id: String
   let way: Way
-  /// Whose site it is.
+  /// The site at which the person signs in.
   let site: BSAClient
-  /// Nil where it is not begun by a QR code.
+  /// The QR id; nil if the sign-in was not begun by a QR code.
   let qrID: String?
-  /// Nil until somebody has read the QR code.
+  /// The user key; nil until a device has read the QR code.
   var userKey: String?
   let begun: Date
   var expires: Date
-  /// Nil until the device has asked for it.
+  /// The channel; nil until the device has requested it.
   var channel: Channel?
   var stage = Phase.waiting
 
-  /// Seconds that one which is over is remembered.
+  /// Seconds for which a sign-in is remembered after it expired.
   private static let memory = 300.0
 
-  /// This sign-in as it is at a time: what took too long is over.
+  /// Returns the sign-in at a time: timed out if it has expired.
   func at(_ now: Date) -> BSASignIn {
     var signIn = self
     if stage.isLive, expires <= now { signIn.stage = .timedOut }
@@ -67,7 +67,7 @@ struct BSASignIn: Sendable, Hashable {
 
   func isRemembered(at now: Date) -> Bool { now < expires.addingTimeInterval(Self.memory) }
 
-  /// The answer where nothing can be done with it any more.
+  /// The error for a request that the sign-in's state does not permit any more.
   func over(_ settings: BSASettings) -> BSARefusal {
     switch stage {
     case .waiting, .underWay, .completed: .nothingInProgress

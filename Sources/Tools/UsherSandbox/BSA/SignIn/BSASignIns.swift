@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Sign-ins under way and not long over, and the tokens they gave, as one value.
+/// The sign-ins in progress or ended recently, and their tokens, as one value.
 struct BSASignIns: Sendable {
   private let mint: TokenMint
   private var table = ExpiringTable<BSASignIn>()
@@ -11,29 +11,29 @@ struct BSASignIns: Sendable {
     self.mint = mint
   }
 
-  /// Oldest first, those that are forgotten left out.
+  /// Returns all sign-ins that are still remembered, oldest first.
   func all(now: Date) -> [BSASignIn] {
     table.values.map { $0.at(now) }.filter { $0.isRemembered(at: now) }
   }
 
   func signIn(_ id: String, now: Date) -> BSASignIn? { all(now: now).first { $0.id == id } }
 
-  /// The one that waits for a person's device.
+  /// Returns the sign-in that waits for the person's device.
   func waiting(for userKey: String, now: Date) -> BSASignIn? {
     all(now: now).last { $0.userKey == userKey && $0.stage == .waiting }
   }
 
-  /// Whether a person has one that is not over.
+  /// Whether the person has a sign-in that has not ended.
   func isBusy(_ userKey: String, now: Date) -> Bool {
     all(now: now).contains { $0.userKey == userKey && $0.stage.isLive }
   }
 
   func user(of token: String, now: Date) -> String? { tokens.value(token, now: now) }
 
-  /// A person begins at a site.
+  /// Begins a person's sign-in at a site.
   ///
-  /// - Parameter userKey: Nil for a QR code, which anybody may read.
-  /// - Throws: 2010 where the person has one that is not over.
+  /// - Parameter userKey: The person; nil for a QR code, which any person may read.
+  /// - Throws: 2010 if the person has a sign-in that has not ended.
   mutating func begin(
     _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, _ settings: BSASettings,
     now: Date
@@ -48,9 +48,9 @@ struct BSASignIns: Sendable {
     return signIn
   }
 
-  /// The device asks for the channel of what waits.
+  /// Opens the channel of the sign-in that waits for the device.
   ///
-  /// - Parameter client: Whose client key it said.
+  /// - Parameter client: The holder of the client key in the request.
   mutating func open(
     _ userKey: String, on device: String, for client: BSAClient, qrID: String?,
     _ settings: BSASettings, now: Date
@@ -97,7 +97,7 @@ struct BSASignIns: Sendable {
     return signIn
   }
 
-  /// What a device has its channel of; the latest.
+  /// Returns the latest sign-in whose channel the device has opened.
   func opened(
     on device: String, qrID: String?, now: Date
   ) throws(BSARefusal) -> BSASignIn {
@@ -113,7 +113,7 @@ struct BSASignIns: Sendable {
     return signIn
   }
 
-  /// The site lets the person in.
+  /// Completes a sign-in and issues its token; does nothing if it is already completed.
   mutating func complete(
     _ signIn: BSASignIn, localAuth: Bool, _ settings: BSASettings, now: Date
   ) throws(BSARefusal) {
@@ -131,7 +131,7 @@ struct BSASignIns: Sendable {
     }
   }
 
-  /// The token of a sign-in that is completed; asked again, it is the same.
+  /// Returns the token of a completed sign-in. A repeated request returns the same token.
   mutating func collect(
     _ channelKey: String, on device: String, for client: BSAClient, _ settings: BSASettings,
     now: Date
@@ -152,9 +152,9 @@ struct BSASignIns: Sendable {
     }
   }
 
-  /// The device wants none of it.
+  /// Cancels a sign-in at the device's request.
   ///
-  /// - Parameter users: Whoever is registered on the device.
+  /// - Parameter users: The user keys that are registered on the device.
   mutating func cancel(
     on device: String, _ users: [String], qrID: String?, _ settings: BSASettings, now: Date
   ) throws(BSARefusal) {
@@ -172,7 +172,7 @@ struct BSASignIns: Sendable {
     table.update(signIn.id) { $0.stage = .cancelled }
   }
 
-  /// Ends one whatever it is at; false where it is over.
+  /// Ends a sign-in; returns false if it has already ended.
   mutating func end(_ id: String, as stage: BSASignIn.Phase, now: Date) -> Bool {
     guard let signIn = signIn(id, now: now), signIn.stage.isLive else { return false }
     table.update(id) { $0.stage = stage }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The sites: what people see of them, and what they do there.
+/// The pages of the sites and the forms on them.
 extension BSA {
   func sitePage(_ call: Call) async -> Reply {
     guard let query = try? call.queryForm(), let site = BSAClient(site: query["client"]) else {
@@ -21,9 +21,9 @@ extension BSA {
     }
   }
 
-  /// What a person does at a site.
+  /// Begins a sign-in as a person does at a site.
   ///
-  /// - Throws: 2002 for what is missing, 2008, 5006 to 5008, 3201 where the app does not belong to
+  /// - Throws: 2002 if a parameter is missing, 2008, 5006 to 5008, 3201 if the app is not linked to
   ///   the site, 2010, and 3005, 3006 or 5026 for a number.
   func begin(
     _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, number: String?
@@ -34,7 +34,7 @@ extension BSA {
     guard site == .acme else { throw .notLinked }
     let person = try person(userKey)
     try person.mustBeActive()
-    // Before the number, which would be used up.
+    // This check must precede that of the number, which uses it up.
     guard !signIns.isBusy(userKey, now: now) else { throw .inProgress }
     switch way {
     case .push, .qr: break
@@ -51,7 +51,8 @@ extension BSA {
     return number
   }
 
-  /// A TOTP number of this minute, the one before or the one after, none twice.
+  /// Accepts a TOTP number of this minute, the one before or the one after, if it is later than the
+  /// last accepted one. Each attempt counts towards the daily limit.
   private func takeTOTP(
     _ number: String, of person: BSARegistration, _ now: Date
   ) throws(BSARefusal) {
@@ -111,7 +112,7 @@ extension BSA {
 }
 
 extension BSAClient {
-  /// The site of a word in a query or form; nil where there is none like that.
+  /// Returns the site with a name, by default `acme`; nil if there is no such site.
   init?(site word: String?) {
     guard let client = BSAClient(rawValue: word ?? "acme"), client != .app else { return nil }
     self = client
@@ -123,6 +124,6 @@ extension BSAClient {
 }
 
 extension BSASignIn {
-  /// Where the person waits.
+  /// The path of the page on which the person waits.
   fileprivate var page: String { "\(BSA.path)/site/\(id)" }
 }

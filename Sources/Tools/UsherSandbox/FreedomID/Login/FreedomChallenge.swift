@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A code that somebody is asked for.
+/// A request for a code that was sent to a person.
 struct FreedomChallenge: Sendable, Hashable {
   enum Purpose: Sendable, Hashable {
     case otp
@@ -9,23 +9,23 @@ struct FreedomChallenge: Sendable, Hashable {
 
   let id: String
   let purpose: Purpose
-  /// The name that the log-in began with.
+  /// The name with which the log-in began.
   let name: FreedomName
-  /// Nil for a name that nobody has: no code is right.
+  /// The id of the person; nil if nobody has this name, in which case each code is wrong.
   let person: String?
-  /// Where the log-in is: no other device or page may use it.
+  /// The device or page visit of the log-in. No other one may use the challenge.
   let place: String
   let channel: FreedomChannel
-  /// Where the code goes, or would go; empty for an authenticator app.
+  /// The address for the code, even if nothing is sent; empty for an authenticator app.
   let target: String
   let code: String
   let expires: Date
   let resendAt: Date
   var attemptsLeft: Int
-  /// What was sent in its place.
+  /// The id of the challenge that replaced this one after a resend.
   var successor: String?
 
-  /// To be sent now; nil where nothing is.
+  /// The message to send; nil if the challenge sends none.
   var message: Message? {
     guard person != nil, !target.isEmpty, channel != .totp else { return nil }
     return Message(

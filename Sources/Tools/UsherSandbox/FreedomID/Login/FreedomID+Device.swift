@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The wire of the SDK: log-ins.
+/// The device API of the SDK: log-ins.
 extension FreedomID {
-  /// `GET /openapi.json`: what of this wire is written down.
+  /// Handles `GET /openapi.json`: the description of the device API.
   func openAPI(_ call: Call) async -> Reply {
     Reply(
       status: 200, headers: ["Content-Type": "application/json"],
@@ -103,7 +103,7 @@ extension FreedomID {
     await workbench.outbox.post(message)
   }
 
-  /// Who calls: a key that is good, and a device.
+  /// Checks the API key and returns the id of the calling device.
   func device(_ call: Call) throws(FreedomRefusal) -> String {
     switch call.headers["x-api-key"] {
     case FreedomPartner.apiKey: break

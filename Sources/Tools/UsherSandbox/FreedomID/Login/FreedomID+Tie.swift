@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The wire of the SDK: what a device does that an account is tied to.
+/// The device API of the SDK: calls of a device to which an account is tied.
 extension FreedomID {
   func renewTie(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
@@ -14,7 +14,7 @@ extension FreedomID {
     }
   }
 
-  /// A token that is over still says whose tie is to go.
+  /// Ends a tie. An expired token is accepted too.
   func untie(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
@@ -28,7 +28,7 @@ extension FreedomID {
     }
   }
 
-  /// The same answer to the same `request_id`.
+  /// Records a consent. A repeated `request_id` gets the same response.
   func consent(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
@@ -57,7 +57,7 @@ extension FreedomID {
     }
   }
 
-  /// What is answered to a consent, bent as the switches ask.
+  /// Returns the response to a consent, with the faults that the settings demand.
   private func given(_ person: FreedomPerson, _ grants: [String]) -> [String: JSON] {
     var granted = grants
     if settings.grantsNeverAsked,
@@ -73,7 +73,7 @@ extension FreedomID {
     ]
   }
 
-  /// The members that were granted, and more where a test wants them.
+  /// Returns the granted members of a profile, and further ones if the settings demand it.
   func profile(_ person: FreedomPerson, _ grants: [String]) -> [String: JSON] {
     let members = person.profile.members(grants)
     guard settings.extraProfileFields else { return members }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Failures of log-ins by the name that was typed, known or not: too many lock it for a time.
+/// Counts failed log-ins by name, known or not, and locks a name after too many.
 struct FreedomLocks: Sendable {
   private struct Entry: Sendable {
     var failures = 0
-    /// Nil while the name is not locked.
+    /// The time at which the lock ends; nil if the name is not locked.
     var end: Date?
   }
 
@@ -12,20 +12,20 @@ struct FreedomLocks: Sendable {
   private static let memory = 3600.0
   private var entries = ExpiringTable<Entry>()
 
-  /// Throws where the name is locked.
+  /// Throws if the name is locked.
   func check(_ name: FreedomName, now: Date) throws(FreedomRefusal) {
     guard let end = entries.value(name.text, now: now)?.end, end > now else { return }
     throw .locked(until: end, now: now)
   }
 
-  /// Counts a failure, and throws where it was one too many.
+  /// Counts a failure; throws if this one locks the name.
   ///
-  /// - Returns: How many are left.
+  /// - Returns: The number of attempts left.
   mutating func failed(
     _ name: FreedomName, _ settings: FreedomSettings, now: Date
   ) throws(FreedomRefusal) -> Int {
     var entry = entries.value(name.text, now: now) ?? Entry()
-    // A lock that is over starts the count again.
+    // The count starts again after a lock.
     if entry.end != nil { entry = Entry() }
     entry.failures += 1
     guard entry.failures < settings.attempts else { throw lock(name, settings, now: now) }

@@ -1,17 +1,17 @@
 import Crypto
 import FoundationEssentials
 
-/// Log-ins under way, on devices and on pages, as one value: who may, and who is asked what next.
+/// Log-ins in progress, on devices and on pages, as one value.
 ///
-/// A name that nobody has behaves as one that somebody has, and costs the same work.
+/// Unknown names behave like known ones and cost the same work.
 struct FreedomLogins: Sendable {
   enum Outcome: Sendable, Hashable {
     case loggedIn(FreedomPerson)
-    /// The second factor is wanted besides.
+    /// The second factor is required too.
     case twoFactor(FreedomChallenge)
   }
 
-  /// Seconds that a challenge can be sent again, its code being over or not.
+  /// Seconds for which a challenge can be resent, even if its code has expired.
   private static let memory = 3600.0
 
   private let mint: TokenMint
@@ -24,7 +24,9 @@ struct FreedomLogins: Sendable {
 
   mutating func unlock() { locks = FreedomLocks() }
 
-  /// - Parameter person: Who has that name.
+  /// Checks a password.
+  ///
+  /// - Parameter person: The person with this name.
   mutating func password(
     _ password: String, of name: FreedomName, _ person: FreedomPerson?, at place: String,
     _ settings: FreedomSettings, now: Date
@@ -38,7 +40,7 @@ struct FreedomLogins: Sendable {
     return proven(person, name, at: place, settings, now)
   }
 
-  /// Begins a log-in by the code of an SMS.
+  /// Begins a log-in with an SMS code.
   mutating func otp(
     _ name: FreedomName, _ person: FreedomPerson?, at place: String, _ settings: FreedomSettings,
     now: Date
@@ -49,9 +51,9 @@ struct FreedomLogins: Sendable {
       attempts: settings.attempts, settings, now)
   }
 
-  /// Takes a code.
+  /// Checks a code.
   ///
-  /// - Parameter find: Who has an id.
+  /// - Parameter find: Returns the person with an id.
   mutating func verify(
     _ code: String, of id: String, _ purpose: FreedomChallenge.Purpose, at place: String,
     _ settings: FreedomSettings, now: Date, find: (String) -> FreedomPerson?
@@ -75,9 +77,10 @@ struct FreedomLogins: Sendable {
     }
   }
 
-  /// Another code in the place of one. Asked again, it is the same: an answer may be lost.
+  /// Replaces a challenge with a new one. A repeated request returns the same one, since the first
+  /// response may be lost.
   ///
-  /// - Returns: The challenge, and whether its code is to be sent.
+  /// - Returns: The challenge, and whether to send its code.
   mutating func resend(
     _ id: String, at place: String, _ settings: FreedomSettings, now: Date
   ) throws(FreedomRefusal) -> (challenge: FreedomChallenge, isNew: Bool) {
@@ -103,7 +106,7 @@ struct FreedomLogins: Sendable {
     return challenge
   }
 
-  /// Goes on from the first factor.
+  /// Continues after the first factor.
   private mutating func proven(
     _ person: FreedomPerson, _ name: FreedomName, at place: String, _ settings: FreedomSettings,
     _ now: Date
@@ -135,7 +138,7 @@ struct FreedomLogins: Sendable {
     return challenge
   }
 
-  /// Counts a wrong code against the challenge and the name.
+  /// Counts a wrong code for the challenge and the name.
   private mutating func wrong(
     _ challenge: FreedomChallenge, _ settings: FreedomSettings, _ now: Date
   ) -> FreedomRefusal {
@@ -150,7 +153,7 @@ struct FreedomLogins: Sendable {
     }
   }
 
-  /// Takes the same time wherever two texts differ, and where there is nothing to compare with.
+  /// Compares in constant time, even if there is no expected text.
   private static func isSame(_ text: String, _ expected: String?) -> Bool {
     let isEqual =
       SHA256.hash(data: Data(text.utf8)) == SHA256.hash(data: Data((expected ?? "").utf8))

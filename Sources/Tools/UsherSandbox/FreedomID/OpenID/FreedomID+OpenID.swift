@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension FreedomID {
-  /// The issuer is the base URL.
+  /// Returns the issuer, which is the base URL of the fake.
   private func issuer(_ call: Call) -> String { call.base + Self.path }
 
   func discovery(_ call: Call) async -> Reply {
@@ -27,7 +27,7 @@ extension FreedomID {
     await answering { .json(try keys.keySet()) }
   }
 
-  /// `GET /openid`, in the browser.
+  /// Handles `GET /openid`, which the browser opens.
   func openIDPage(_ call: Call) async -> Reply {
     let form: Form
     let redirectURI: String
@@ -49,7 +49,7 @@ extension FreedomID {
     }
   }
 
-  /// The token endpoint: JSON and Basic, with the errors of RFC 6749 §5.2.
+  /// Handles the token endpoint with a JSON body and HTTP Basic. Errors are those of RFC 6749 §5.2.
   func openIDToken(_ call: Call) async -> Reply {
     await answering {
       _ = try FreedomPartner.clients.authenticate(call, Form())
@@ -108,7 +108,7 @@ extension FreedomID {
     return .json(.object(members.overlaid(with: settings.openIDReply)))
   }
 
-  /// Who the bearer of a token is (OIDC Core §5.3).
+  /// Returns the claims about the user of an access token (OIDC Core §5.3).
   func userinfo(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
@@ -122,7 +122,7 @@ extension FreedomID {
     return .json(.object(authorization.personClaims().overlaid(with: settings.userinfo)))
   }
 
-  /// Nil for a token of another kind.
+  /// Returns the authorization of an OpenID token; nil for other kinds of token.
   private func authorization(of token: FreedomToken) -> Authorization? {
     guard case .openID(let request, let time) = token.use,
       let person = ledger.person(token.person)

@@ -1,13 +1,13 @@
-/// An OpenID request: the client is the partner, and the redirect is its own.
+/// A valid OpenID request. Its client is the partner and its redirect URI is registered.
 struct FreedomOpenIDRequest: Sendable, Hashable {
   let redirectURI: String
   let state: String
   let nonce: String
   let scope: [String]
-  /// Of PKCE, which the vendor documents none of: nil where it did not come.
+  /// The PKCE code challenge; nil if the request has none, since the vendor does not document PKCE.
   let challenge: String?
 
-  /// Where a refusal may be told; throws what the person alone may see.
+  /// Checks the client and the redirect URI. Its refusals must not be sent by redirect.
   static func redirectURI(_ form: Form, _ settings: FreedomSettings) throws(Refusal) -> String {
     guard try form.required("client_id") == FreedomPartner.client.id else {
       throw Refusal("invalid_client", "client_id is not known")

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension FreedomID {
-  /// `GET /login?track_id=…`: where a link leads.
+  /// Handles `GET /login?track_id=…`, to which an authorization link leads.
   func loginPage(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let track = (try? call.queryForm())?["track_id"],
@@ -10,12 +10,12 @@ extension FreedomID {
     return page(of: visits.begin(.link(link, track: track), now: now))
   }
 
-  /// `GET /me`
+  /// Handles `GET /me`.
   func ownPage(_ call: Call) async -> Reply {
     page(of: visits.begin(.own, now: workbench.clock.now()))
   }
 
-  /// Takes what was typed at a log-in.
+  /// Handles the form of a log-in page.
   func login(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now) else {
@@ -35,7 +35,7 @@ extension FreedomID {
     }
   }
 
-  /// Where nothing stands for the password, a phone number gets the code of an SMS.
+  /// Begins a log-in. Without a password, a phone number gets an SMS code.
   private func signIn(_ form: Form, _ id: String, _ now: Date) async throws -> Reply {
     guard let name = form["name"].flatMap(FreedomName.init(typed:)) else {
       return page(of: id, problem: "That is no phone number like +77011234567, and no e-mail.")
@@ -83,7 +83,7 @@ extension FreedomID {
     return page(of: id)
   }
 
-  /// Takes the decision; leads back to the partner.
+  /// Handles the decision on consent; redirects to the partner.
   func decide(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),
@@ -123,14 +123,14 @@ extension FreedomID {
     }
   }
 
-  /// Back to the partner, with whatever the settings bend.
+  /// Redirects to the partner, with the overrides from the settings.
   func back(to url: String, _ parameters: [String: JSON], error: String? = nil) -> Reply {
     .redirect(to: url, adding: parameters.overlaid(with: settings.wayBack), error: error)
   }
 }
 
 extension FreedomRefusal {
-  /// For the person on a page.
+  /// The error as a sentence for the user of a page.
   fileprivate var sentence: String {
     guard let retryAfter else { return "Sorry: \(message)." }
     return "Sorry: \(message). Try again in \(retryAfter) seconds."

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension FreedomID {
-  /// The page of a visit's stage.
+  /// Returns the page for a visit's stage.
   func page(of id: String, problem: String? = nil) -> Reply {
     guard let visit = visits.visit(id, now: workbench.clock.now()) else {
       return workbench.pages.expired()
@@ -58,7 +58,7 @@ extension FreedomID {
       ])
   }
 
-  /// What somebody says on their own page: `accept` or `reject` and a request, or `logout`.
+  /// Handles the own page's form: `accept` or `reject` with a request's key, or `logout`.
   func changeOwn(_ call: Call) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),

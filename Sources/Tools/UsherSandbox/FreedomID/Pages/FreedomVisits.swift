@@ -1,30 +1,30 @@
 import FoundationEssentials
 
-/// People on the pages, as one value.
+/// The visits to the pages, as one value.
 struct FreedomVisits: Sendable {
   struct Visit: Sendable, Hashable {
     let purpose: Purpose
-    /// Stands in the forms of this visit and nowhere else.
+    /// The CSRF token, a hidden field in the forms of this visit.
     let csrf: String
     var stage = Phase.signIn
   }
 
   enum Purpose: Sendable, Hashable {
-    /// From the partner API, by its `track_id`.
+    /// A link of the partner API, with its `track_id`.
     case link(FreedomLink, track: String)
     case openID(FreedomOpenIDRequest)
-    /// Nobody sent them: they see what they are asked for, and log out.
+    /// The person's own page, which shows profile requests and can log out.
     case own
   }
 
   enum Phase: Sendable, Hashable {
     case signIn
     case code(FreedomChallenge)
-    /// Signed in: the person's id.
+    /// The person with this id is signed in.
     case signedIn(String, at: Date)
   }
 
-  /// Seconds a person has for the pages.
+  /// Seconds after which a visit expires.
   private static let seconds = 900.0
 
   private let mint: TokenMint
@@ -42,7 +42,7 @@ struct FreedomVisits: Sendable {
     return id
   }
 
-  /// The visit that a form belongs to; nil for one that is over, or not ours.
+  /// Returns the visit of a form; nil if it is unknown or expired, or the CSRF token is wrong.
   func visit(_ form: Form, now: Date) -> (id: String, visit: Visit)? {
     guard let id = form["transaction"], let visit = visits.value(id, now: now),
       visit.csrf == form["csrf"]

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The partner API: link, tokens and the data of whoever signed in.
+/// The partner API: links, tokens and the profile of the person who signed in.
 extension FreedomID {
-  /// `POST /api/v1/oauth/authorize`: where a browser is sent to.
+  /// Handles `POST /api/v1/oauth/authorize`: creates a link for the browser.
   func link(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       try checkClient(call)
@@ -24,7 +24,7 @@ extension FreedomID {
     }
   }
 
-  /// A code for tokens, once.
+  /// Redeems a code, once, for tokens.
   func redeem(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       try checkClient(call)
@@ -51,7 +51,7 @@ extension FreedomID {
     }
   }
 
-  /// Who the bearer is, as far as the grants open it.
+  /// Returns the profile of the token's person, as far as the grants permit.
   func user(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let (person, grants) = try bearer(call)
@@ -61,7 +61,7 @@ extension FreedomID {
     }
   }
 
-  /// Who a partner's token stands for, and what it was granted.
+  /// Returns the person of a partner's access token, and its grants.
   func bearer(_ call: Call) throws(FreedomRefusal) -> (FreedomPerson, [String]) {
     let now = workbench.clock.now()
     guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
@@ -70,7 +70,7 @@ extension FreedomID {
     return (person, grants)
   }
 
-  /// Basic has id and secret as they are (RFC 7617 §2), not form-encoded as OAuth has them.
+  /// Checks HTTP Basic credentials. They are not form-encoded (RFC 7617 §2), unlike those of OAuth.
   private func checkClient(_ call: Call) throws(FreedomRefusal) {
     let client = FreedomPartner.client
     let pair = Array("\(client.id):\(client.secret ?? "")".utf8)

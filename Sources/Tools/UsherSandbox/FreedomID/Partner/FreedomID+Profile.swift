@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The partner API: somebody else's profile, which that person gives or does not.
+/// The partner API: requests for another person's profile, which that person accepts or rejects.
 extension FreedomID {
-  /// Asked again with the same `request_id`, it tells how the request stands.
+  /// Creates a profile request. If the `request_id` is known, returns the state of that request.
   func requestProfile(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let (owner, grants) = try bearer(call)
@@ -31,7 +31,7 @@ extension FreedomID {
     }
   }
 
-  /// The request stands in the body, though this is a GET.
+  /// Returns the state of a profile request. The request has a body, although it is a GET.
   func profileStatus(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let (owner, _) = try bearer(call)
@@ -45,7 +45,7 @@ extension FreedomID {
     }
   }
 
-  /// What the request itself is answered: nothing of the person.
+  /// The response to a profile request. It has no profile data.
   private func answered(_ request: FreedomRequest) -> [String: JSON] {
     var members: [String: JSON] = ["request_id": .string(request.id)]
     switch state(request) {
@@ -71,7 +71,7 @@ extension FreedomID {
       members["status"] = "completed"
       members["freedom_id"] = .string(settings.otherAccount ? workbench.mint.uuid() : person.id)
       members["profile"] = .object(profile(person, request.grants))
-    // There is no other word for it here.
+    // This response has no status for a rejection.
     case .rejected:
       members["status"] = "failed"
       members["status_message"] = .string(FreedomRequest.declined)
@@ -95,7 +95,7 @@ extension FreedomRequest {
 }
 
 extension FreedomSettings.ProfileAnswer {
-  /// What a new request is at once.
+  /// The initial state of a new request.
   fileprivate func state(isKnown: Bool) -> FreedomRequest.State {
     switch self {
     case .ask where isKnown, .pending: .pending

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The partner API: people who are made and changed.
+/// The partner API: creating and changing people.
 extension FreedomID {
   func createUser(_ call: Call) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
@@ -41,7 +41,7 @@ extension FreedomID {
     return .json(.object(members.overlaid(with: settings.changeReply)))
   }
 
-  /// A phone number and an address belong to one person.
+  /// Records an error if another person has the phone number or the e-mail address.
   private func checkUnique(
     _ phone: String?, _ change: FreedomProfileChange, _ id: String?, _ body: inout FreedomBody
   ) {
@@ -55,7 +55,7 @@ extension FreedomID {
   }
 }
 
-/// What a partner says of somebody; nil is left as it is.
+/// A partner's change of a profile. Nil members stay unchanged.
 struct FreedomProfileChange: Sendable, Hashable {
   var email: String?
   fileprivate var firstname: String?
@@ -89,7 +89,7 @@ extension FreedomBody {
 }
 
 extension [String] {
-  /// In the place of the first one.
+  /// Replaces the first element, and removes other copies of the new one.
   fileprivate mutating func putFirst(_ text: String) {
     self = [text] + dropFirst().filter { $0 != text }
   }
