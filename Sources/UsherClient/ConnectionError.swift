@@ -1,34 +1,34 @@
-/// Why a call got no answer from the daemon.
+/// The reason why a call got no answer from the daemon.
 ///
-/// What the daemon itself refuses is an `UsherError`.
+/// If the daemon answers and refuses the call, the error is an `UsherError`.
 public struct ConnectionError: Error, Sendable, Equatable {
   public var kind: Kind
   public var socketPath: String
-  /// The kernel's error number, where it was the kernel that refused.
+  /// The errno(3) of the failed system call; nil if no system call failed.
   public var errorNumber: Int32?
 
   public enum Kind: Sendable, Equatable {
     /// There is no socket at the path.
     case noSocket
-    /// There is a socket, and nobody listens on it.
+    /// There is a socket, but no process listens on it.
     case refused
     /// The caller may not open the socket.
     case notPermitted
-    /// The path cannot be a socket's: too long, or not a socket.
+    /// The path is too long for a socket, or names something else.
     case badPath
-    /// The daemon does not take connections fast enough.
+    /// The socket's backlog is full: the daemon does not accept connections fast enough.
     case busy
-    /// The connection ended before the answer came. Whether the call was carried out is not known.
+    /// The connection ended before the answer came. The call may have been carried out.
     case lost
     /// The connection was closed by `UsherClient.close()`.
     case closed
-    /// What came back is not JSON-RPC, or not what this client knows.
+    /// The answer is not JSON-RPC, or this client cannot decode it.
     case garbled
-    /// A line came back that is longer than this client accepts.
+    /// The answer is longer than this client accepts (``UsherClient/UsherClient/maxReplyBytes``).
     case replyTooLarge
     /// The daemon speaks another version of the protocol.
     case incompatible
-    /// Another error of the kernel.
+    /// Another error, mostly of a system call.
     case other
   }
 
@@ -38,7 +38,7 @@ public struct ConnectionError: Error, Sendable, Equatable {
     self.errorNumber = errorNumber
   }
 
-  /// Whether the same call may get its answer in a moment: the daemon restarts, or is not up yet.
+  /// Whether the same call may succeed soon, because the daemon restarts or has not started yet.
   public var mayPass: Bool {
     switch kind {
     case .noSocket, .refused, .busy, .lost: true
@@ -50,7 +50,7 @@ public struct ConnectionError: Error, Sendable, Equatable {
 extension ConnectionError: CustomStringConvertible {
   public var description: String { hint.map { "\(message); \($0)" } ?? message }
 
-  /// What happened: a sentence for people.
+  /// A message for people that says what happened.
   public var message: String {
     switch kind {
     case .noSocket: "there is no socket at \(socketPath)"
@@ -67,7 +67,7 @@ extension ConnectionError: CustomStringConvertible {
     }
   }
 
-  /// What to do about it, where that is known.
+  /// A suggestion for people what to do next; nil if there is none.
   public var hint: String? {
     switch kind {
     case .noSocket, .refused: "is usherd running? systemctl start usherd.socket"

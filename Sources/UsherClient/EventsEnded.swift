@@ -1,13 +1,15 @@
-/// Why a stream of events ended though nobody ended it.
+/// The error with which a stream of events ends if its reader did not end it.
 public struct EventsEnded: Error, Sendable, Equatable {
   public var cause: Cause
-  /// Ask again with `since` this cursor for what is still remembered.
+  /// The cursor to continue from: pass it as `since` to get the later events that the daemon still
+  /// has.
   public var cursor: Int
 
   public enum Cause: Sendable, Equatable {
-    /// More happened than was read, here or in the daemon.
+    /// Events came faster than they were read, so that a buffer of the client or of the daemon
+    /// overflowed, or the daemon does not have the events since the cursor.
     case overflow
-    /// The connection ended.
+    /// The connection to the daemon ended.
     case disconnected
   }
 

@@ -1,4 +1,4 @@
-// One import is enough for a program: the contract's types come with the client.
+// A program needs one import only: the types of the RPC contract come with the client.
 
 @_exported public import JSONRPC
 @_exported public import UsherAPI

@@ -2,7 +2,7 @@ import Synchronization
 public import UsherAPI
 public import UsherCore
 
-/// One flow, from its begin to its end.
+/// A flow of the daemon, such as a sign-in.
 ///
 /// ```swift
 /// for try await flow in session.steps {
@@ -11,7 +11,7 @@ public import UsherCore
 /// }
 /// ```
 public final class FlowSession: Sendable {
-  /// The longest that one look at the daemon waits, in milliseconds.
+  /// The time for which one `flow.wait` call waits, in milliseconds.
   static let pollMs = 30_000
 
   public let id: FlowID
@@ -24,43 +24,48 @@ public final class FlowSession: Sendable {
     latest = Mutex(flow)
   }
 
-  /// The flow as it was last seen here; nothing is asked.
+  /// The flow as this session last received it. The daemon is not asked.
   public var flow: Flow { latest.withLock { $0 } }
 
-  /// The flow now and each time it moves on, until it has ended; its end comes too.
+  /// The flow now and after each change, including its end.
   public var steps: FlowSteps { FlowSteps(session: self) }
 
-  /// Answers a step: that of `seen`, or the one at which the flow was last seen here.
+  /// Answers the current step of the flow (`flow.submit`).
   ///
-  /// It is given once: over a restart of the daemon again only where it is certain that it has not
-  /// arrived.
+  /// The answer is sent once. It is sent again only if it is certain that the daemon did not get
+  /// it.
   ///
-  /// - Throws: `UsherError` with reason `conflict` when the flow has moved on meanwhile,
-  ///   `invalidInput` with `detail.field`; either way nothing has changed. After a lost connection,
-  ///   which is `ConnectionError`, and after `shuttingDown`, it is not known whether the answer
-  ///   arrived: ``steps`` tells.
+  /// - Parameter seen: The flow whose step is answered; nil means ``flow``.
+  /// - Throws: `UsherError` with reason `conflict` if the flow has changed meanwhile, or
+  ///   `invalidInput` with `detail.field`; neither changes the flow. After `ConnectionError` of
+  ///   kind `lost`, and after `shuttingDown`, it is unknown whether the answer arrived: ``steps``
+  ///   tells.
   @discardableResult
   public func submit(_ input: FlowInput, answering seen: Flow? = nil) async throws -> Flow {
     let submit = FlowSubmit(flow: id, revision: (seen ?? flow).revision, input: input.json)
     return take(try await client.call(submit).flow)
   }
 
-  /// Cancels the flow; one that has ended stays as it is.
+  /// Cancels the flow. A flow that has ended does not change.
   @discardableResult
   public func cancel() async throws -> Flow {
     take(try await client.call(FlowCancel(flow: id)).flow)
   }
 
-  /// Asks how the flow stands.
+  /// Asks the daemon for the current state of the flow.
   @discardableResult
   public func refresh() async throws -> Flow {
     take(try await client.call(FlowGet(flow: id)).flow)
   }
 
-  /// Waits until the flow has moved on from a revision, for as long as that takes.
+  /// Waits without a time limit until the flow is newer than a revision or has ended.
   ///
-  /// A daemon that restarts meanwhile is waited for, as long as `patience` says, however often it
-  /// does: the flow goes on, and is then seen as it stands.
+  /// The flow survives restarts of the daemon, and this waits across any number of them.
+  ///
+  /// - Parameter patience: The total pause between attempts while the daemon is away.
+  /// - Returns: The flow as it is now, which may be more than one revision later.
+  /// - Throws: `ConnectionError` if the daemon is away longer than that; `UsherError`;
+  ///   `CancellationError`.
   public func change(
     after revision: Int, patience: Duration = UsherClient.patience
   ) async throws -> Flow {
@@ -72,7 +77,7 @@ public final class FlowSession: Sendable {
     }
   }
 
-  /// Keeps a flow unless a newer one is kept already, and hands it on.
+  /// Stores a received flow unless a newer revision is stored, and returns it.
   @discardableResult
   private func take(_ flow: Flow) -> Flow {
     latest.withLock { latest in
@@ -82,10 +87,10 @@ public final class FlowSession: Sendable {
   }
 }
 
-/// A flow each time it moves on.
+/// The sequence of a flow's changes.
 ///
-/// What happens between two looks is seen as one change: an element is the flow as it stands, not
-/// each state it went through. The last element is the flow's end.
+/// The first element is the flow as the session knows it, the last element is its end. Several
+/// changes in a short time may come as one element, so not every state is seen.
 public struct FlowSteps: AsyncSequence, Sendable {
   public typealias Element = Flow
 
@@ -103,7 +108,9 @@ public struct FlowSteps: AsyncSequence, Sendable {
 
     init(_ session: FlowSession) { self.session = session }
 
-    /// - Throws: What ``FlowSession/change(after:patience:)`` throws.
+    /// Waits for the next change of the flow; nil after its end.
+    ///
+    /// - Throws: The errors of ``FlowSession/change(after:patience:)``.
     public mutating func next() async throws -> Flow? {
       let flow: Flow
       switch shown {

@@ -1,12 +1,12 @@
 import JSONRPC
 import UsherCore
 
-/// Whether a call is made again, decided by what has become of it.
+/// Decides whether a failed call is sent again, and after which pause.
 struct Persistence {
-  /// Whether the call may be made where the daemon may have begun it.
+  /// Whether the call may be sent again if the daemon may have begun it.
   private let isSafe: Bool
-  /// How often it may be cut short, by a lost connection or a daemon that stops: a call that is the
-  /// daemon's death is not to be so again and again.
+  /// How many more times the call is sent again after a lost connection or a shutdown of the
+  /// daemon. The limit keeps a call that crashes the daemon from crashing it again and again.
   private var losses: Int
   private var away: Absence
   private var isFirst = true
@@ -17,8 +17,10 @@ struct Persistence {
     away = Absence(patience: patience)
   }
 
-  /// - Parameter knowsDaemon: Whether this client has been connected: one that was there comes back.
-  /// - Returns: How long to pause before the call is made again; nil where it is not.
+  /// Returns how long to pause before the call is sent again; nil if it must not be sent again.
+  ///
+  /// - Parameter knowsDaemon: Whether this client has ever been connected. If it has, a missing
+  ///   socket means that the daemon restarts.
   mutating func pause(after error: any Error, knowsDaemon: Bool) -> Duration? {
     switch error {
     case is Unheard: break
@@ -46,14 +48,15 @@ struct Persistence {
   }
 }
 
-/// How long a daemon has been away, in growing pauses between looks.
+/// The pauses between attempts to reach a daemon: 50 ms at first, each twice the one before, at
+/// most 1 s, and `patience` in total.
 struct Absence {
   private var left: Duration
   private var next = Duration.milliseconds(50)
 
   init(patience: Duration) { left = patience }
 
-  /// How long to pause before the next look; nil when the patience is used up.
+  /// Returns the pause before the next attempt; nil if `patience` is used up.
   mutating func pause() -> Duration? {
     guard left > .zero else { return nil }
     let pause = min(next, left)

@@ -1,13 +1,15 @@
 package import UsherAPI
 import UsherCore
 
-/// Where the daemon is found when nobody says.
+/// The default paths of the daemon's sockets.
 package enum SocketPath {
-  /// The socket of the daemon that serves this user.
+  /// Returns the path of the socket of the daemon that serves this user.
   ///
-  /// In this order: `$USHER_SOCKET` (`$USHER_ADMIN_SOCKET` for the admin socket) unless it is empty;
-  /// the system's under `/run/usherd`, for root or when it is there; the user's own under
-  /// `$XDG_RUNTIME_DIR/usherd`; the system's, so that an error names a path one can look for.
+  /// The first that applies:
+  /// 1. `$USHER_SOCKET` (`$USHER_ADMIN_SOCKET` for the admin socket), unless it is empty;
+  /// 2. the system socket under `/run/usherd`, if the user is root or the socket exists;
+  /// 3. the user's socket under `$XDG_RUNTIME_DIR/usherd`, unless that variable is unset or empty;
+  /// 4. the system socket, so that the error names a path that the user can look for.
   package static func standard(
     _ access: Access, environment: [String: String], userID: UInt32, exists: (String) -> Bool
   ) -> String {

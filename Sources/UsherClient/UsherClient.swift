@@ -5,40 +5,42 @@ import Synchronization
 public import UsherAPI
 public import UsherCore
 
-/// A program's way to usherd.
+/// A client of usherd.
 ///
-/// It connects at the first call, keeps one connection for all calls, and connects again when that
-/// one was lost. A daemon that restarts is waited for (``patience``), and calls are made again there:
-/// whatever the call where the old one did not begin it, else only one that may be made twice. Calls
-/// may be made from any task, many at a time; beyond 64 in flight they wait for
-/// their turn. It holds no more than the connection and ends it when it is let go.
+/// It connects at the first call, uses one connection for all calls, and reconnects after that
+/// connection is lost. If the daemon restarts, the client waits for it (``patience``) and sends the
+/// calls again: any call that the old daemon did not begin, and otherwise only calls that are safe
+/// to repeat. Calls may be made concurrently from any task; calls beyond 64 in flight are queued.
+/// The connection is closed when the client and its event streams are deallocated.
 ///
-/// Every call throws `UsherError` for what the daemon refuses, with `reason` to compare and
-/// `detail.next` for the flow that mends it; ``ConnectionError`` when there is no answer; and
-/// `CancellationError` when its task is cancelled, whereupon the daemon is told to give the call up.
+/// Every call throws `UsherError` if the daemon refuses it (compare its `reason`; `detail.next`
+/// names the flow that resolves it), ``ConnectionError`` if there is no answer, and
+/// `CancellationError` if its task is cancelled; the daemon is then told to cancel the call.
 public final class UsherClient: Sendable {
-  /// The longest reply line that is accepted, in bytes.
+  /// The maximum length of a reply line, in bytes: 8 MiB.
   public static let maxReplyBytes = 8 << 20
 
-  /// The time a call has unless it says otherwise; a call that asks the daemon to wait has that
-  /// time on top.
+  /// The default deadline of a call. The time for which a call asks the daemon to wait is added.
   public static let defaultDeadline = Duration.seconds(30)
 
-  /// How long a daemon that this client was connected to may be away, not counting the time for which
-  /// its socket takes connections: systemd's does while the daemon restarts. It is part of a call's
-  /// deadline. A daemon that was never there is not waited for.
+  /// The total time that a call pauses between attempts while the daemon is away.
+  ///
+  /// The time for which the socket accepts connections does not count: a socket of systemd does so
+  /// during a restart. The pauses are part of the call's deadline. If this client has never been
+  /// connected, a missing socket or one without a listener fails the call at once.
   public static let patience = Duration.seconds(10)
 
   public let socketPath: String
   private let dialer: Dialer
 
-  /// Nothing is opened yet: a daemon that is down is found out by the first call.
+  /// Creates a client without connecting. If the daemon is down, the first call throws.
   ///
   /// - Parameters:
-  ///   - socketPath: Nil finds the daemon that serves this user: `$USHER_SOCKET`, the system's
-  ///     under `/run/usherd`, or the user's own under `$XDG_RUNTIME_DIR/usherd`.
-  ///   - name: What the daemon's journal calls this program.
-  ///   - version: The program's own.
+  ///   - socketPath: The daemon's socket. Nil selects the daemon that serves this user:
+  ///     `$USHER_SOCKET`, the system socket under `/run/usherd`, or the user's own under
+  ///     `$XDG_RUNTIME_DIR/usherd`.
+  ///   - name: The name of this program in the daemon's journal.
+  ///   - version: The version of this program.
   public convenience init(
     socketPath: String? = nil, name: String = "swift", version: String = "1"
   ) {
@@ -54,26 +56,36 @@ public final class UsherClient: Sendable {
       .init(socketPath: socketPath, hello: hello, maxReplyBytes: maxReplyBytes))
   }
 
-  /// Ends the connection for good: calls in flight and later ones throw ``ConnectionError``.
+  /// Closes the client for good: outstanding and later calls throw ``ConnectionError`` of kind
+  /// ``ConnectionError/Kind/closed``.
   public func close() async { await dialer.close() }
 }
 
 // MARK: - Calling
 
 extension UsherClient {
-  /// Makes a call of the contract and waits for its reply.
+  /// Makes a call and waits for its reply.
   ///
-  /// Where the daemon did not begin it, because it stopped or was gone, it is made again. Where the
-  /// connection was lost after it was sent, or the daemon stopped over it, it is made once more if
-  /// that is safe: never `flow.submit`, `flow.start` only with a `requestId`. A deadline of nil is ``defaultDeadline``, plus the wait the call asks
-  /// for.
+  /// If the daemon did not begin the call, because it stopped or was gone, the call is sent again.
+  /// If the connection was lost after the call was sent, or the daemon stopped while it handled the
+  /// call, the call is sent again once if that is safe: never `flow.submit`, and `flow.start` only
+  /// with a `requestId`.
   ///
-  /// - Throws: Also `UsherError` with reason `deadlineExceeded` when the time is over.
+  /// - Parameters:
+  ///   - method: The call, with its parameters.
+  ///   - deadline: The time for all attempts. Nil means ``defaultDeadline`` plus the time for which
+  ///     the call asks the daemon to wait.
+  /// - Throws: `UsherError` from the daemon, with reason `deadlineExceeded` if the time is over, or
+  ///   `messageTooLarge` if the call is longer than the daemon accepts; ``ConnectionError``;
+  ///   `CancellationError`.
   public func call<M: Method>(_ method: M, deadline: Duration? = nil) async throws -> M.Reply {
     try await answer(to: method, deadline: deadline).reply
   }
 
-  /// Makes a call by name, for methods that have no type here.
+  /// Makes a call by name, for methods that have no Swift type.
+  ///
+  /// It repeats and fails as ``call(_:deadline:)`` does. A method that this client does not know is
+  /// sent again only if the daemon did not begin it.
   public func call(
     _ method: String, params: JSONValue = [:], deadline: Duration? = nil
   ) async throws -> JSONValue {
@@ -84,7 +96,7 @@ extension UsherClient {
     return value
   }
 
-  /// The reply, and its JSON as the daemon wrote it.
+  /// Makes a call and returns its reply, decoded and as the JSON that the daemon sent.
   package func answer<M: Method>(
     to method: M, deadline: Duration? = nil
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
@@ -93,7 +105,7 @@ extension UsherClient {
     return (try decoded(json), json)
   }
 
-  /// Waits for a flow, however often the daemon restarts meanwhile.
+  /// Waits for a change of a flow, across any number of restarts of the daemon.
   func call(_ wait: FlowWait, patience: Duration) async throws -> FlowWait.Reply {
     let params = try ReplyCoding.encode(wait)
     return try decoded(
@@ -125,7 +137,7 @@ extension UsherClient {
     }
   }
 
-  /// Makes attempts until one succeeds, or no other is worth it.
+  /// Repeats attempts until one succeeds, or `persistence` or the time limit allows no other.
   private func persist<Reply>(
     _ persistence: Persistence, within limit: Duration,
     _ attempt: (Duration) async throws -> Reply
@@ -155,28 +167,29 @@ extension UsherClient {
 }
 
 extension JSONValue {
-  /// How long a call asks the daemon to wait (RPC.md § Methods: at most a minute).
+  /// The time for which a call asks the daemon to wait, at most a minute (RPC.md § Methods).
   fileprivate var wait: Duration {
     let milliseconds = self["timeoutMs"]?.integerValue ?? self["waitMs"]?.integerValue ?? 0
     return .milliseconds(min(max(milliseconds, 0), 60_000))
   }
 }
 
-// MARK: - What programs ask for most
+// MARK: - Tokens, flows and events
 
 extension UsherClient {
-  /// An access token of the caller's one account at a provider, valid for a minute at least.
+  /// Returns an access token of the caller's only account at a provider, valid for at least a minute.
   ///
-  /// - Throws: `UsherError` with reason `interactionRequired` or `reauthenticationRequired` when a
-  ///   person has to sign in: `detail.next` says by which flow.
+  /// - Throws: `UsherError` with reason `interactionRequired` or `reauthenticationRequired` if a
+  ///   person has to sign in; `detail.next` names the flow.
   public func token(provider: String) async throws -> TokenGet.Reply {
     try await call(TokenGet(provider: ProviderName(provider)))
   }
 
-  /// Begins a flow.
+  /// Begins a flow (`flow.start`).
   ///
-  /// A request id makes beginning safe to repeat: of several starts with the same one only the first
-  /// begins a flow. Nil takes a random one, so that a lost connection is no harm.
+  /// - Parameter requestId: An id that makes the start idempotent: only the first start with an id
+  ///   begins a flow, later ones throw `UsherError` with reason `requestIDReused`. Nil uses a
+  ///   random id, so that the start can be sent again after a lost connection.
   public func flow(
     provider: String, kind: String, params: JSONValue = [:], requestId: String? = nil
   ) async throws -> FlowSession {
@@ -186,13 +199,15 @@ extension UsherClient {
     do {
       return FlowSession(self, try await call(start).flow)
     } catch let error as UsherError where error.reason == .requestIDReused && requestId == nil {
-      // The random id was seen before: by the first of two attempts, whose reply was lost.
+      // The random id was used by the first of two attempts, whose reply was lost.
       guard let flow = error.detail.flow else { throw error }
       return try await session(of: flow)
     }
   }
 
-  /// Goes on with a flow that was begun before, maybe by another process of this user.
+  /// Returns the session of an existing flow, which another process of this user may have begun.
+  ///
+  /// - Throws: `UsherError` with reason `notFound` if the caller has no such flow.
   public func session(of flow: FlowID) async throws -> FlowSession {
     FlowSession(self, try await call(FlowGet(flow: flow)).flow)
   }
@@ -203,15 +218,17 @@ extension UsherClient {
     }.joined()
   }
 
-  /// What happens from now on, or from a cursor on, to what the caller may see.
+  /// Returns a stream of the events that the caller may see, from now on or since a cursor.
   ///
-  /// The stream subscribes when it is made and unsubscribes when its reader stops. It buffers 256
-  /// events and ends with ``EventsEnded`` when more happened than was read or the connection was
-  /// lost; `cursor` is then where to go on: what is remembered since a cursor comes first.
+  /// The stream subscribes when it is created and unsubscribes when its reader stops. It buffers
+  /// 256 events. It ends with ``EventsEnded`` if the buffer overflows or the connection is lost;
+  /// pass its `cursor` as `since` to continue. With `since`, the events after that cursor that the
+  /// daemon still has come first.
   ///
-  /// A daemon that restarts ends it, and the next one remembers nothing of before: there a stream
-  /// since an old cursor ends at once by an overflow, which names the new daemon's. Whoever follows
-  /// something asks how it stands and goes on from there; ``FlowSession`` does so for a flow.
+  /// A restart of the daemon ends the stream, and the new daemon has no earlier events: a stream
+  /// since an old cursor ends at once with an overflow that has the new daemon's cursor. After a
+  /// restart, ask for the current state of an object before following its events; ``FlowSession``
+  /// does that for a flow.
   public func events(
     _ topics: [EventTopic], since: Int? = nil
   ) -> AsyncThrowingStream<EventNotification, any Error> {
@@ -234,7 +251,7 @@ extension UsherClient {
 }
 
 extension SocketPath {
-  /// By this process's environment and user.
+  /// Returns the default path for the environment and the user of this process.
   package static func standard(_ access: Access) -> String {
     standard(access, environment: ProcessInfo.processInfo.environment, userID: geteuid()) { path in
       Glibc.access(path, F_OK) == 0

@@ -1,21 +1,21 @@
 import JSONRPC
 
-/// The calls of one connection: decides who is answered, what is sent, and what is too late.
+/// The calls of one connection. It decides which call is sent, and which waiter is resumed.
 ///
-/// A reply may come in any order, a call may be given up at any time, and the connection may end at
-/// any time: whatever the order, each waiter is handed back exactly once.
+/// Replies come in any order, and a call may be given up and the connection may end at any time.
+/// Each waiter is nevertheless returned exactly once.
 struct CallTable<Waiter> {
   private enum Call {
-    /// Has its id and nothing else yet.
+    /// The id is reserved, and the call has not begun.
     case reserved
-    /// Given up before it began.
+    /// The call was given up before it began.
     case stillborn(any Error)
-    /// Not sent yet: enough calls are in flight.
+    /// The call waits, because the limit of calls in flight is reached.
     case queued([UInt8], Waiter)
-    /// Its turn has come, and nothing of it has been written yet.
+    /// The call counts as in flight, and no byte of it has been written yet.
     case leaving(Waiter)
     case inFlight(Waiter)
-    /// Given up after it was sent: the daemon still answers it, and counts it until then.
+    /// The call was given up after it was sent. The daemon counts it as in flight until it replies.
     case abandoned
 
     var waiter: Waiter? {
@@ -35,13 +35,13 @@ struct CallTable<Waiter> {
 
   private enum Phase {
     case open
-    /// Nothing is sent any more; what was sent is answered yet. What begins now is refused with it.
+    /// Nothing is sent any more, and replies still come. New calls fail with the error.
     case closing(any Error)
-    /// What begins now is refused with it.
+    /// The connection has ended. New calls fail with the error.
     case ended(any Error)
   }
 
-  /// A call's line.
+  /// The line of a call.
   struct Line: Equatable {
     let id: RequestID
     let bytes: [UInt8]
@@ -54,14 +54,14 @@ struct CallTable<Waiter> {
   private var inFlight = 0
   private var lastID: Int64 = 0
 
-  /// - Parameter limit: Calls in flight; more wait here, in order.
+  /// - Parameter limit: The maximum of calls in flight. Further calls are queued in order.
   init(limit: Int) { self.limit = limit }
 
   var isOpen: Bool {
     if case .open = phase { true } else { false }
   }
 
-  /// An id for a call that is about to begin. Ids are never used twice.
+  /// Returns an id for a call that is about to begin. Ids are never reused.
   mutating func reserve() -> RequestID {
     lastID += 1
     let id = RequestID(lastID)
@@ -96,9 +96,9 @@ struct CallTable<Waiter> {
     return .send
   }
 
-  /// Its line is written now.
+  /// Marks a call as in flight, just before its line is written.
   ///
-  /// - Returns: False where it must not be: its waiter has been told otherwise.
+  /// - Returns: False if the line must not be written, because the waiter was resumed already.
   mutating func depart(_ id: RequestID) -> Bool {
     guard case .leaving(let waiter) = calls[id] else { return false }
     calls[id] = .inFlight(waiter)
@@ -106,9 +106,9 @@ struct CallTable<Waiter> {
   }
 
   struct OnReply {
-    /// Nil for an answer nobody waits for.
+    /// The waiter of the reply; nil if the call was given up.
     var waiter: Waiter?
-    /// The line of a call whose turn it is now.
+    /// The line of the queued call that is sent next; nil if there is none.
     var send: Line?
   }
 
@@ -139,9 +139,9 @@ struct CallTable<Waiter> {
 
   enum OnGiveUp {
     case nothing
-    /// Nothing of it was sent; with the line of a call that takes its turn.
+    /// Resume the waiter of a call that was not sent, and send the next queued call, if any.
     case resume(Waiter, send: Line?)
-    /// Also tell the daemon that its work is in vain.
+    /// Resume the waiter, and tell the daemon to cancel the call.
     case resumeAndCancel(Waiter)
   }
 
@@ -164,12 +164,12 @@ struct CallTable<Waiter> {
     }
   }
 
-  /// The other side hears no more, and answers what it has heard.
+  /// Stops sending calls. Calls that were sent still wait for their replies.
   ///
   /// - Parameters:
-  ///   - id: A call whose line it has refused.
-  ///   - error: What calls are refused with from now on.
-  /// - Returns: Those whose call was not heard, to be resumed with `error`.
+  ///   - id: The call whose line could not be sent, if any.
+  ///   - error: The error that new calls fail with from now on.
+  /// - Returns: The waiters of the calls that were not sent, to be resumed with `error`.
   mutating func hearsNoMore(refusing id: RequestID? = nil, _ error: any Error) -> [Waiter] {
     var unheard: [RequestID] = []
     if let id, case .inFlight = calls[id] { unheard = [id] }
@@ -182,9 +182,9 @@ struct CallTable<Waiter> {
   }
 
   /// - Parameters:
-  ///   - error: For the calls that were sent.
-  ///   - unsent: For those that were not, and for what begins later.
-  /// - Returns: All that wait, each with its error.
+  ///   - error: The error of the calls that were sent.
+  ///   - later: The error of the calls that were not sent, and of calls that begin later.
+  /// - Returns: All waiters, each with its error.
   mutating func end(
     _ error: any Error, unsent later: any Error
   ) -> [(waiter: Waiter, error: any Error)] {

@@ -4,11 +4,11 @@ import Synchronization
 import UsherAPI
 import UsherCore
 
-/// One connection to the daemon: many calls at a time, told apart by their ids.
+/// One connection to the daemon, with many concurrent calls that are distinguished by their ids.
 ///
-/// It lives until either side closes it and is not opened again: the next one is another.
+/// It lasts until either side closes it and is never reopened: ``Dialer`` opens a new one.
 final class Connection: Sendable {
-  /// Gets the result's JSON, or why there is none; called exactly once.
+  /// Receives the JSON of the result, or the error. It is called exactly once.
   typealias Finish = @Sendable (Result<[UInt8], any Error>) -> Void
 
   private struct State {
@@ -16,7 +16,7 @@ final class Connection: Sendable {
     var subscriptions = Subscriptions()
   }
 
-  /// As many as the daemon serves at a time by its defaults (RPC.md § Limits).
+  /// The maximum of calls in flight: the daemon's default limit for a connection (RPC.md § Limits).
   static let callLimit = 64
 
   let socketPath: String
@@ -24,7 +24,7 @@ final class Connection: Sendable {
   private let writer: NIOLoopBound<LineWriter>
   private let state = Mutex(State())
 
-  /// On the channel's event loop.
+  /// Creates the connection of a channel. It must be called on the channel's event loop.
   init(_ channel: any Channel, socketPath: String) {
     self.channel = channel
     self.socketPath = socketPath
@@ -33,8 +33,8 @@ final class Connection: Sendable {
 
   var isOpen: Bool { state.withLock { $0.calls.isOpen } }
 
-  /// Ends the connection; calls in flight throw `problem`, and where that is `lost` calls that were
-  /// not sent throw ``Unheard``.
+  /// Ends the connection. Outstanding calls throw `problem`; if that is `lost`, calls that were not
+  /// sent yet throw ``Unheard`` instead.
   func close(_ problem: ConnectionError.Kind = .closed) {
     let error = ConnectionError(problem, socketPath: socketPath)
     end(error, unsent: problem == .lost ? Unheard() : error)
@@ -55,11 +55,14 @@ final class Connection: Sendable {
 // MARK: - Calling
 
 extension Connection {
-  /// Makes a call and waits for its one reply.
+  /// Makes a call and waits for its reply.
   ///
-  /// - Parameter deadline: From now; then the call is given up, here and at the daemon.
-  /// - Throws: `UsherError` from the daemon, or `deadlineExceeded`; `ConnectionError`;
-  ///   ``Unheard``; `CancellationError` when the task is cancelled, which gives the call up as well.
+  /// - Parameters:
+  ///   - deadline: The time after which the call fails and, if it was sent, is cancelled at the
+  ///     daemon.
+  ///   - onReply: Called with the result on the event loop, before the next line is handled.
+  /// - Throws: `UsherError` from the daemon, or with reason `deadlineExceeded`; `ConnectionError`;
+  ///   ``Unheard``; `CancellationError` if the task is cancelled, which cancels the call as well.
   func call(
     _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?
   ) async throws -> [UInt8] {
@@ -80,7 +83,7 @@ extension Connection {
     }
   }
 
-  /// Makes a call that nobody waits for.
+  /// Makes a call and returns at once; `finish` receives the result.
   func call(_ method: String, _ params: [UInt8], finish: @escaping Finish) {
     begin(state.withLock { $0.calls.reserve() }, method, params, finish: finish)
   }
@@ -127,13 +130,14 @@ extension Connection {
     finish?(.failure(error))
   }
 
-  /// Queues a line and returns at once.
+  /// Queues a line on the event loop and returns at once.
   ///
-  /// Called under the lock that decided it, lines go out in the order of the decisions: a call is
-  /// never overtaken by its cancelling. Nothing is written before this returns, also on the event
-  /// loop, so that a failure does not come back in here.
+  /// Code that decides to send under the lock also calls this under the lock, so that lines go out
+  /// in the order of the decisions and a cancel notification never overtakes its call. Nothing is
+  /// written before this returns, not even on the event loop: a failed write acquires the same
+  /// lock.
   ///
-  /// - Parameter id: Of the call whose line it is.
+  /// - Parameter id: The id of the call; nil if the line is not a call.
   private func send(_ line: [UInt8], of id: RequestID? = nil) {
     var line = line
     line.append(UInt8(ascii: "\n"))
@@ -148,7 +152,9 @@ extension Connection {
     }
   }
 
-  /// The daemon stops, or is gone: of what is sent now it takes nothing.
+  /// Stops sending, because the daemon stops or is gone, and fails the calls that were not sent.
+  ///
+  /// Calls that were sent still wait for their replies.
   private func hearsNoMore(refusing id: RequestID? = nil) {
     let unheard = Unheard()
     let waiting = state.withLock { $0.calls.hearsNoMore(refusing: id, unheard) }
@@ -156,16 +162,17 @@ extension Connection {
   }
 }
 
-/// The daemon has not begun the call: no more of it than a part of its line has been sent.
+/// The daemon has not begun the call: its line was not sent, or was sent only in part.
 struct Unheard: Error {}
 
 // MARK: - What comes in
 
 extension Connection {
-  /// A server's replies nest deeper than calls may: `rpc.discover` holds schemas in schemas.
+  /// The limits for lines from the daemon. Replies may nest deeper than calls, because
+  /// `rpc.discover` returns nested schemas.
   private static let replyLimits = JSONLimits(lineBytes: .max, nesting: 128, batch: .max)
 
-  /// Takes in one line, on the event loop.
+  /// Handles one received line. It must be called on the event loop.
   func take(_ line: UnsafeRawBufferPointer) {
     guard let messages = try? ServerMessage.read(line, limits: Self.replyLimits) else {
       return close(.garbled)
@@ -185,7 +192,10 @@ extension Connection {
     }
   }
 
-  /// A reply without an id says that a line of ours could not be read: it is not known whose.
+  /// Resumes the call that a reply answers.
+  ///
+  /// An error reply with a null id means that the daemon could not read one of this client's lines.
+  /// The call cannot be identified, so the connection ends with that error.
   private func take(_ response: ServerMessage.Response) {
     let result = response.outcome.mapError { UsherError($0) as any Error }
     if response.id == .null {
@@ -207,9 +217,10 @@ extension Connection {
 // MARK: - Events
 
 extension Connection {
-  /// Subscribes, and feeds what comes into the stream from its very first event.
+  /// Subscribes to events and feeds them into a stream, without missing the first one.
   ///
-  /// - Parameter dialer: Kept until the stream ends, so that the connection is.
+  /// - Parameter dialer: Retained until the stream ends, because the dialer closes the connection
+  ///   when it is deallocated.
   func subscribe(
     _ params: [UInt8], deadline: Duration, feed: EventFeed, dialer: Dialer
   ) async throws {
@@ -241,7 +252,7 @@ extension Connection {
   private func deliver(_ method: String, _ params: [UInt8]) {
     switch method {
     case EventNotification.name:
-      // An event this client does not know yet is skipped.
+      // Events of a newer daemon that this client cannot decode are skipped.
       guard let event = try? ReplyCoding.decode(EventNotification.self, from: params) else {
         return
       }

@@ -4,7 +4,7 @@ import NIOPosix
 import UsherAPI
 import UsherCore
 
-/// Opens the connection when it is needed first, and another when the last one has ended.
+/// Opens a connection at the first call, and a new one if the previous connection has ended.
 actor Dialer {
   struct Setup: Sendable {
     var socketPath: String
@@ -21,7 +21,8 @@ actor Dialer {
 
   private let setup: Setup
   private var state = State.idle
-  /// Whether there has been a connection: where there is no socket now, the daemon restarts.
+  /// Whether there has ever been a connection. If there has, a missing socket means that the daemon
+  /// restarts.
   private(set) var hasConnected = false
 
   init(_ setup: Setup) { self.setup = setup }
@@ -30,7 +31,7 @@ actor Dialer {
     if case .connected(let connection) = state { connection.close() }
   }
 
-  /// - Throws: `ConnectionError`.
+  /// Returns the open connection, or opens one; throws `ConnectionError`.
   func connection() async throws -> Connection {
     switch state {
     case .connected(let connection) where connection.isOpen: return connection
@@ -65,7 +66,7 @@ actor Dialer {
 }
 
 extension Connection {
-  /// The time the kernel has to connect; on a Unix socket it is a moment or never.
+  /// Upper bound for connect(2). A Unix socket connects at once or not at all.
   private static let connectLimit = TimeAmount.seconds(5)
 
   fileprivate static func open(_ setup: Dialer.Setup) async throws -> Connection {
@@ -88,7 +89,10 @@ extension Connection {
     }
   }
 
-  /// Goes ahead of the first call and waits for nothing: a daemon that refuses it still serves.
+  /// Sends `rpc.hello` ahead of the first call, without waiting for the reply.
+  ///
+  /// A reply with another protocol version closes the connection. An error reply is ignored,
+  /// because the daemon answers calls without a hello.
   private func sayHello(_ hello: RPCHello) throws {
     call(RPCHello.name, try ReplyCoding.encode(hello)) { [weak self] result in
       guard case .success(let reply) = result,

@@ -1,11 +1,11 @@
 import JSONRPC
 import NIOCore
 
-/// Cuts what arrives into lines and hands them to the connection.
+/// Splits received bytes into lines and passes them to the connection.
 ///
-/// What a line sets off may make NIO read what is left before ``channelRead(context:data:)`` has
-/// returned: a write or a close that finds the other side gone does. So lines are cut first and
-/// handed on afterwards, in order, by the outermost call.
+/// Handling a line may write or close. If the peer is gone, NIO then reads the remaining bytes and
+/// calls ``channelRead(context:data:)`` again before the first call has returned. Lines are
+/// therefore queued first, and only the outermost call handles them, in order.
 final class LineHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

@@ -1,27 +1,29 @@
 import Glibc
 import NIOCore
 
-/// Sends lines, each whole or known not to have been; on the event loop of its channel only.
+/// Sends lines and reports whether each was sent completely. Used only on its channel's event loop.
 ///
-/// A daemon that stops hears no more on a connection and still answers there what it has heard. NIO
-/// closes a channel whose write is refused, and those answers would be lost: so lines go to the
-/// kernel directly, and through the channel only where the kernel has no room for a line.
+/// A stopping daemon shuts down reading on a connection and still sends the outstanding replies.
+/// NIO closes a channel after a failed write, and those replies would be lost. Lines are therefore
+/// sent with send(2), and through the channel only if the socket buffer has no room for a whole
+/// line.
 final class LineWriter {
   enum Outcome {
     case written
-    /// Nothing of it has arrived, and nothing that is sent later will.
+    /// No byte of the line was sent, and later lines cannot be sent either.
     case refused
-    /// It has arrived when this is done; where it fails, it has not, or not whole.
+    /// The channel sends the rest. The future succeeds when the whole line is sent; if it fails,
+    /// the line was sent in part at most.
     case queued(EventLoopFuture<Void>)
   }
 
   private let channel: any Channel
-  /// Lines that the channel has taken and not sent.
+  /// The number of lines that the channel has queued.
   private var waiting = 0
 
   init(_ channel: any Channel) { self.channel = channel }
 
-  /// - Parameter line: With its end.
+  /// - Parameter line: The line with its line feed.
   func write(_ line: [UInt8]) -> Outcome {
     guard waiting == 0 else { return queue(line[...]) }
     let count = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(

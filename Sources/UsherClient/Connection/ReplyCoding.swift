@@ -3,7 +3,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// Between the contract's types and the JSON of the wire.
+/// Converts between the types of the RPC contract and JSON.
 enum ReplyCoding {
   static func encode(_ value: some Encodable) throws -> [UInt8] {
     Array(try JSONEncoder().encode(value))
@@ -15,7 +15,7 @@ enum ReplyCoding {
 }
 
 extension UsherError {
-  /// What a reply's error says: `data.reason` where it is there, else the code.
+  /// Creates the error from a reply: by `data.reason` if it is present, else by the JSON-RPC code.
   init(_ error: ResponseError) {
     let data = error.data.flatMap {
       try? ReplyCoding.decode(ErrorData.self, from: $0.encoded())

@@ -6,7 +6,7 @@ typealias EventFeed = AsyncThrowingStream<EventNotification, any Error>.Continua
 struct Subscriptions {
   struct Stream {
     let feed: EventFeed
-    /// Of the last event handed on; before the first, of the subscription itself.
+    /// The cursor of the last delivered event; before the first event, that of the subscription.
     var cursor: Int
 
     func ending(_ cause: EventsEnded.Cause) -> EventsEnded { EventsEnded(cause, cursor: cursor) }
@@ -24,7 +24,7 @@ struct Subscriptions {
 
   mutating func take(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
 
-  /// - Returns: Whether it was there.
+  /// - Returns: Whether there was a subscription of that name.
   mutating func remove(_ name: String) -> Bool { take(name) != nil }
 
   mutating func end() -> [Stream] {
