@@ -1,9 +1,9 @@
-/// Runs a call for a program that wants to be called back, as the SDKs' own surfaces do.
+/// Runs an `async` call and passes its result to a completion handler, as the SDKs do.
 ///
-/// `completion` is called exactly once, with what the call returned or threw, by a task of its own
-/// on Swift's concurrent executor: on no particular thread, maybe before this returns.
+/// `completion` is called exactly once, with the value or the error of the call. A new task calls
+/// it on Swift's concurrent executor: on no particular thread, possibly before this returns.
 ///
-/// - Returns: That task: cancelling it cancels the call.
+/// - Returns: The task; cancelling it cancels the call.
 @discardableResult
 func callBack<Value: Sendable, Failure: Error>(
   _ completion: @escaping @Sendable (Result<Value, Failure>) -> Void,

@@ -1,17 +1,17 @@
 import UsherClient
 import UsherCore
 
-/// Why a call of an SDK's surface came to nothing, in words that are the same for every provider.
+/// The reason why a call failed, in terms that are the same for every provider.
 ///
-/// Each surface makes its SDK's own error out of it: ``SDKError``.
+/// Each SDK's API converts it into its own error type: ``SDKError``.
 struct KitError: Error, Sendable, Equatable {
   var kind: Kind
-  /// A sentence for people: lower case, no period, no secret.
+  /// A message for people: lower case, no period, no secret.
   var message: String
-  /// The parameter that was wrong, dotted where it is nested.
+  /// The name of the wrong parameter; the path of a nested one is separated by dots.
   var field: String?
   var retryAfter: Duration?
-  /// What the provider itself said, as it said it.
+  /// The code and the message of the provider, unchanged.
   var provider: ProviderErrorCode?
 
   init(
@@ -26,20 +26,20 @@ struct KitError: Error, Sendable, Equatable {
   }
 
   enum Kind: Sendable, Equatable, CaseIterable {
-    /// What the caller gave is wrong.
+    /// A parameter or an answer is invalid.
     case invalidRequest
-    /// The daemon knows no such provider, or no such flow of it.
+    /// The daemon has no such provider, or the provider has no such flow.
     case notConfigured
     /// A person has to sign in, or to sign in again.
     case signInRequired
-    /// Nothing is under way that this could be an answer to.
+    /// No flow waits for this answer.
     case nothingWaiting
-    /// A rule of this machine forbids it.
+    /// A rule of the daemon's policy forbids the call.
     case notPermitted
-    /// The person, or the provider for them, said no.
+    /// The person, or the provider on the person's behalf, refused.
     case denied
     case expired
-    /// The limit of wrong answers was reached.
+    /// The limit of wrong answers is reached.
     case attemptsExhausted
     /// The provider refuses for another reason.
     case rejected
@@ -47,17 +47,17 @@ struct KitError: Error, Sendable, Equatable {
     /// The daemon or the provider cannot be reached now.
     case unavailable
     case cancelled
-    /// An answer that cannot be understood, or a fault of the daemon.
+    /// An answer cannot be decoded, or the daemon has an internal error.
     case unexpected
   }
 }
 
-/// An error of an SDK that a surface here speaks for.
+/// The error type of an SDK's API.
 protocol SDKError: Error {
   init(_ setback: KitError)
 }
 
-/// Runs what asks the daemon; what it throws becomes the SDK's own error.
+/// Runs a closure that calls the daemon, and converts its errors into the SDK's error type.
 func translating<Value: Sendable, Failure: SDKError>(
   to error: Failure.Type, _ body: () async throws -> Value
 ) async throws(Failure) -> Value {
@@ -68,7 +68,7 @@ func translating<Value: Sendable, Failure: SDKError>(
   }
 }
 
-// MARK: - What clients throw
+// MARK: - Errors of UsherClient
 
 extension KitError {
   init(_ error: any Error) {
@@ -120,7 +120,7 @@ extension KitError.Kind {
       }
   }
 
-  /// - Parameter field: The parameter that names what is not there.
+  /// - Parameter field: The parameter that names the missing object.
   private init(missing field: String?) {
     self =
       switch field {
@@ -131,7 +131,7 @@ extension KitError.Kind {
   }
 }
 
-// MARK: - What flows say
+// MARK: - Failures and problems of flows
 
 extension KitError {
   init(_ failure: Failure) {
@@ -160,7 +160,8 @@ extension KitError.Kind {
       }
   }
 
-  /// - Parameter reason: Problems are an open set: one that is not known here is the provider's no.
+  /// - Parameter reason: The reason of a problem. Reasons are an open set: an unknown one counts as
+  ///   a refusal by the provider.
   fileprivate init(problem reason: String) {
     self =
       switch reason {

@@ -1,8 +1,9 @@
 public import FoundationEssentials
 
-/// Shows a page to the person at this machine, in a browser of its own (RFC 8252 §8.12): what a
-/// view controller does on a phone.
+/// Shows web pages to the person at this machine, in place of an iOS view controller.
+///
+/// It must use the person's browser, not a web view of the program (RFC 8252 §8.12).
 public protocol Presenter: AnyObject, Sendable {
-  /// Opens the page and returns; what the person does there is told by the flow.
+  /// Opens the page and returns at once. The flow reports what the person does there.
   func present(_ url: URL)
 }

@@ -2,20 +2,25 @@ import UsherAPI
 import UsherClient
 
 extension Flow {
-  /// Whether it is not for the daemon to go on: somebody has to act, or it has ended.
+  /// Whether the flow has ended, or waits for the person or the app rather than for the daemon.
   var stands: Bool {
     if status.isFinished { return true }
     guard let step else { return false }
     return step.kind != .wait
   }
 
-  /// - Throws: ``KitError`` when it has ended without success.
+  /// Returns the flow itself.
+  ///
+  /// - Throws: ``KitError`` if the flow has ended without success.
   func unfailed() throws -> Flow {
     if let failure { throw KitError(failure) }
     return self
   }
 
-  /// - Throws: ``KitError`` when it has ended without success, or its last input did not move it on.
+  /// Returns the flow itself.
+  ///
+  /// - Throws: ``KitError`` if the flow has ended without success, or has a problem with the last
+  ///   answer.
   func unhindered() throws -> Flow {
     if let problem { throw KitError(problem) }
     return try unfailed()
@@ -23,11 +28,11 @@ extension Flow {
 }
 
 extension FlowSession {
-  /// The pauses in which a daemon that is away is asked what became of an answer.
+  /// The pauses between the attempts to ask a daemon that is away whether an answer arrived.
   private static let pauses: [Duration] =
     [100, 200, 400, 800, 1600, 2000, 2000, 2000].map { .milliseconds($0) }
 
-  /// The flow as soon as it is there, or has ended; for as long as that takes.
+  /// Waits without a time limit until the flow satisfies a condition or has ended.
   func first(where isThere: (Flow) -> Bool) async throws -> Flow {
     var flow = flow
     while !flow.status.isFinished && !isThere(flow) {
@@ -36,12 +41,13 @@ extension FlowSession {
     return flow
   }
 
-  /// Answers the step of `seen` and goes on until the flow is there, or has ended.
+  /// Answers the step of `seen`, and waits until the flow satisfies a condition or has ended.
   ///
-  /// Where the connection was lost meanwhile, the daemon is asked whether the answer arrived. It is
-  /// never given twice (RPC.md § Transport).
+  /// If the connection is lost, this asks the daemon whether the answer arrived. An answer is never
+  /// sent twice (RPC.md § Transport).
   ///
-  /// - Throws: The connection's trouble when the answer did not arrive.
+  /// - Throws: `UsherError`; `ConnectionError` if the answer did not arrive or the daemon stays
+  ///   away.
   func answer(
     _ input: FlowInput, to seen: Flow, until isThere: (Flow) -> Bool = \.stands
   ) async throws -> Flow {

@@ -3,7 +3,7 @@ import JSONRPC
 import UsherCore
 
 extension JSONValue {
-  /// An object of the members that are there.
+  /// Returns an object of the members that are not nil.
   static func params(_ members: [String: JSONValue?]) -> JSONValue {
     .object(members.compactMapValues { $0 })
   }

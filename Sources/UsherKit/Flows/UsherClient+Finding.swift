@@ -2,20 +2,20 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-// Flows are found by asking the daemon, never by what this process remembers: it may be another one
-// than the one that began them, and the daemon keeps them over its own restarts.
+// Flows are looked up at the daemon and not remembered by the process: another process may have
+// begun them, and they survive restarts of the daemon.
 
 extension UsherClient {
-  /// The caller's flows of a kind, newest first, without their steps.
+  /// Returns the caller's flows of a kind, newest first, without their steps.
   ///
-  /// - Parameter status: Nil: also those that ended within the last day.
+  /// - Parameter status: The status to select. Nil includes flows that ended within the last day.
   func flows(
     of provider: ProviderName, kind: String, key: String? = nil, status: FlowStatus? = .active
   ) async throws -> [Flow] {
     try await call(FlowList(provider: provider, kind: kind, key: key, status: status)).flows
   }
 
-  /// The newest of the caller's flows of a kind that fits; nil where none does.
+  /// Returns the newest of the caller's flows of a kind that fits; nil if there is none.
   func newestFlow(
     of provider: ProviderName, kind: String, key: String? = nil, status: FlowStatus? = .active,
     where fits: (Flow) -> Bool = { _ in true }

@@ -4,28 +4,28 @@ import UsherAPI
 import UsherCore
 
 extension Wallet {
-  /// How a customer is to sign in (seed, "Get Authentication Details").
+  /// The parameters of a sign-in (seed, "Get Authentication Details").
   public struct AuthenticationDetailsRequest: Sendable, Equatable {
     private let clientIdentifier: Secret
-    /// Base64url of the SHA-256 of the code verifier, without padding: 43 characters (RFC 7636
-    /// §4.2).
+    /// The S256 code challenge: the SHA-256 of the code verifier as base64url without padding, 43
+    /// characters (RFC 7636 §4.2).
     public var codeChallenge: String
     /// The partner's page for customers who forgot their PIN or password.
     public var resetCredentialsURL: String?
-    /// 8 to 512 printable ASCII characters that nobody can guess, fresh for each sign-in.
+    /// 8 to 512 printable ASCII characters, unguessable and new for each sign-in.
     public var state: String
-    /// Where the browser comes back to: an `https` address or one on the loopback. Nil: the daemon
-    /// listens on the loopback, and
-    /// ``AuthenticationService/authenticationCode(requestID:)`` tells of the return.
+    /// The redirect URI: an `https` URL, or an `http` URL on the loopback interface. If it is nil,
+    /// the daemon listens on the loopback interface and
+    /// ``AuthenticationService/authenticationCode(requestID:)`` returns the code.
     public var redirectURI: String?
-    /// A language tag (BCP 47): `en-GB`.
+    /// A language tag (BCP 47), such as `en-GB`.
     public var locale: String?
-    /// The name to fill in: an e-mail address.
+    /// The e-mail address that the sign-in page fills in.
     public var loginHint: String?
     public var loginStrategy: LoginStrategy?
 
-    /// The daemon compares `clientIdentifier` with the configured one and does nothing else with
-    /// it: another one is a ``WalletError/dataError(_:)``.
+    /// Creates a request. `clientIdentifier` is only compared with the daemon's configuration; if
+    /// it differs, the call throws ``WalletError/dataError(_:)``.
     public init(
       clientIdentifier: String, codeChallenge: String, resetCredentialsURL: String? = nil,
       state: String, redirectURI: String? = nil, locale: String? = nil, loginHint: String? = nil,
@@ -53,29 +53,30 @@ extension Wallet {
     }
   }
 
-  /// What the customer types at the wallet's page.
+  /// The credential that the customer enters on the wallet's page.
   public enum LoginStrategy: String, Sendable, Equatable, CaseIterable {
     case pin, password
   }
 
-  /// Where a sign-in begins.
+  /// The page with which a sign-in begins.
   public struct AuthenticationDetails: Sendable, Equatable {
-    /// The authorization endpoint (RFC 6749 §3.1): to be shown in the customer's browser, never in
-    /// a view of the program's own (RFC 8252 §8.12).
+    /// The authorization request (RFC 6749 §4.1.1). Open it in the customer's browser, never in a
+    /// web view of the program (RFC 8252 §8.12).
     public let authenticationURL: URL
-    /// Names this sign-in, where there may be several at a time.
+    /// The id of this sign-in, which tells concurrent sign-ins apart.
     public let requestID: String
   }
 
-  /// What the partner's backend redeems for an access token, together with the code verifier.
+  /// An authorization code, which the partner's backend exchanges for an access token with its code
+  /// verifier.
   ///
-  /// The code prints as `<secret>` with the rest of the value.
+  /// The value prints with `<secret>` in place of the code.
   public struct AuthenticationCode: Sendable, Equatable {
     private let secret: Secret
     public let redirectURI: String?
-    /// Names this sign-in, where there may be several at a time.
+    /// The id of this sign-in, which tells concurrent sign-ins apart.
     public let requestID: String
-    /// Until when the access token is waited for.
+    /// The time at which the sign-in fails unless it has got the access token.
     public let deadline: Date
 
     /// The authorization code (RFC 6749 §4.1.2).

@@ -1,10 +1,10 @@
 public import FoundationEssentials
 
-// The SDK's own form of each call.
+// Each call with a completion handler, as in the SDK.
 
 extension Wallet.AuthenticationService {
-  /// ``getAuthenticationDetails(brandIdentity:request:)`` for a program that wants to be called
-  /// back.
+  /// Calls ``getAuthenticationDetails(brandIdentity:request:)`` and passes its result to
+  /// `completion`.
   public func getAuthenticationDetails(
     brandIdentity: String, request: Wallet.AuthenticationDetailsRequest,
     completion: @escaping @Sendable (Result<Wallet.AuthenticationDetails, WalletError>) -> Void
@@ -14,7 +14,7 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// ``handleRedirect(url:)`` for a program that wants to be called back.
+  /// Calls ``handleRedirect(url:)`` and passes its result to `completion`.
   public func handleRedirect(
     url: URL,
     completion: @escaping @Sendable (Result<Wallet.AuthenticationCode, WalletError>) -> Void
@@ -22,7 +22,7 @@ extension Wallet.AuthenticationService {
     callBack(completion) { () async throws(WalletError) in try await handleRedirect(url: url) }
   }
 
-  /// ``authenticationCode(requestID:)`` for a program that wants to be called back.
+  /// Calls ``authenticationCode(requestID:)`` and passes its result to `completion`.
   public func authenticationCode(
     requestID: String? = nil,
     completion: @escaping @Sendable (Result<Wallet.AuthenticationCode, WalletError>) -> Void
@@ -32,7 +32,7 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// ``sendSCAChallenge(eventID:request:)`` for a program that wants to be called back.
+  /// Calls ``sendSCAChallenge(eventID:request:)`` and passes its result to `completion`.
   public func sendSCAChallenge(
     eventID: String, request: SCAChallengeRequest,
     completion: @escaping @Sendable (Result<SCAChallengeResponse, WalletError>) -> Void
@@ -42,7 +42,7 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// ``submitSCAAttempt(eventID:request:)`` for a program that wants to be called back.
+  /// Calls ``submitSCAAttempt(eventID:request:)`` and passes its result to `completion`.
   public func submitSCAAttempt(
     eventID: String, request: SCAAttemptRequest,
     completion: @escaping @Sendable (Result<SCAAttemptResponse, WalletError>) -> Void
@@ -52,7 +52,7 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// ``awaitSCAApproval(eventID:request:)`` for a program that wants to be called back.
+  /// Calls ``awaitSCAApproval(eventID:request:)`` and passes its result to `completion`.
   public func awaitSCAApproval(
     eventID: String, request: SCAChallengeRequest,
     completion: @escaping @Sendable (Result<SCAAttemptResponse, WalletError>) -> Void
@@ -64,8 +64,8 @@ extension Wallet.AuthenticationService {
 }
 
 extension Wallet {
-  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` for a program that
-  /// wants to be called back.
+  /// Calls ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` and passes
+  /// its result to `completion`.
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil,

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-// Strong Customer Authentication. The event's flow is found by its key, which is the event's id.
+// Strong Customer Authentication. A flow of kind `sca` is found by its key, which is the event id.
 
 extension Wallet.AuthenticationService {
   public typealias SCAChallengeRequest =
@@ -12,16 +12,16 @@ extension Wallet.AuthenticationService {
   public typealias SCAAttemptRequest = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest
   public typealias SCAAttemptResponse = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse
 
-  /// Sends a challenge to the customer, or sends it again.
+  /// Sends a challenge to the customer, or sends the open one again.
   ///
-  /// Channel `redirect` requires a `returnURL` in `verification.action`. For a push notification or
-  /// a redirect the customer answers elsewhere: ``awaitSCAApproval(eventID:request:)`` waits for
-  /// that. Beyond the wallet's limit of challenges it is ``WalletError/rateLimited(_:)`` until the
-  /// cool-down is over.
+  /// Channel `redirect` requires a `returnURL` in `verification.action`. The customer answers a
+  /// push notification or a redirect elsewhere: wait with ``awaitSCAApproval(eventID:request:)``.
+  /// Above the wallet's limit of challenges the call throws ``WalletError/rateLimited(_:)`` until
+  /// the cool-down is over.
   ///
   /// - Parameters:
-  ///   - eventID: From the wallet operation that requires SCA.
-  ///   - request: With the operation's own id.
+  ///   - eventID: The id of the SCA event, from the wallet operation that requires SCA.
+  ///   - request: The id of that operation, and the verification to use.
   public func sendSCAChallenge(
     eventID: String, request: SCAChallengeRequest
   ) async throws(WalletError) -> SCAChallengeResponse {
@@ -37,16 +37,18 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// Submits what the customer entered, and waits for the verdict.
+  /// Submits the value that the customer entered, and waits for the wallet's verdict.
   ///
-  /// A wrong value is no error but status `failed`. Reaching the wallet's limit of attempts is
-  /// ``WalletError/dataError(_:)`` (seed): then the wallet operation has to begin anew. A value
-  /// that cannot be one, a code too short, is ``WalletError/invalidRequest(_:)`` and costs no
-  /// attempt. Where no challenge of the event waits it is ``WalletError/nothingWaiting(_:)``. After
-  /// ``WalletError/unavailable(_:)`` it is not known whether the value counted: submit it again
-  /// where the event still waits.
+  /// A wrong value throws no error: the response has status `failed`. At the wallet's limit of
+  /// attempts the call throws ``WalletError/dataError(_:)`` (seed), and the wallet operation must
+  /// begin anew. A malformed value, such as a code that is too short, throws
+  /// ``WalletError/invalidRequest(_:)`` and does not count as an attempt. If no challenge of the
+  /// event is open, the call throws ``WalletError/nothingWaiting(_:)``. After
+  /// ``WalletError/unavailable(_:)`` it is unknown whether the value counted: submit it again if
+  /// the challenge is still open.
   ///
-  /// `walletOperationID` and `verification` are those of the challenge; the daemon keeps to that.
+  /// `walletOperationID` and `verification` of the request are copied into the response; the daemon
+  /// uses those of the challenge.
   public func submitSCAAttempt(
     eventID: String, request: SCAAttemptRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
@@ -62,11 +64,15 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// Waits until the customer has answered a push notification or a redirect, and tells the
-  /// verdict.
+  /// Waits until the customer has answered a push notification or a redirect, and returns the
+  /// wallet's verdict.
   ///
-  /// The verdict is the wallet's own: the daemon asks it, and believes no `status` that a browser
-  /// came back with. It is told for a day after, also to a program that was restarted.
+  /// The daemon asks the wallet for the verdict and does not trust the `status` in a redirect. The
+  /// verdict can be read for a day, also after a restart of the program.
+  ///
+  /// - Throws: ``WalletError/invalidRequest(_:)`` if the challenge is answered with
+  ///   ``submitSCAAttempt(eventID:request:)``; ``WalletError/nothingWaiting(_:)`` if the event has
+  ///   no challenge.
   public func awaitSCAApproval(
     eventID: String, request: SCAChallengeRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
@@ -86,12 +92,11 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// Sends the event's open challenge again.
+  /// Sends the open challenge of the event again.
   ///
-  /// A challenge that cannot be sent again, or by another verification than was asked for before,
-  /// makes way for a new one.
+  /// If the flow cannot do that, or its challenge uses another verification, the flow is cancelled.
   ///
-  /// - Returns: How the flow stands then; nil where there is none to go on with.
+  /// - Returns: The flow after that; nil if a new flow must be begun.
   private func sendAgain(_ eventID: String, _ request: SCAChallengeRequest) async throws -> Flow? {
     guard let session = try await wallet.newestFlow(.sca, key: eventID) else { return nil }
     let seen = try await session.first(where: \.isChallenged)
@@ -106,20 +111,22 @@ extension Wallet.AuthenticationService {
       .exchangeCredential, .localAuth:
       try await session.cancel()
       return nil
-    // It has ended, or is another client's, to which alone its step is shown.
+    // The flow has ended, or another client began it and is the only one that sees its step.
     case nil: return nil
     }
   }
 }
 
 extension Flow {
-  /// Whether a challenge has gone out, or somebody has to say which: also where the customer
-  /// answers on another device, and the flow has nothing to ask.
+  /// Whether a challenge was sent, or the flow waits for an answer or has ended.
+  ///
+  /// The state is compared because a flow has no step to answer if the customer answers on another
+  /// device.
   fileprivate var isChallenged: Bool { stands || state == "challenged" }
 }
 
 extension Step {
-  /// What a customer entered as an answer to this; nil where nothing is to be entered.
+  /// Returns a value as the answer to this step; nil if the step does not ask for a value.
   fileprivate func answer(_ value: Secret) -> FlowInput? {
     switch self {
     case .enterCode: .code(value, fields: [:])
@@ -138,7 +145,7 @@ extension KitError {
 }
 
 extension Wallet.SCAAuthenticationEventAttemptVerification {
-  /// - Parameter channel: As a step names it: in lower case.
+  /// - Parameter channel: The channel of a step, in lower case.
   fileprivate func isSent(by channel: String) -> Bool {
     self.channel?.rawValue.lowercased() == channel.lowercased()
   }

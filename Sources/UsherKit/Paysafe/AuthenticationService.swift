@@ -4,21 +4,22 @@ import UsherClient
 import UsherCore
 
 extension Wallet {
-  /// Signs customers in, and solves SCA challenges.
+  /// The calls that sign customers in and answer SCA challenges.
   ///
-  /// Source: seed "Authentication". ``handleRedirect(url:)``, ``authenticationCode(requestID:)``
-  /// and ``awaitSCAApproval(eventID:request:)`` are our own: on a phone these were the program's
-  /// business.
+  /// Source: seed, "Authentication". ``handleRedirect(url:)``, ``authenticationCode(requestID:)``
+  /// and ``awaitSCAApproval(eventID:request:)`` are not in the SDK: on a phone the program did this
+  /// itself.
   public struct AuthenticationService: Sendable {
     let wallet: Wallet
 
-    /// Begins a sign-in and tells the page it begins with.
+    /// Begins a sign-in and returns the page to open.
     ///
-    /// `state` and `codeChallenge` are passed through, so the code is the partner's to redeem.
+    /// `state` and `codeChallenge` are passed to the wallet unchanged, so only the partner can
+    /// redeem the code.
     ///
     /// - Parameters:
-    ///   - brandIdentity: The partner's, as Paysafe gave it out.
-    ///   - request: With a `state` and a `codeChallenge` made for this sign-in.
+    ///   - brandIdentity: The brand identity that Paysafe gave the partner.
+    ///   - request: The parameters, with a `state` and a `codeChallenge` made for this sign-in.
     public func getAuthenticationDetails(
       brandIdentity: String, request: AuthenticationDetailsRequest
     ) async throws(WalletError) -> AuthenticationDetails {
@@ -33,23 +34,24 @@ extension Wallet {
       }
     }
 
-    /// Takes the URL at which the browser came back, and tells the code that it brought.
+    /// Submits the URL to which the browser was redirected, and returns the code in it.
     ///
-    /// The daemon compares the state: a URL that answers no sign-in is
-    /// ``WalletError/nothingWaiting(_:)`` and changes nothing. Where the customer or the wallet
-    /// said no, the sign-in has failed with the OAuth code in `providerCode`.
+    /// The daemon compares the `state`. If no sign-in waits for this URL, the call throws
+    /// ``WalletError/nothingWaiting(_:)`` and changes nothing. If the customer or the wallet
+    /// refused, the sign-in has failed and the error has the OAuth error code in `providerCode`.
     public func handleRedirect(url: URL) async throws(WalletError) -> AuthenticationCode {
       try await translating(to: WalletError.self) {
         try code(of: try await comeBack(.redirect(url: Secret(url.absoluteString))))
       }
     }
 
-    /// Waits until the customer has come back, and tells the code.
+    /// Waits until the customer has signed in, and returns the code.
     ///
-    /// For sign-ins whose redirect the daemon itself gets, and for a program that was restarted
-    /// after ``handleRedirect(url:)``: until the access token is handed in the code is told again.
+    /// Use it if the daemon receives the redirect (no `redirectURI`), or after a restart of the
+    /// program: the code can be read again until the access token is handed in.
     ///
-    /// - Parameter requestID: Of ``AuthenticationDetails``; nil means the sign-in begun last.
+    /// - Parameter requestID: The id from ``AuthenticationDetails``; nil means the newest sign-in.
+    /// - Throws: ``WalletError/nothingWaiting(_:)`` if no sign-in is in progress.
     public func authenticationCode(
       requestID: String? = nil
     ) async throws(WalletError) -> AuthenticationCode {
@@ -62,7 +64,8 @@ extension Wallet {
       }
     }
 
-    /// Which sign-in it answers is the daemon's to say: each refuses what is not its own.
+    /// Submits the redirect to each sign-in until one accepts it; a flow refuses another's
+    /// redirect.
     private func comeBack(_ redirect: FlowInput) async throws -> Flow {
       for flow in try await wallet.liveFlows(.authorize) {
         let session = try await wallet.client.session(of: flow.id)
@@ -86,7 +89,7 @@ extension Wallet {
 }
 
 extension UsherError {
-  /// Whether a flow refused an answer because it is not its own, or came too late for it.
+  /// Whether a flow refused an answer because it is for another flow or came too late.
   fileprivate var isAnothersAnswer: Bool {
     [.invalidInput, .conflict, .flowFinished, .unexpectedInput].contains(reason)
   }
@@ -97,14 +100,17 @@ extension UsherError {
 extension Wallet {
   /// Hands in the access token that the partner's backend got for the code.
   ///
-  /// It ends the sign-in that waits for it; the daemon keeps the tokens from then on.
+  /// This completes the sign-in. The daemon stores the tokens, and ``Wallet/account`` is the
+  /// customer's from now on.
   ///
   /// - Parameters:
   ///   - accessToken: The JWT that Paysafe issued.
-  ///   - expiresIn: Seconds; nil takes the token's own word.
-  ///   - refreshToken: With it the daemon renews the access token.
-  ///   - requestID: Of ``AuthenticationCode``; nil means the sign-in begun last of those that wait.
-  /// - Returns: The account the customer has at the daemon now.
+  ///   - expiresIn: The lifetime in seconds; nil uses the expiry (`exp`) of the token.
+  ///   - refreshToken: The token with which the daemon refreshes the access token.
+  ///   - requestID: The id from ``AuthenticationCode``; nil means the newest sign-in that waits for
+  ///     an access token.
+  /// - Returns: The customer's account at the daemon.
+  /// - Throws: ``WalletError/nothingWaiting(_:)`` if no sign-in waits for an access token.
   @discardableResult
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
@@ -115,7 +121,9 @@ extension Wallet {
       requestID: requestID)
   }
 
-  /// As the static one, of this wallet.
+  /// Hands in an access token for this wallet, as
+  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` does for
+  /// ``instance``.
   @discardableResult
   public func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,

@@ -4,7 +4,7 @@ import UsherAPI
 import UsherCore
 
 extension Wallet {
-  /// Which challenge is to be sent.
+  /// A request to send a challenge.
   public struct SCAAuthenticationEventChallengeEmbeddedHybridRequest: Sendable, Equatable {
     public var walletOperationID: String
     public var verification: SCAAuthenticationEventAttemptVerification
@@ -17,36 +17,34 @@ extension Wallet {
     }
   }
 
-  /// A challenge that was sent, and what the program is to ask the customer for.
+  /// A challenge that was sent, and the data to ask the customer for an answer.
   public struct SCAAuthenticationEventChallengeEmbeddedHybridResponse: Sendable, Equatable {
     public let eventID: String
     public let walletOperationID: String
     public let verification: SCAAuthenticationEventAttemptVerification
-    /// Where the code went, masked by the wallet.
+    /// The address or number that the code was sent to, masked by the wallet.
     public private(set) var maskedTarget: String?
-    /// How long the code is.
+    /// The number of digits of the code.
     public private(set) var digits: Int?
-    /// Until when the code is good.
+    /// The time at which the code expires.
     public private(set) var expiresAt: Date?
-    /// From when another challenge makes sense.
+    /// The earliest time at which to send another challenge.
     public private(set) var resendAt: Date?
-    /// By the wallet's count.
+    /// The number of attempts left, as counted by the wallet.
     public private(set) var attemptsLeft: Int?
-    /// The page to present, for channel `redirect`; what it comes back with proves nothing.
+    /// The page to present for channel `redirect`. The `status` that it returns is not proof.
     public private(set) var redirectURL: URL?
-    /// `verified` where the customer has approved already; else nil.
+    /// `verified` if the customer has approved already; else nil.
     public private(set) var status: SCAAuthenticationEventAttemptStatus?
   }
 
-  /// What the customer entered.
-  ///
-  /// The value prints as `<secret>`.
+  /// The value that the customer entered. It prints as `<secret>`.
   public struct SCAAuthenticationEventAttemptEmbeddedHybridRequest: Sendable, Equatable {
     public var walletOperationID: String
     public var verification: SCAAuthenticationEventAttemptVerification
     let value: Secret
 
-    /// The value is the code, PIN or password, as it was entered.
+    /// Creates a request. `value` is the code, PIN or password as the customer entered it.
     public init(
       walletOperationID: String, verification: SCAAuthenticationEventAttemptVerification,
       value: String
@@ -57,17 +55,18 @@ extension Wallet {
     }
   }
 
-  /// What became of an attempt.
+  /// The verdict on an attempt.
   public struct SCAAuthenticationEventAttemptEmbeddedHybridResponse: Sendable, Equatable {
-    /// The daemon's name of the flow, `flw_…`: for `usherctl flow show` and the journal.
+    /// The daemon's id of the flow, `flw_…`, for `usherctl flow show` and the journal.
     public let id: String
     public let eventID: String
     public let walletOperationID: String
     public let verification: SCAAuthenticationEventAttemptVerification
     public let status: SCAAuthenticationEventAttemptStatus
-    /// Why, in the wallet's words, or else in the daemon's.
+    /// The reason for the status, from the wallet or else from the daemon.
     public let statusReason: String?
-    /// By the wallet's count; nil where it does not tell, or nothing is left to attempt.
+    /// The number of attempts left, as counted by the wallet; nil if it is unknown or no code is
+    /// asked for.
     public let attemptsLeft: Int?
   }
 }
@@ -84,7 +83,7 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest {
 }
 
 extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
-  /// - Throws: ``KitError`` where no challenge stands.
+  /// - Throws: ``KitError`` if the flow has no open challenge.
   init(
     _ flow: Flow, _ eventID: String,
     _ request: Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest
@@ -109,7 +108,7 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
 }
 
 extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
-  /// - Throws: ``KitError`` where nothing came of the attempt.
+  /// - Throws: ``KitError`` if the attempt has no verdict.
   init(
     _ flow: Flow, _ eventID: String, _ walletOperationID: String,
     _ verification: Wallet.SCAAuthenticationEventAttemptVerification

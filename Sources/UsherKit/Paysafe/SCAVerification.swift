@@ -1,10 +1,10 @@
 import JSONRPC
 
 extension Wallet {
-  /// How the customer proves to be there: one of the event's `availableVerifications`.
+  /// The way in which the customer is verified: one of the event's `availableVerifications`.
   public struct SCAAuthenticationEventAttemptVerification: Sendable, Equatable {
     public var method: SCAAuthenticationEventAttemptVerificationMethod
-    /// Nil where the method has none: a PIN, a password.
+    /// The channel; nil if the method has none, such as a PIN or a password.
     public var channel: SCAAuthenticationEventAttemptVerificationChannel?
     public var action: SCAAuthenticationEventAttemptVerificationAction?
 
@@ -19,8 +19,10 @@ extension Wallet {
     }
   }
 
-  /// Provider contract §2.5. The daemon refuses `passkeys` and `biometric` where there is nothing
-  /// here that could answer them.
+  /// The method of a verification (provider contract §2.5).
+  ///
+  /// The daemon refuses `passkeys`, and refuses `biometric` unless the customer confirms it
+  /// elsewhere, such as through channel `redirect`.
   public enum SCAAuthenticationEventAttemptVerificationMethod: String, Sendable, Equatable,
     CaseIterable
   {
@@ -32,7 +34,7 @@ extension Wallet {
     case pushNotification = "PUSH_NOTIFICATION"
   }
 
-  /// Provider contract §2.5.
+  /// The channel of a verification (provider contract §2.5).
   public enum SCAAuthenticationEventAttemptVerificationChannel: String, Sendable, Equatable,
     CaseIterable
   {
@@ -43,11 +45,11 @@ extension Wallet {
     case redirect = "REDIRECT"
   }
 
-  /// What the wallet has to know to send a challenge.
+  /// Parameters with which the wallet sends a challenge.
   public struct SCAAuthenticationEventAttemptVerificationAction: Sendable, Equatable {
-    /// Of the message the customer gets: `en`.
+    /// The language of the message to the customer, such as `en`.
     public var language: String?
-    /// Where the browser comes back to; channel `redirect` requires it (seed).
+    /// The URL to which the browser returns; channel `redirect` requires it (seed).
     public var returnURL: String?
 
     public init(language: String? = nil, returnURL: String? = nil) {
@@ -56,19 +58,19 @@ extension Wallet {
     }
   }
 
-  /// What became of an attempt.
+  /// The status of an attempt.
   public enum SCAAuthenticationEventAttemptStatus: String, Sendable, Equatable, CaseIterable {
-    /// Solved: the wallet operation may be repeated with its `scaDetails`.
+    /// The customer is verified: repeat the wallet operation with its `scaDetails`.
     case verified = "VERIFIED"
-    /// The value was wrong, and there are attempts left.
+    /// The value was wrong, and attempts are left.
     case failed = "FAILED"
-    /// The customer said no.
+    /// The customer refused.
     case rejected = "REJECTED"
   }
 }
 
 extension Wallet.SCAAuthenticationEventAttemptVerification {
-  /// The daemon's name of it among the options of a choice (its page Paysafe).
+  /// The id of the verification among the options of a `choose` step (the daemon's page Paysafe).
   var optionID: String {
     channel.map { "\(method.rawValue).\($0.rawValue)" } ?? method.rawValue
   }

@@ -4,22 +4,21 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// A Paysafe Embedded Wallet, by the calls of Paysafe's mobile SDK.
+/// A Paysafe Embedded Wallet, with the calls of Paysafe's mobile SDK.
 ///
-/// A program that used the SDK on a phone signs customers in and solves SCA challenges with the
-/// same calls on Linux. The daemon does the work and keeps the tokens; nothing is kept here that
-/// could not be asked again, so a program may be restarted between any two of these calls, and so
-/// may usherd.
+/// A program that used the SDK on a phone makes the same calls on Linux to sign customers in and to
+/// answer SCA challenges. The daemon runs the sign-ins and stores the tokens. The program may be
+/// restarted between any two calls, and so may usherd: all state can be read from the daemon again.
 ///
-/// Each call comes twice: `async`, and with the SDK's `completion`. A completion is called exactly
-/// once, by a task of its own: on no particular thread and on no actor.
+/// Each call has an `async` form, and one with the SDK's `completion`. A completion is called
+/// exactly once, by a task of its own: on no particular thread and on no actor.
 ///
-/// Source: seed "Authentication"; the flows are those of the daemon's page Paysafe.
+/// Source: seed, "Authentication"; the daemon's page Paysafe describes the flows.
 public final class Wallet: Sendable {
-  /// The SDK's own error is nested; here it also stands by itself, as the seed writes it.
+  /// The error type as a nested name, as in the SDK.
   public typealias WalletError = UsherKit.WalletError
 
-  /// The wallet that ``configure(provider:socketPath:account:)-type.method`` is about.
+  /// The shared wallet, which the static calls use.
   public static let instance = Wallet()
 
   private struct Setup: Sendable {
@@ -36,23 +35,25 @@ public final class Wallet: Sendable {
 
   private let setup: Mutex<Setup>
 
-  /// Another wallet than ``instance``, for a program that serves several providers or customers.
+  /// Creates a wallet beside ``instance``, for a program that uses several providers or customers.
+  ///
+  /// The parameters are those of ``configure(provider:socketPath:account:)-type.method``.
   public init(provider: String = "paysafe", socketPath: String? = nil, account: String? = nil) {
     setup = Mutex(Setup(provider, socketPath, account))
   }
 
-  /// Signing in and Strong Customer Authentication.
+  /// The calls for sign-in and Strong Customer Authentication.
   public var authenticationService: AuthenticationService { AuthenticationService(wallet: self) }
 
-  /// The account whose customer SCA is about: the one configured, or authenticated here last. Nil:
-  /// the daemon takes the only one there is.
+  /// The account that SCA challenges are for: the one configured or signed in last. If it is nil,
+  /// the daemon uses the provider's only account.
   public var account: Account? {
     setup.withLock { $0.account }.map { Account(id: $0.rawValue) }
   }
 
-  /// A customer who has signed in.
+  /// The account of a customer who has signed in.
   public struct Account: Sendable, Equatable {
-    /// The daemon's name of it, `acc_…`: for `token.get`, and for
+    /// The daemon's id of the account, `acc_…`. Use it for `token.get`, and for
     /// ``Wallet/configure(provider:socketPath:account:)-type.method`` after a restart of the
     /// program.
     public var id: String
@@ -62,31 +63,31 @@ public final class Wallet: Sendable {
 // MARK: - Configuring
 
 extension Wallet {
-  /// Says which provider of the daemon is the wallet, and where the daemon is.
+  /// Sets the daemon's provider for ``instance``, and the daemon's socket.
   ///
-  /// Nothing is asked yet. Doing it again with the same changes nothing; with other values, calls
-  /// that are under way end as they began. A program that never does it gets the defaults.
+  /// The daemon is not called. Without this call the defaults apply. A change does not affect calls
+  /// in progress. If provider and socket stay the same, a nil `account` keeps the present one.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
-  ///   - socketPath: Nil finds the daemon that serves this user, as `UsherClient` does.
-  ///   - account: The customer, where there are several: ``Account/id``.
+  ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
+  ///   - account: The ``Account/id`` of the customer, if there are several.
   public static func configure(
     provider: String = "paysafe", socketPath: String? = nil, account: String? = nil
   ) {
     instance.configure(provider: provider, socketPath: socketPath, account: account)
   }
 
-  /// Configures by the SDK's own call: asks whether the daemon is there and knows the wallet.
+  /// Checks that the daemon can be reached and has the configured provider. This is the SDK's call.
   ///
-  /// The daemon gets config tokens itself, and their digital fingerprint with them: the one given
-  /// here is neither used nor kept nor sent. (The vendor publishes that there is such a call, not
-  /// its labels on iOS.)
+  /// `configToken` is ignored: the daemon itself gets config tokens with their digital fingerprint.
+  /// The check of the provider is skipped if a rule of the daemon does not let the program read
+  /// providers. (The vendor documents the call, but not its argument labels on iOS.)
   public static func configure(configToken: String) async throws(WalletError) {
     try await instance.find()
   }
 
-  /// ``configure(configToken:)`` for a program that wants to be called back.
+  /// Calls ``configure(configToken:)`` and passes its result to `completion`.
   public static func configure(
     configToken: String, completion: @escaping @Sendable (Result<Void, WalletError>) -> Void
   ) {
@@ -95,7 +96,8 @@ extension Wallet {
     }
   }
 
-  /// As ``configure(provider:socketPath:account:)-type.method``, of this wallet.
+  /// Configures this wallet as ``configure(provider:socketPath:account:)-type.method`` does
+  /// ``instance``.
   public func configure(
     provider: String = "paysafe", socketPath: String? = nil, account: String? = nil
   ) {
@@ -116,12 +118,12 @@ extension Wallet {
         try await setup.client.call(ProviderGet(provider: setup.provider))
       }
     } catch .notPermitted {
-      // A rule may let a program run flows and not look at providers.
+      // A rule may allow a program to run flows, but not to read providers.
     }
   }
 }
 
-// MARK: - Asking the daemon
+// MARK: - Calling the daemon
 
 extension Wallet {
   enum Kind: String {
@@ -136,7 +138,7 @@ extension Wallet {
       provider: setup.provider.rawValue, kind: kind.rawValue, params: params)
   }
 
-  /// The caller's live flows of a kind, newest first, without their steps.
+  /// Returns the caller's active flows of a kind, newest first, without their steps.
   func liveFlows(_ kind: Kind) async throws -> [Flow] {
     let setup = setup.withLock { $0 }
     return try await setup.client.flows(of: setup.provider, kind: kind.rawValue)

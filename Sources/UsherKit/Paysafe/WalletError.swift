@@ -1,46 +1,46 @@
 import UsherCore
 
-/// Why a call of ``Wallet`` came to nothing.
+/// The error of a call of ``Wallet``.
 ///
-/// ``dataError(_:)`` is the SDK's (seed, "Handle SCA Challenges"); the vendor publishes no other,
-/// so the rest tells what a program may want to act on. No secret is in any of them.
+/// ``dataError(_:)`` is the SDK's (seed, "Handle SCA Challenges"). The vendor documents no other,
+/// so the other cases are not in the SDK. No error contains a secret.
 public enum WalletError: Error, Sendable, Equatable {
-  /// The wallet does not take what it was given, for good: the limit of wrong attempts was reached,
-  /// or the `clientIdentifier` is not the configured one.
+  /// The wallet refuses for good: the limit of wrong attempts is reached, or `clientIdentifier`
+  /// differs from the configured one.
   case dataError(Detail)
-  /// A parameter is wrong: `field` names it where that is known.
+  /// A parameter is wrong; `field` names it if it is known.
   case invalidRequest(Detail)
-  /// The daemon knows no provider of the configured name, or it is no wallet.
+  /// The daemon has no provider of the configured name, or the provider is not a wallet.
   case notConfigured(Detail)
-  /// Nobody has signed in, or the sign-in has run out: get authentication details anew.
+  /// No customer is signed in, or the sign-in has expired: begin with authentication details.
   case authenticationRequired(Detail)
-  /// Nothing is under way that this could be an answer to: no challenge was sent, no sign-in waits.
+  /// No challenge or sign-in waits for this answer.
   case nothingWaiting(Detail)
-  /// A rule of this machine does not allow the call.
+  /// A rule of the daemon's policy forbids the call.
   case notPermitted(Detail)
-  /// The customer, or the wallet for them, said no.
+  /// The customer, or the wallet on the customer's behalf, refused.
   case denied(Detail)
-  /// The time for it is over: of the sign-in, the code, the challenge or the event.
+  /// The sign-in, the code, the challenge or the event has expired.
   case expired(Detail)
-  /// The wallet refuses for another reason: `providerCode` has its word.
+  /// The wallet refuses for another reason; `providerCode` is its error code.
   case rejected(Detail)
-  /// Too many challenges or calls: `retryAfter` tells when it makes sense again, where that is
-  /// known.
+  /// Too many challenges or calls; `retryAfter` is the time to wait, if it is known.
   case rateLimited(Detail)
-  /// The daemon or the wallet cannot be reached now; later the same call may succeed.
+  /// The daemon or the wallet cannot be reached now; the same call may succeed later.
   case unavailable(Detail)
-  /// The task was cancelled, or the flow by somebody else.
+  /// The task was cancelled, or another program cancelled the flow.
   case cancelled(Detail)
-  /// An answer that cannot be understood, or a fault of the daemon: its journal has more.
+  /// An answer cannot be decoded, or the daemon has an internal error: see its journal.
   case unexpected(Detail)
 
   public struct Detail: Sendable, Equatable {
-    /// A sentence for people: lower case, no period.
+    /// A message for people: lower case, no period.
     public var message: String
-    /// The parameter that was wrong, as the daemon names it.
+    /// The daemon's name of the wrong parameter.
     public var field: String?
+    /// The time to wait before trying again, if it is known.
     public var retryAfter: Duration?
-    /// The wallet's own word, as it came: `dataError`, `access_denied`, …
+    /// The wallet's error code, unchanged: `dataError`, `access_denied`, …
     public var providerCode: String?
     public var providerMessage: String?
   }
@@ -65,7 +65,7 @@ extension WalletError: CustomStringConvertible {
 }
 
 extension WalletError: SDKError {
-  /// The word by which the daemon hands on what the SDK calls a data error (FLOWS.md).
+  /// The daemon's provider code for the SDK's data error (FLOWS.md).
   private static let dataErrorCode = "dataError"
 
   init(_ setback: KitError) {
