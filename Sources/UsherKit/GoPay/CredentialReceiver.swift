@@ -2,15 +2,15 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// How a credential of the SDK gets to the app's backend.
+/// The way in which a credential of the SDK gets to the app's backend.
 public enum CredentialReceiver: Sendable {
-  /// For a short-term linking token, or none: the handler gets an auth code, has it exchanged by the
-  /// app's backend and tells the result.
+  /// For a short-term linking token, or none: the handler gets an auth code, lets the app's backend
+  /// exchange it, and reports the result.
   case exchange(handler: CredentialExchangeHandler)
   /// For a long-term linking token: there is nothing to exchange.
   case none
 
-  /// The daemon's word for it.
+  /// The value of the flow's parameter `credentialReceiver`.
   var word: String {
     switch self {
     case .exchange: "exchange"
@@ -19,16 +19,15 @@ public enum CredentialReceiver: Sendable {
   }
 }
 
-/// Exchanges a credential.
+/// A handler that exchanges a credential at the app's backend.
 ///
-/// It is called by a task of its own, on no particular thread, once for each auth code: also where
-/// the daemon tells the code again because it was restarted or the connection was lost. The
-/// completion, which may come before that or after, answers for the code either way, and is handed
-/// in again where it got lost.
+/// It is called once for each auth code, by a task of its own and on no particular thread. After a
+/// restart of the daemon or a lost connection it is not called again for the same code, and its
+/// result is submitted again if it did not arrive.
 ///
-/// The completion must be called exactly once, from any thread. Another call of it is without effect;
-/// where none comes, the verification ends with GPE-2209 when the provider's `exchange_seconds` are
-/// over. It may be called after the verification has ended.
+/// Call the completion exactly once, from any thread. Further calls have no effect. Without a call
+/// the verification ends with GPE-2209 after the provider's `exchange_seconds`. A call after the
+/// end of the verification has no effect either.
 public struct CredentialExchangeHandler: Sendable {
   public let handle:
     @Sendable (
@@ -46,9 +45,9 @@ public struct CredentialExchangeHandler: Sendable {
     self.handle = handle
   }
 
-  /// For an app that would rather return the result: it cannot forget the completion then.
+  /// Creates a handler from an `async` closure that returns the result.
   ///
-  /// The task is not cancelled when the verification ends.
+  /// The closure's task is not cancelled when the verification ends.
   public init(
     exchange:
       @escaping @Sendable (
@@ -61,9 +60,9 @@ public struct CredentialExchangeHandler: Sendable {
   }
 }
 
-/// What the app's backend is to exchange. It prints without the code.
+/// The credential for the app's backend to exchange. It prints without the code.
 public enum GoPayCredential: Sendable, Equatable {
-  /// Good for one exchange.
+  /// An auth code, which is valid for one exchange.
   case authCode(code: String)
 }
 
@@ -72,15 +71,15 @@ extension GoPayCredential: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
 
-/// What came of the exchange. It prints without the token.
+/// The result of an exchange. It prints without the token.
 public enum ExchangeResult: Sendable, Equatable {
-  /// The backend knows the person. Another `userCorrelationId` than the request's ends the
-  /// verification with GPE-2214; one that cannot be one, with GPE-2208.
+  /// The backend exchanged the code for a person. If `userCorrelationId` differs from the
+  /// request's, the verification ends with GPE-2214; if it is malformed, with GPE-2208.
   ///
-  /// `token` is our own: the linking token that the backend got for the code. With it the daemon can
-  /// ask for the verdict later.
+  /// `token` is not in the SDK: the linking token that the backend got for the code. The daemon
+  /// uses it to ask for the verdict later.
   case success(userCorrelationId: String, token: String? = nil)
-  /// The verification ends with GPE-2208 and the reason in its message.
+  /// The exchange failed. The verification ends with GPE-2208 and the reason in its message.
   case failure(reason: String)
 }
 
@@ -106,7 +105,8 @@ extension ExchangeResult {
     }
   }
 
-  /// What is handed in where the daemon takes this for no answer: the handler has no second word.
+  /// Returns the result to submit instead if the daemon refuses this one as invalid, because the
+  /// handler cannot be asked again.
   func refused(_ message: String) -> ExchangeResult {
     switch self {
     case .success: .failure(reason: "the exchange was answered wrongly: \(message)")

@@ -2,20 +2,20 @@ import JSONRPC
 import UsherAPI
 import UsherClient
 
-/// What a verification ended with.
+/// The result of a verification: a submission, whose verdict comes later.
 public struct VerifyResult: Sendable, Equatable {
-  /// Of the KYC flow, by GoPay's backend. The verdict comes later: event topic `kyc`, and the
-  /// attribute `kyc` of ``account``.
+  /// GoPay's id of the KYC submission. The verdict comes later, as an event of topic `kyc` and in
+  /// the attribute `kyc` of ``account``.
   public let submissionId: String
-  /// The daemon's name of the person's account, `acc_…`.
+  /// The daemon's id of the person's account, `acc_…`.
   public let account: String?
-  /// What else was said of the submission, such as `status`: `SUBMITTED`. What is no text stands
-  /// as its JSON, what is null is left out.
+  /// Other members of the submission, such as `status`: `SUBMITTED`. Values that are not strings
+  /// are given as JSON text; null values are left out.
   public let metadata: [String: String]
 }
 
 extension VerifyResult {
-  /// - Throws: ``KitError`` when the flow has failed, or names no submission.
+  /// - Throws: ``KitError`` if the flow has ended without success or names no submission.
   init(_ flow: Flow) throws {
     let result = try flow.unfailed().result
     guard let submissionId = result?["submissionId"]?.stringValue else {
@@ -34,22 +34,22 @@ extension VerifyResult {
   }
 }
 
-/// Hears what a call of ``FeatureManager`` ended with.
+/// Receives the result of a call of ``FeatureManager``.
 ///
-/// Exactly one of the two methods is called, once, by a task of its own: on no particular thread and
-/// on no actor.
+/// Exactly one of the two methods is called, once, by a task of its own: on no particular thread
+/// and on no actor.
 public protocol FeatureCallback<Output>: AnyObject, Sendable {
   associatedtype Output: Sendable
 
-  /// The call has succeeded. `data` is what else the SDK knows, such as ``VerifyResult/metadata``,
-  /// and may be ignored; nil where there is nothing.
+  /// Reports that the call has succeeded. `data` has optional details, such as
+  /// ``VerifyResult/metadata``; nil if there are none.
   func onComplete(_ result: Output, data: [String: String]?)
 
-  /// The call came to nothing.
+  /// Reports that the call has failed.
   func onError(_ error: FeatureError)
 }
 
-/// A callback for `verify` made of closures.
+/// A callback for `verify` that is made of closures.
 public final class VerifyFeatureCallback: FeatureCallback {
   private let completed: @Sendable (VerifyResult, [String: String]?) -> Void
   private let failed: @Sendable (FeatureError) -> Void
@@ -62,7 +62,7 @@ public final class VerifyFeatureCallback: FeatureCallback {
     failed = onError
   }
 
-  /// As the seed writes it: without `data`.
+  /// Creates a callback without `data`, as in the seed.
   public convenience init(
     onComplete: @escaping @Sendable (_ result: VerifyResult) -> Void,
     onError: @escaping @Sendable (_ error: FeatureError) -> Void
@@ -77,8 +77,10 @@ public final class VerifyFeatureCallback: FeatureCallback {
   public func onError(_ error: FeatureError) { failed(error) }
 }
 
-/// Any callback for a result of a type. It holds the callback weakly, as the SDK's does: whoever
-/// wants to hear keeps it. Once it is gone nobody is told, and the verification goes on.
+/// A type-erased callback.
+///
+/// It holds the callback weakly, as the SDK's does: keep a strong reference to it. Without one the
+/// result is dropped, but the verification continues.
 public struct AnyFeatureCallback<Output: Sendable>: Sendable {
   private let find: @Sendable () -> (any FeatureCallback<Output>)?
 

@@ -1,23 +1,23 @@
 import UsherCore
 
-/// Why a call of ``FeatureManager`` came to nothing (provider contract §3.3). No secret is in it.
+/// The error of a call of ``FeatureManager`` (provider contract §3.3). It contains no secret.
 public struct FeatureError: Error, Sendable, Equatable {
-  /// The SDK's, as the seed writes it: `GPE-2206`.
+  /// The SDK's code, such as `GPE-2206`.
   public let code: String
-  /// What the code means: `required field missing`.
+  /// The meaning of the code, such as `required field missing`.
   public let title: String
-  /// A sentence for people: the server's, or else the daemon's. With GPE-2208 it has the reason that
-  /// the exchange failed with.
+  /// A message for people, from the server or else from the daemon. With GPE-2208 it contains the
+  /// reason for which the exchange failed.
   public let message: String
-  /// The server's own code, where it sent one: the SDK's number says less.
+  /// The server's code, if it sent one; it is more specific than the SDK's.
   public let serverCode: String?
-  /// When it makes sense to try again, where that is known.
+  /// The time to wait before trying again, if it is known.
   public let retryAfter: Duration?
 
-  /// Nil where the daemon knows a code that is not known here.
+  /// The code as a case; nil if the daemon sent a code that this library does not know.
   public var kind: FeatureErrorCode? { FeatureErrorCode(rawValue: code) }
 
-  /// Whether `verify` with another request may succeed where this one did not.
+  /// Whether another call of `verify` with a new request may succeed.
   public var isRetryable: Bool { kind?.isRetryable ?? false }
 }
 
@@ -25,7 +25,7 @@ extension FeatureError: CustomStringConvertible {
   public var description: String { "\(code) \(title): \(message)" }
 }
 
-/// The SDK's codes. The daemon's page GoPay tells what produces each.
+/// The error codes of the SDK. The daemon's page GoPay lists the causes of each.
 public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
   case configurationInvalid = "GPE-2201"
   case tokenExpired = "GPE-2202"
@@ -43,7 +43,7 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
   case securityCheck = "GPE-2214"
   case api = "GPE-2215"
 
-  /// In the words of the contract.
+  /// The meaning of the code, as the provider contract phrases it.
   public var title: String {
     switch self {
     case .configurationInvalid: "configuration invalid"
@@ -64,6 +64,7 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
     }
   }
 
+  /// Whether another call of `verify` with a new request may succeed.
   public var isRetryable: Bool {
     switch self {
     case .tokenExpired, .connection, .userCancelled, .exchangeTimedOut, .cameraUnavailable,
@@ -77,7 +78,7 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
 }
 
 extension FeatureError: SDKError {
-  /// The daemon's code, or where it has none the nearest one.
+  /// Creates the error with the code from the daemon, or the closest code if there is none.
   init(_ setback: KitError) {
     let word = setback.provider
     let nearest = FeatureErrorCode(setback.kind)
@@ -95,8 +96,8 @@ extension FeatureError: SDKError {
 }
 
 extension FeatureErrorCode {
-  /// GPE-2206 is also a parameter that must not be there, such as `featureId`: it is the SDK's one
-  /// code for a request that `verify` does not take, and like this it is of no use to try again.
+  /// `invalidRequest` becomes GPE-2206 even if a parameter is not missing but forbidden, such as
+  /// `featureId`: it is the SDK's only code for an invalid request, and it is not retryable.
   fileprivate init(_ kind: KitError.Kind) {
     self =
       switch kind {

@@ -3,29 +3,32 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// What GoPay's SDK can do (seed "Verify with GoPay"): ``GoPaySDK/getFeatureManager()``.
+/// The features of GoPay's SDK (seed, "Verify with GoPay"); get it from
+/// ``GoPaySDK/getFeatureManager()``.
 ///
-/// The SDK's `login` is declared by the vendor and not implemented: `verify` runs the log-in itself
-/// where no linking token is given (provider contract §3.2).
+/// The SDK's `login` is declared by the vendor but not implemented: `verify` itself runs the log-in
+/// if there is no linking token (provider contract §3.2).
 public struct FeatureManager: Sendable {
   let sdk: GoPaySDK
 
-  /// Verifies a person, and calls back.
+  /// Verifies a person's identity, and passes the result to a callback.
   ///
-  /// What is wrong with the request is told by the callback, with GPE-2206. Exactly one of the
-  /// callback's methods is called, once.
+  /// Exactly one of the callback's methods is called, once. An invalid request is reported to the
+  /// callback too, with GPE-2206.
   ///
-  /// It is called on the main thread, as the SDK's is: the compiler sees to it. It returns at once;
-  /// neither the callback nor the exchange handler needs the main thread.
+  /// As in the SDK, this is called on the main actor. It returns at once and does not block;
+  /// callback and exchange handler are not called on the main actor.
   ///
   /// - Parameters:
-  ///   - presenter: Shows the pages: where a log-in is needed that one, then the capture. It is kept
-  ///     until the end, and called by a task of the SDK's own.
-  ///   - request: With a `requestId` made for this call.
-  ///   - credentialReceiver: How an auth code is exchanged, or that there is none.
-  ///   - callback: It is held weakly: the program keeps what it wraps.
-  /// - Returns: A way to give up.
-  /// - Throws: Only when the callback is gone already, so that nobody would ever hear: GPE-2206.
+  ///   - presenter: Shows the log-in page, if a log-in is needed, and then the capture page. It is
+  ///     retained until the end, and called by a task of the SDK.
+  ///   - request: The request, with a `requestId` made for this call.
+  ///   - credentialReceiver: The handler that exchanges an auth code, or
+  ///     ``CredentialReceiver/none``.
+  ///   - callback: Receives the result. It is held weakly: keep a reference to the wrapped
+  ///     callback.
+  /// - Returns: A task that can be cancelled.
+  /// - Throws: GPE-2206 if the wrapped callback is deallocated already; no other error.
   @MainActor @discardableResult
   public func verify(
     presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver,
@@ -42,15 +45,16 @@ public struct FeatureManager: Sendable {
     return VerifyTask(task: task)
   }
 
-  /// Verifies a person, and waits for the submission.
+  /// Verifies a person's identity, and returns the submission.
   ///
-  /// The parameters are those of ``verify(presenter:request:credentialReceiver:callback:)``. It may be called on any actor. When its task is cancelled, so is the verification: GPE-2207,
-  /// unless it had ended by then.
+  /// The parameters are those of ``verify(presenter:request:credentialReceiver:callback:)``. It may
+  /// be called on any actor. Cancelling its task cancels the verification: GPE-2207, unless it has
+  /// ended by then.
   ///
-  /// A restart of the daemon, or a lost connection, is no harm: the daemon is waited for, 10 s at
-  /// most; after that, GPE-2203.
+  /// The verification survives a restart of the daemon or a lost connection of up to 10 s; after
+  /// that the call throws GPE-2203.
   ///
-  /// - Throws: What the SDK tells by `onError`.
+  /// - Throws: The errors that the SDK passes to `onError`.
   public func verify(
     presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver
   ) async throws(FeatureError) -> VerifyResult {
@@ -58,7 +62,8 @@ public struct FeatureManager: Sendable {
       try Task.checkCancellation()
       try sdk.take(request.requestId)
       defer { sdk.giveBack(request.requestId) }
-      // Cancelling does not end this call: whether there is a flow would not be known.
+      // An unstructured task, so that cancellation does not interrupt the start: it would be
+      // unknown whether a flow was begun.
       let beginning = Task { try await begin(request, credentialReceiver) }
       let verification = Verification(
         session: try await beginning.value, presenter: presenter, receiver: credentialReceiver,
@@ -67,13 +72,13 @@ public struct FeatureManager: Sendable {
     }
   }
 
-  /// Takes the URL at which the browser came back from the log-in, for a program that has set
-  /// ``FeatureRequest/redirectURI``; its outcome is that of `verify`.
+  /// Submits the URL to which the browser was redirected after the log-in, for a program that has
+  /// set ``FeatureRequest/redirectURI``. The outcome is reported by `verify`.
   ///
-  /// Our own: on a phone the SDK got the redirect itself.
+  /// This is not in the SDK, which received the redirect itself on a phone.
   ///
-  /// - Throws: GPE-2205 when no verification waits for this URL: the daemon compares the state, and
-  ///   nothing has changed.
+  /// - Throws: GPE-2205 if no verification waits for this URL. The daemon compares the `state`, and
+  ///   nothing changes.
   public func handleRedirect(url: URL) async throws(FeatureError) {
     try await translating(to: FeatureError.self) {
       let redirect = FlowInput.redirect(url: Secret(url.absoluteString))
@@ -86,13 +91,14 @@ public struct FeatureManager: Sendable {
   }
 }
 
-/// A verification that is under way.
+/// A verification in progress.
 public struct VerifyTask: Sendable {
   let task: Task<Void, Never>
 
-  /// Gives it up: the callback gets GPE-2207, unless the verification had ended by then.
+  /// Cancels the verification: the callback gets GPE-2207, unless the verification has ended by
+  /// then.
   ///
-  /// Cancelling twice, or what has ended, changes nothing.
+  /// Cancelling again, or after the end, has no effect.
   public func cancel() { task.cancel() }
 }
 
@@ -106,7 +112,8 @@ extension FeatureManager {
         provider: sdk.provider.rawValue, kind: GoPaySDK.kind,
         params: request.params(receiver, sdk.language), requestId: request.requestId)
     } catch let error as UsherError where error.reason == .requestIDReused {
-      // The start is made again after a lost connection: then it is this call's own flow.
+      // The client sends the start again after a lost connection. The flow is then of this call,
+      // and was begun after it.
       guard let flow = error.detail.flow,
         let session = try? await sdk.client.session(of: flow),
         session.flow.status == .active, session.flow.createdAt >= began
@@ -117,8 +124,8 @@ extension FeatureManager {
 }
 
 extension FlowSession {
-  /// Whether its step took the URL. Which flow it answers is the daemon's to say: each refuses what
-  /// is not its own.
+  /// Submits a redirect, and returns whether the flow accepted it. A flow refuses another's
+  /// redirect.
   fileprivate func takes(_ redirect: FlowInput) async throws -> Bool {
     guard case .openURL(let page)? = flow.step, page.completes != .poll else { return false }
     do {

@@ -1,24 +1,26 @@
 import JSONRPC
 import UsherCore
 
-/// Who is to be verified, and under which id.
+/// A request to verify a person's identity.
 ///
 /// The token prints as `<secret>`.
 public struct FeatureRequest: Sendable, Equatable {
-  /// Unique for this verification, such as a UUID: used once, it is refused for 30 days. GoPay's
-  /// callback to the partner names the verification by it.
+  /// The unique id of this verification, such as a UUID. An id that was used is refused for 30
+  /// days. GoPay's callback to the partner contains it.
   public let requestId: String
-  /// Reserved by GoPay. Set, it makes `verify` end with GPE-2206.
+  /// Reserved by GoPay: if it is set, `verify` fails with GPE-2206.
   public let featureId: String?
-  /// What the partner knows the person by.
+  /// The partner's id of the person.
   public let userCorrelationId: String
-  /// The account at the daemon whose linking token is taken where ``token`` is nil:
+  /// The account at the daemon whose linking token is used if ``token`` is nil:
   /// ``VerifyResult/account`` of an earlier verification.
   public let account: String?
-  /// Where the browser comes back to after the log-in, if to the program itself: an `https` address
-  /// or one on the loopback, for ``FeatureManager/handleRedirect(url:)``. Nil: the daemon listens.
+  /// The redirect URI of the log-in, if the program itself receives the redirect: an `https` URL,
+  /// or an `http` URL on the loopback interface. Pass the redirect to
+  /// ``FeatureManager/handleRedirect(url:)``. If it is nil, the daemon receives the redirect.
   public let redirectURI: String?
-  /// Where the capture page leads at its end: `https`, or `http` on the loopback.
+  /// The URL to which the capture page leads at its end: `https`, or `http` on the loopback
+  /// interface.
   public let returnURL: String?
   private let secret: Secret?
 
@@ -26,10 +28,10 @@ public struct FeatureRequest: Sendable, Equatable {
   /// a long-term one for ``CredentialReceiver/none``.
   public var token: String? { secret?.revealed() }
 
-  /// Takes what a request is made of, and checks nothing: that is done by `verify`.
+  /// A builder of requests. It validates nothing: `verify` does.
   ///
-  /// The setters come in any order; of one that is called twice the last word counts. Not `Sendable`:
-  /// what is built is.
+  /// The setters may be called in any order; a later call replaces the value. The builder is not
+  /// `Sendable`, the request is.
   public final class Builder {
     private var requestId = ""
     private var featureId: String?
@@ -61,25 +63,25 @@ public struct FeatureRequest: Sendable, Equatable {
       return self
     }
 
-    /// Our own: ``FeatureRequest/account``.
+    /// Sets ``FeatureRequest/account``, which is not in the SDK.
     @discardableResult public func account(_ account: String?) -> Builder {
       self.account = account
       return self
     }
 
-    /// Our own: ``FeatureRequest/redirectURI``.
+    /// Sets ``FeatureRequest/redirectURI``, which is not in the SDK.
     @discardableResult public func redirectURI(_ uri: String?) -> Builder {
       redirectURI = uri
       return self
     }
 
-    /// Our own: ``FeatureRequest/returnURL``.
+    /// Sets ``FeatureRequest/returnURL``, which is not in the SDK.
     @discardableResult public func returnURL(_ url: String?) -> Builder {
       returnURL = url
       return self
     }
 
-    /// A request with what was set; ids that were not are empty.
+    /// Returns a request with the values that were set. Ids that were not set are empty.
     public func build() -> FeatureRequest {
       FeatureRequest(
         requestId: requestId, featureId: featureId, userCorrelationId: userCorrelationId,

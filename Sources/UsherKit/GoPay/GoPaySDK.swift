@@ -2,25 +2,25 @@ import Synchronization
 import UsherClient
 import UsherCore
 
-/// Verification of a person's identity (KYC), by the calls of GoPay's mobile SDK.
+/// Verification of a person's identity (KYC), with the calls of GoPay's mobile SDK.
 ///
-/// A program that used the SDK on a phone makes the same calls on Linux. The daemon does the work:
-/// it asks GoPay and keeps what comes of it. A ``Presenter`` shows the pages in place of the view
-/// controller.
+/// A program that used the SDK on a phone makes the same calls on Linux. The daemon calls GoPay and
+/// stores the result. A ``Presenter`` shows the web pages in place of the view controller.
 ///
-/// Source: seed "Verify with GoPay"; the flow is that of the daemon's page GoPay.
+/// Source: seed, "Verify with GoPay"; the daemon's page GoPay describes the flow.
 public final class GoPaySDK: Sendable {
-  /// What GoPay's pages are written in (provider contract §3.2).
+  /// The language of GoPay's pages (provider contract §3.2).
   public enum Language: String, Sendable, Equatable, CaseIterable {
     case indonesian = "id"
     case english = "en"
   }
 
-  /// How long a daemon that is away is waited for.
+  /// The times for which a verification waits for a daemon that is away.
   struct Pace: Sendable {
-    /// How long all looks at a flow may fail before it is given up.
+    /// The total pause between attempts to read the flow, after which the verification fails.
     var patience = Duration.seconds(10)
-    /// How long after a daemon's word that it stops an answer is given again.
+    /// The pause before an answer is sent again after a shutdown of the daemon or a lost
+    /// connection.
     var pause = Duration.seconds(1)
   }
 
@@ -33,15 +33,14 @@ public final class GoPaySDK: Sendable {
   let clock: any Clock
   private let underWay = Mutex<Set<String>>([])
 
-  /// Nothing is asked yet: that the daemon is not there is found out by the first call.
+  /// Creates the SDK without calling the daemon. If the daemon is down, the first call fails.
   ///
-  /// What the SDK on a phone is configured with beside this, client id and environment, stands in the
-  /// daemon's configuration.
+  /// The SDK's other settings, client id and environment, are in the daemon's configuration.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
-  ///   - socketPath: Nil finds the daemon that serves this user, as `UsherClient` does.
-  ///   - language: Nil leaves it to GoPay.
+  ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
+  ///   - language: The language of GoPay's pages; nil lets GoPay choose.
   public convenience init(
     provider: String = "gopay", socketPath: String? = nil, language: Language? = nil
   ) {
@@ -60,17 +59,18 @@ public final class GoPaySDK: Sendable {
     self.clock = clock
   }
 
-  /// What the SDK can do; each call tells the same.
+  /// Returns the features of the SDK. All values that it returns are equivalent.
   public func getFeatureManager() -> FeatureManager { FeatureManager(sdk: self) }
 }
 
 // MARK: - Request ids
 
 extension GoPaySDK {
-  /// Takes a request id for a verification.
+  /// Reserves a request id for a verification.
   ///
-  /// - Throws: ``KitError`` when one with the same id is under way here: the daemon would tell them
-  ///   apart, but not which of them is the one that it knows.
+  /// - Throws: ``KitError`` if this object has a verification with the same id in progress. The
+  ///   daemon would refuse the second start, but the flow that it names could be taken for the
+  ///   second verification's own.
   func take(_ requestID: String) throws {
     guard underWay.withLock({ $0.insert(requestID).inserted }) else { throw KitError.usedBefore }
   }

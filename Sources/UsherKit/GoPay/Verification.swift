@@ -3,10 +3,10 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// One verification that has begun: shows its pages, has its credential exchanged, and tells its
-/// outcome.
+/// Runs a verification that has begun: shows its pages, has its credential exchanged, and returns
+/// its outcome.
 struct Verification: Sendable {
-  /// How often an answer is given, at most, until it has arrived.
+  /// The maximum number of times that an answer is sent.
   private static let attempts = 10
 
   private enum Event: Sendable {
@@ -20,11 +20,11 @@ struct Verification: Sendable {
   let receiver: CredentialReceiver
   let pace: GoPaySDK.Pace
 
-  /// Runs it to its end.
+  /// Runs the verification to its end.
   ///
-  /// Whoever cancels this cancels the flow; what it had come to by then is told. A flow that cannot
-  /// be followed any more is cancelled too, if that is possible: what is told to have failed is not
-  /// to go on.
+  /// Cancelling the task cancels the flow, and the flow's final state decides the outcome. A flow
+  /// that cannot be followed any more is cancelled too, if possible, because a verification that is
+  /// reported as failed must not continue.
   func outcome() async throws -> VerifyResult {
     let flow: Flow
     do {
@@ -36,7 +36,8 @@ struct Verification: Sendable {
   }
 
   private func last(after error: any Error) async throws -> Flow {
-    // This task's own calls may throw at once now; the last one is another task's.
+    // This task may be cancelled and its calls would throw at once, so another task makes this
+    // call.
     let last = await Task { [session] in try? await session.cancel() }.value
     guard let last, last.status == .succeeded || error is CancellationError else { throw error }
     return last
@@ -88,7 +89,7 @@ extension Verification {
     presenter.present(url)
   }
 
-  /// The handler has a task of its own: however long it takes, the flow's end is told.
+  /// Calls the handler in a task of its own, so that a slow handler does not delay the flow's end.
   private func exchange(
     _ code: Secret, _ requestID: String, _ feed: AsyncStream<Event>.Continuation
   ) {
@@ -102,9 +103,9 @@ extension Verification {
     }
   }
 
-  /// Hands the exchange's result in, again where it did not arrive, as long as it is waited for.
+  /// Submits the result of the exchange, and repeats that while the flow waits for it.
   ///
-  /// An answer that has arrived raises the flow's revision, so it is never taken twice.
+  /// An accepted answer raises the flow's revision, so it is never accepted twice.
   private func answer(_ code: Secret, _ result: ExchangeResult) async throws {
     var result = result
     var problem: (any Error)?

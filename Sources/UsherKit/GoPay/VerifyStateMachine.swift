@@ -1,10 +1,10 @@
 import UsherAPI
 import UsherCore
 
-/// What is to be done as a verification's flow moves on.
+/// Decides what to do when the flow of a verification changes.
 ///
-/// A step may be told many times: a new revision of the flow with the same page or code, a restart
-/// of the daemon. Each page is shown once, each code exchanged once.
+/// The same step may come several times, in a new revision or after a restart of the daemon. Each
+/// page is shown once, and each code is exchanged once.
 struct VerifyStateMachine: Sendable, Equatable {
   private enum Exchange: Equatable {
     case none
@@ -25,7 +25,7 @@ struct VerifyStateMachine: Sendable, Equatable {
   enum Action: Sendable, Equatable {
     case present(String)
     case exchange(code: Secret, requestID: String)
-    /// It is somebody else's to act.
+    /// Do nothing until the flow changes.
     case wait
     case end
   }
@@ -48,7 +48,9 @@ struct VerifyStateMachine: Sendable, Equatable {
     }
   }
 
-  /// - Returns: Whether this is the first answer for the code that was asked about last.
+  /// Records an answer to an exchange.
+  ///
+  /// - Returns: Whether it is the first answer for the latest code; others are ignored.
   mutating func takes(answerFor code: Secret) -> Bool {
     guard exchange == .asked(code) else { return false }
     exchange = .answered(code)

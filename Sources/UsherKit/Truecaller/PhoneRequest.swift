@@ -1,19 +1,20 @@
 import JSONRPC
 import UsherCore
 
-/// A number that is to be verified, and for which app.
+/// A phone number to verify, and the app that asks for it.
 struct PhoneRequest: Sendable, Equatable {
   var phone: String
   var countryCode: String
   var app: App?
 
-  /// What the SDK was set up with.
+  /// The app key and the app link that the SDK was set up with.
   struct App: Sendable, Equatable {
     var key: Secret
     var link: String
   }
 
-  /// As it was typed: what is the same number in another writing is a new verification.
+  /// Returns whether another request is for the same number, as typed. The same number in another
+  /// notation counts as another number.
   func isSameNumber(as other: PhoneRequest) -> Bool {
     phone == other.phone && countryCode.uppercased() == other.countryCode.uppercased()
   }

@@ -1,13 +1,13 @@
 import UsherCore
 
-/// Why a verification, or an attempt at it, came to nothing.
+/// The error of a verification, or of one attempt.
 public struct TCError: Error, Sendable, Equatable {
   private let code: TCTrueSDKErrorCode
-  /// A sentence for people: the server's, or else the daemon's.
+  /// A message for people, from the server or else from the daemon.
   public let message: String
-  /// The server's own code where it sent one: the SDK's number says less.
+  /// The server's code, if it sent one; it is more specific than the SDK's.
   public let serverCode: String?
-  /// When it makes sense to try again, where that is known.
+  /// The time to wait before trying again, if it is known.
   public let retryAfter: Duration?
 
   init(
@@ -23,8 +23,8 @@ public struct TCError: Error, Sendable, Equatable {
   public func getErrorCode() -> TCTrueSDKErrorCode { code }
 }
 
-/// The SDK's numbers (provider contract §1.4). The daemon's page Truecaller tells what produces
-/// each, and which cannot be met on Linux.
+/// The error codes of the SDK (provider contract §1.4). The daemon's page Truecaller lists the
+/// causes of each, and the codes that do not occur on Linux.
 public enum TCTrueSDKErrorCode: Int, Sendable, Equatable, CaseIterable {
   case appKeyMissing = 1
   case appLinkMissing = 2
@@ -53,7 +53,7 @@ extension TCError: CustomStringConvertible {
 }
 
 extension TCError: SDKError {
-  /// The daemon's number, or where it has none the nearest one.
+  /// Creates the error with the code from the daemon, or the closest code if there is none.
   init(_ setback: KitError) {
     let word = setback.provider
     self.init(
@@ -68,7 +68,8 @@ extension TCError: SDKError {
 }
 
 extension TCTrueSDKErrorCode {
-  /// - Parameter field: What was wrong. A code that cannot be one is no worse than a wrong code.
+  /// - Parameter field: The wrong parameter. A malformed input, such as a code that is too short,
+  ///   is reported like a wrong one (`internal`).
   fileprivate init(_ kind: KitError.Kind, _ field: String?) {
     self =
       switch kind {

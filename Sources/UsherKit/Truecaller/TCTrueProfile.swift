@@ -1,13 +1,14 @@
 public import FoundationEssentials
 import JSONRPC
 
-/// What Truecaller knows of a person (provider contract §1.3 item 4); nil where it says nothing.
+/// A person's profile at Truecaller (provider contract §1.3 item 4). Members that Truecaller does
+/// not send are nil, or false.
 public struct TCTrueProfile: Sendable, Equatable {
   public let firstName: String?
   public let lastName: String?
-  /// With the country's calling code, without `+`: `919876543210`.
+  /// The number with the country's calling code, without `+`: `919876543210`.
   public let phoneNumber: String?
-  /// ISO 3166-1 alpha-2.
+  /// The ISO 3166-1 alpha-2 code of the country.
   public let countryCode: String?
   public let street: String?
   public let city: String?
@@ -20,14 +21,14 @@ public struct TCTrueProfile: Sendable, Equatable {
   public let jobTitle: String?
   public let companyName: String?
   public let gender: TCTrueSDKGender
-  /// Whether Truecaller has verified the name: the wire's `isTrueName`.
+  /// Whether Truecaller has verified the name (`isTrueName` in its API).
   public let isVerified: Bool
   public let isAmbassador: Bool
-  /// By the server's clock.
+  /// The time of the request by the server's clock.
   public let requestTime: Date?
 }
 
-/// The SDK's numbers.
+/// The gender in a profile, with the SDK's raw values.
 public enum TCTrueSDKGender: Int, Sendable, Equatable, CaseIterable {
   case notSpecified = 0
   case male = 1
@@ -35,7 +36,7 @@ public enum TCTrueSDKGender: Int, Sendable, Equatable, CaseIterable {
 }
 
 extension TCTrueProfile {
-  /// - Parameter members: `result.profile` of the flow.
+  /// - Parameter members: The object `result.profile` of the flow.
   init(_ members: JSONValue) {
     firstName = members["firstName"]?.stringValue
     lastName = members["lastName"]?.stringValue

@@ -1,14 +1,15 @@
 import UsherCore
 
-// For a program that would rather wait than be called. The delegate, where there is one, hears the
-// same; a viewDelegate is not needed.
+// Async forms of the SDK's calls. The delegate, if it is set, is called as well. They do not need a
+// viewDelegate.
 
 extension TCTrueSDK {
-  /// Asks for a code to be sent to a number, and tells what becomes of it.
+  /// Requests a code for a number, and returns the events of the verification.
   ///
-  /// It asks as ``requestVerification(forPhone:countryCode:)`` does. The stream ends with the
-  /// verification: after the profile, after the error it failed with, or when another number takes
-  /// its place. Who stops reading it stops hearing; the verification goes on.
+  /// The request is that of ``requestVerification(forPhone:countryCode:)``, without its check of
+  /// `viewDelegate`. The stream ends with the verification: after the profile, after the error that
+  /// ends the verification, or when another number replaces this one. Dropping the stream does not
+  /// end the verification.
   public func verification(
     forPhone phone: String, countryCode: String
   ) -> AsyncStream<TCVerificationEvent> {
@@ -17,11 +18,11 @@ extension TCTrueSDK {
     return events
   }
 
-  /// Hands in a code and a name, and waits for the profile.
+  /// Submits a code and a name, and waits for the profile.
   ///
-  /// - Throws: What came of it: after a wrong code, or a name that is none, the verification goes on
-  ///   and another may be handed in. ``TCTrueSDKErrorCode/userCancelled`` when the task is
-  ///   cancelled, or another number took the place of this one.
+  /// - Throws: The error of the attempt. After a wrong code or an invalid name the verification is
+  ///   still active, and this may be called again. ``TCTrueSDKErrorCode/userCancelled`` if the task
+  ///   is cancelled or another number replaces this one.
   public func verify(
     code: String, firstName: String, lastName: String
   ) async throws(TCError) -> TCTrueProfile {

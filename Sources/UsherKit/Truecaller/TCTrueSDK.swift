@@ -2,21 +2,22 @@ import Synchronization
 import UsherClient
 import UsherCore
 
-/// Verification of a phone number by a code in an SMS, by the calls of Truecaller's mobile SDK.
+/// Verification of a phone number by an SMS code, with the calls of Truecaller's mobile SDK.
 ///
-/// A program that used the SDK on a phone makes the same calls on Linux. The daemon asks the server
-/// and keeps the token; what becomes of it is told to ``delegate``. A program that would rather wait
-/// than be called has ``verification(forPhone:countryCode:)`` and
+/// A program that used the SDK on a phone makes the same calls on Linux. The daemon calls the
+/// server and stores the access token. ``delegate`` receives the progress and the result. The
+/// `async` forms are ``verification(forPhone:countryCode:)`` and
 /// ``verify(code:firstName:lastName:)``.
 ///
-/// One verification is under way at a time. After a restart of the program or of usherd a code may
-/// still be handed in: the daemon is asked what waits for one.
+/// One verification is active at a time. After a restart of the program or of usherd a code can
+/// still be submitted, because the daemon keeps the verification.
 ///
-/// Source: seed "verifying non Truecaller app users"; the flow is that of the daemon's page
-/// Truecaller.
+/// Source: seed, "verifying non Truecaller app users"; the daemon's page Truecaller describes the
+/// flow.
 public final class TCTrueSDK: Sendable {
   private static let shared = TCTrueSDK()
 
+  /// Returns the shared object, as in the SDK.
   public static func sharedManager() -> TCTrueSDK { shared }
 
   private struct Setup: Sendable {
@@ -29,7 +30,9 @@ public final class TCTrueSDK: Sendable {
   private let clock: any Clock
   let service: VerificationService
 
-  /// Another one than ``sharedManager()``, for a program that serves several providers.
+  /// Creates an object beside ``sharedManager()``, for a program that uses several providers.
+  ///
+  /// The parameters are those of ``configure(provider:socketPath:)``.
   public convenience init(provider: String = "truecaller", socketPath: String? = nil) {
     self.init(provider: provider, socketPath: socketPath, clock: SystemClock())
   }
@@ -57,15 +60,14 @@ public final class TCTrueSDK: Sendable {
 // MARK: - Setting up
 
 extension TCTrueSDK {
-  /// Says which provider of the daemon is Truecaller, and where the daemon is.
+  /// Sets the daemon's provider for Truecaller, and the daemon's socket.
   ///
-  /// Nothing is asked yet. Doing it again with the same changes nothing; with other values nothing
-  /// more is told of a verification that is under way. A program that never does it gets the
-  /// defaults.
+  /// The daemon is not called. Without this call the defaults apply. A change of a value ends the
+  /// reports about an active verification, but not the verification itself.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
-  ///   - socketPath: Nil finds the daemon that serves this user, as `UsherClient` does.
+  ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
   public func configure(provider: String = "truecaller", socketPath: String? = nil) {
     let new = Self.place(provider, socketPath)
     let moved = setup.withLock { setup in
@@ -79,22 +81,22 @@ extension TCTrueSDK {
     if moved { service.take(.init(errand: .move, place: new)) }
   }
 
-  /// Sets up for an app; a program that never does it is not compared with any.
+  /// Sets the app key and the app link. This call is optional.
   ///
-  /// The daemon compares both with what is configured there, and does nothing else with them:
-  /// another key fails each verification with ``TCTrueSDKErrorCode/appKeyMissing``, another link
-  /// with ``TCTrueSDKErrorCode/appLinkMissing``.
+  /// The daemon only compares both with its configuration. A different key fails each verification
+  /// with ``TCTrueSDKErrorCode/appKeyMissing``, a different link with
+  /// ``TCTrueSDKErrorCode/appLinkMissing``.
   public func setup(withAppKey appKey: String, appLink: String) {
     setup.withLock { $0.app = .init(key: Secret(appKey), link: appLink) }
   }
 
-  /// Who hears what becomes of a verification. It is not kept alive.
+  /// The delegate, which receives the progress and the result of verifications. It is held weakly.
   public var delegate: (any TCTrueSDKDelegate)? {
     get { ears.delegate }
     set { ears.delegate = newValue }
   }
 
-  /// Where the number and the code are entered. It is not kept alive.
+  /// The screen on which the number and the code are entered. It is held weakly.
   public var viewDelegate: (any TCTrueSDKViewDelegate)? {
     get { ears.viewDelegate }
     set { ears.viewDelegate = newValue }
@@ -104,16 +106,17 @@ extension TCTrueSDK {
 // MARK: - Verifying
 
 extension TCTrueSDK {
-  /// Asks for a code to be sent to a number.
+  /// Requests a code by SMS for a number. The ``delegate`` receives the result.
   ///
-  /// The same number again asks for another code: before ``tokenTtl()`` is 0 that is refused with
-  /// ``TCTrueSDKErrorCode/internal`` and `retryAfter`, and nothing is sent. Another number ends the
-  /// verification of the first, and nothing more is told of that one. Without a ``viewDelegate`` it
-  /// is ``TCTrueSDKErrorCode/viewDelegateNil`` and nothing is asked.
+  /// A second call for the same number requests another code. While ``tokenTtl()`` is above 0, it
+  /// fails with ``TCTrueSDKErrorCode/internal`` and `retryAfter`, and no SMS is sent. A call for
+  /// another number cancels the active verification, which reports nothing more. If
+  /// ``viewDelegate`` is nil, the call fails with ``TCTrueSDKErrorCode/viewDelegateNil`` before the
+  /// daemon is called.
   ///
   /// - Parameters:
-  ///   - phone: The national number: 10 digits for India.
-  ///   - countryCode: ISO 3166-1 alpha-2 in any case.
+  ///   - phone: The national number, such as 10 digits for India.
+  ///   - countryCode: The ISO 3166-1 alpha-2 code of the country, in upper or lower case.
   public func requestVerification(forPhone phone: String, countryCode: String) {
     guard viewDelegate != nil else {
       service.tell(.failed(.noViewDelegate))
@@ -122,29 +125,32 @@ extension TCTrueSDK {
     request(phone, countryCode, nil)
   }
 
-  /// Hands in the code that the person got, and the name to write to the profile.
+  /// Submits the code that the person received, and the name for the profile. The ``delegate``
+  /// receives the result.
   ///
-  /// Names are checked by the daemon: at least one letter and less than 128 characters, or
-  /// ``TCTrueSDKErrorCode/invalidName``; the last name may be empty.
+  /// The daemon checks the names: at least one letter and less than 128 characters, otherwise
+  /// ``TCTrueSDKErrorCode/invalidName``. The last name may be empty.
   public func verifySecurityCode(
     _ code: String, andUpdateFirstname firstName: String, lastName: String
   ) {
     enter(code, firstName, lastName, nil)
   }
 
-  /// Seconds that are left of the code's time, rounded up: 0 when it is over; nil where no code is
-  /// waited for.
+  /// Returns the seconds until the code expires, rounded up; 0 after that; nil if no code is
+  /// expected.
   public func tokenTtl() -> Int? {
     service.expiresAt.map { end in
       Int((max(.zero, end - clock.now()).milliseconds + 999) / 1000)
     }
   }
 
-  /// The access token of the last verification that succeeded, for the partner's server to validate.
+  /// Returns the access token of the last successful verification, for the partner's server to
+  /// validate.
   ///
-  /// It is there from ``TCVerificationState/verificationComplete`` and
-  /// ``TCVerificationState/verifiedBefore`` on, until another number is asked about; the daemon
-  /// keeps it beyond that (`token.get`). Nil where a rule of this machine keeps it from the program.
+  /// It is available from ``TCVerificationState/verificationComplete`` or
+  /// ``TCVerificationState/verifiedBefore`` until the next verification is requested; later the
+  /// daemon still has it (`token.get`). It is nil if the daemon did not give it to the program,
+  /// such as by a rule of its policy.
   public func accessTokenForOTPVerification() -> String? { service.accessToken?.revealed() }
 
   func request(_ phone: String, _ countryCode: String, _ listener: VerificationService.Listener?) {
@@ -167,7 +173,7 @@ extension TCTrueSDK {
 // MARK: - The delegates
 
 extension TCTrueSDK {
-  /// Holds the delegates weakly, and tells them.
+  /// Holds the delegates weakly, and calls them.
   private final class Ears: Sendable {
     private struct Pair {
       weak var delegate: (any TCTrueSDKDelegate)?

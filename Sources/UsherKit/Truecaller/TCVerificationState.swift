@@ -1,15 +1,16 @@
-/// How far a verification has come (seed, "Possible Verification states"; the SDK's numbers).
+/// The state of a verification, with the SDK's raw values (seed, "Possible Verification states").
 public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
-  /// A code is on its way: ask the person for it.
+  /// A code was sent: ask the person for it.
   case otpInitiated = 0
-  /// The code was handed in.
+  /// The code was submitted.
   case otpReceived = 1
   /// The number is verified.
   case verificationComplete = 2
-  /// The number was verified on this installation before: there is no code to ask for.
+  /// The number was verified on this installation before, so no code is needed.
   case verifiedBefore = 3
 
-  /// - Parameter word: The state of the flow: the SDK's own words, and `creating`, which has none.
+  /// Creates the state from the flow's state, which has the SDK's name; nil for any other, such as
+  /// `creating`.
   init?(word: String) {
     switch word {
     case "otpInitiated": self = .otpInitiated
@@ -21,11 +22,11 @@ public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
   }
 }
 
-/// What a verification tells, in the order in which it happened.
+/// An event of a verification.
 public enum TCVerificationEvent: Sendable, Equatable {
   case state(TCVerificationState)
-  /// It has succeeded; nothing comes after this.
+  /// The verification has succeeded. This is the last event.
   case profile(TCTrueProfile)
-  /// An attempt, or the whole verification, came to nothing.
+  /// An attempt, or the whole verification, has failed.
   case failed(TCError)
 }

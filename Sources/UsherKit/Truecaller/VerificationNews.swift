@@ -1,31 +1,33 @@
 import JSONRPC
 import UsherAPI
 
-/// What a flow's changes mean to those who hear of its verification.
+/// Converts the changes of a flow into the events of its verification.
 ///
-/// A problem of a step that only waits is not told: the daemon tries again by itself, and its last
-/// word is the flow's end.
+/// A problem during a `wait` step is not reported: the daemon tries again by itself, and the final
+/// outcome is the end of the flow.
 struct VerificationNews: Sendable, Equatable {
-  /// Up to which revision everything is told.
+  /// The revision up to which all events were returned.
   private(set) var revision: Int
   private var state: String
-  /// A state of success. It is told when the flow has ended: only then there is the access token
-  /// that the SDK promises with it.
+  /// A state of success, held back until the flow has ended: the SDK promises that the access token
+  /// is available in that state.
   private var held: TCVerificationState?
 
-  /// Of a flow that was just begun: nothing is told yet.
+  /// Creates the converter of a new flow, of which nothing was reported yet.
   init() {
     revision = 0
     state = ""
   }
 
-  /// Of a flow that somebody else began: how it stands now is no news.
+  /// Creates the converter of an existing flow, whose present state is not reported.
   init(takingUp flow: Flow) {
     revision = flow.revision
     state = flow.state
   }
 
-  /// - Parameter transitions: What happened since ``revision``; empty where it was one thing.
+  /// Returns the events of a change.
+  ///
+  /// - Parameter transitions: The transitions since ``revision``; empty if there was only one.
   mutating func take(_ flow: Flow, _ transitions: [Transition]) -> [TCVerificationEvent] {
     guard flow.revision > revision else { return [] }
     let known = (revision + 1)...flow.revision

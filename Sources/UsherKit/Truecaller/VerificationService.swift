@@ -4,15 +4,14 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// The verification that is under way, and what waits to be asked for.
+/// The active verification, and the queue of the program's requests.
 ///
-/// What is asked for is asked in order, by one task; each verification is followed by a task of its
-/// own, to its end. What they tell goes out under one lock, so that all who hear it hear it in the
-/// same order.
+/// One task carries out the requests in order, and each verification has a task that follows it to
+/// its end. Both publish events under one lock, so that all listeners get them in the same order.
 final class VerificationService: Sendable {
   typealias Listener = AsyncStream<TCVerificationEvent>.Continuation
 
-  /// Something to be asked of the daemon, and who besides the delegate wants to hear of it.
+  /// A request of the program, and the listener that gets its events in addition to the delegate.
   struct Action: Sendable {
     var errand: Errand
     var place: Place
@@ -22,11 +21,11 @@ final class VerificationService: Sendable {
   enum Errand: Sendable {
     case request(PhoneRequest)
     case enter(FlowInput)
-    /// The daemon is another one from now on.
+    /// The provider or the daemon's socket has changed.
     case move
   }
 
-  /// Who is asked.
+  /// The daemon and its provider that a request goes to.
   struct Place: Sendable {
     var provider: ProviderName
     var client: UsherClient
@@ -34,7 +33,7 @@ final class VerificationService: Sendable {
 
   struct Standing {
     var current: Current?
-    /// How many verifications there were: each one's number.
+    /// The number of verifications so far, from which each gets its own number.
     var count = 0
     var listeners: [Listener] = []
     var expiresAt: Timestamp?
@@ -44,7 +43,8 @@ final class VerificationService: Sendable {
 
   struct Current {
     let number: Int
-    /// Nil where another program, or this one before its restart, asked for it.
+    /// The number that is verified; nil if another program, or this one before a restart, began the
+    /// verification.
     let phone: PhoneRequest?
     let session: FlowSession
     var follower: Task<Void, Never>?
@@ -54,7 +54,7 @@ final class VerificationService: Sendable {
   private let orders: AsyncStream<Action>.Continuation
   private let news: Listener
 
-  /// - Parameter news: Everything is told there: to the delegate.
+  /// - Parameter news: The stream that gets all events, for the delegate.
   init(news: Listener) {
     self.news = news
     let (orders, feed) = AsyncStream.makeStream(of: Action.self)
@@ -64,7 +64,7 @@ final class VerificationService: Sendable {
 
   func take(_ order: Action) { orders.yield(order) }
 
-  /// Ends all tasks; the daemon is left as it is.
+  /// Ends all tasks. The verification at the daemon is not cancelled.
   func close() {
     orders.finish()
     standing.withLock { $0.isClosed = true }
@@ -77,10 +77,10 @@ final class VerificationService: Sendable {
   var accessToken: Secret? { standing.withLock { $0.accessToken } }
 }
 
-// MARK: - Telling
+// MARK: - Publishing events
 
 extension VerificationService {
-  /// What is told belongs to no verification, or to the one that is under way.
+  /// Publishes an event of the active verification, or of none.
   func tell(_ event: TCVerificationEvent) {
     standing.withLock { tell(event, in: &$0) }
   }
@@ -107,7 +107,7 @@ extension VerificationService {
 }
 
 extension VerificationService.Standing {
-  /// Ends what is told of a verification; its access token stays.
+  /// Stops the reports about the verification. The access token stays.
   fileprivate mutating func forget() {
     current = nil
     expiresAt = nil
@@ -116,7 +116,7 @@ extension VerificationService.Standing {
   }
 }
 
-// MARK: - Carrying out
+// MARK: - Carrying out requests
 
 extension VerificationService {
   private func carryOut(_ order: Action) async {
@@ -143,7 +143,7 @@ extension VerificationService {
     }
     leave()
     listen(order.listener)
-    // What became of it is nobody's business any more: at the latest it expires.
+    // The result does not matter: if the flow cannot be cancelled, it expires.
     _ = try? await current?.session.cancel()
     standing.withLock { $0.accessToken = nil }
     let session = try await order.place.client.flow(
@@ -168,8 +168,10 @@ extension VerificationService {
 
   /// Answers the step that asks for a code.
   ///
-  /// Where a code is being sent or checked already, its outcome is the answer; where the flow has
-  /// ended, its follower tells so.
+  /// If a code is being sent or checked already, or the flow has ended, nothing is sent: the task
+  /// that follows the flow reports the outcome.
+  ///
+  /// - Throws: ``KitError`` if a code is submitted before one was sent.
   private func answer(_ input: FlowInput, _ session: FlowSession) async throws {
     let seen = try await session.refresh()
     guard seen.step?.kind == .enterCode else {
@@ -178,7 +180,7 @@ extension VerificationService {
       return
     }
     let flow = try await session.answer(input, to: seen) { _ in true }
-    // The same problem again is no change of the flow.
+    // An unchanged problem does not raise the revision, so the follower does not report it.
     if flow.revision == seen.revision, let problem = flow.problem { throw KitError(problem) }
   }
 
@@ -231,7 +233,7 @@ extension VerificationService {
     }
   }
 
-  /// - Returns: Whether the verification is still the one that is under way.
+  /// - Returns: Whether the verification is still the active one.
   private func tell(
     _ events: [TCVerificationEvent], _ flow: Flow, _ token: Secret?, _ number: Int
   ) -> Bool {
@@ -245,7 +247,7 @@ extension VerificationService {
     }
   }
 
-  /// Nil where the daemon gives none: the verification has succeeded all the same.
+  /// Returns the access token; nil if the daemon does not give it, which does not undo the success.
   private static func token(of flow: Flow, _ client: UsherClient) async -> Secret? {
     guard let account = flow.result?["account"]?.stringValue else { return nil }
     let call = TokenGet(account: AccountID(account))
@@ -265,8 +267,8 @@ extension Flow {
 }
 
 extension FlowSession {
-  /// The flow as soon as it has moved on, and what happened since, where that was more than one
-  /// thing.
+  /// Waits until the flow is newer than a revision. Returns the flow and, if it is more than one
+  /// revision newer, the transitions since.
   fileprivate func changes(
     after revision: Int, _ client: UsherClient
   ) async throws -> (Flow, [Transition]) {
