@@ -1,24 +1,25 @@
-// "Duplicated Registered Information" and "Check Available ID" of the seed. The daemon answers them
-// where its configuration lets it (`registration_checks`): they tell who is a member.
+// Seed, "Duplicated Registered Information" and "Check Available ID". The daemon answers these
+// calls only if `registration_checks` is set in its configuration, because they reveal who is a
+// member.
 
 extension BSA {
-  /// The calls that ask BSA.
+  /// The calls to BSA.
   public enum APICaller {}
 }
 
 extension BSA.APICaller {
-  /// Looks whether an e-mail address or a phone number is registered already.
+  /// Checks whether an e-mail address or a phone number is registered already.
   ///
   /// - Parameters:
   ///   - verifyData: The address, or the number with or without `+`.
-  ///   - verifyType: What it is.
-  ///   - onNotDulplicateUser: It is not.
-  ///   - onDulplicateUser: It is.
-  ///   - onFailed: 2002 where the data cannot be what it is said to be.
-  ///   - onError: Nobody answered.
-  ///   - onTotalLog: Gets what happens, without secrets.
-  ///   - onCompleted: Comes last, whichever of the others came.
-  ///   - disposeBag: Cancels the call.
+  ///   - verifyType: The type of `verifyData`.
+  ///   - onNotDulplicateUser: Called if it is not registered.
+  ///   - onDulplicateUser: Called if it is registered.
+  ///   - onFailed: Called with 2002 if the data is malformed, or with another rtCode.
+  ///   - onError: Called if there is no answer, or the daemon does not permit the check.
+  ///   - onTotalLog: Called with log lines, which contain no secrets.
+  ///   - onCompleted: Called last, after the callback with the outcome.
+  ///   - disposeBag: The bag that cancels the call.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType,
     onNotDulplicateUser: @escaping @Sendable () -> Void,
@@ -36,7 +37,8 @@ extension BSA.APICaller {
     }
   }
 
-  /// The same, with the spelling of the seed's table.
+  /// Checks whether an e-mail address or a phone number is registered already, with the argument
+  /// labels of the seed's table.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType,
     onNotDuplicateUser: @escaping @Sendable () -> Void,
@@ -50,24 +52,25 @@ extension BSA.APICaller {
       onTotalLog: onTotalLog, onCompleted: onCompleted, disposeBag: disposeBag)
   }
 
-  /// Waits for whether an e-mail address or a phone number is registered already.
+  /// Returns whether an e-mail address or a phone number is registered already.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType
   ) async throws(BSAError) -> Bool {
     try await BSA.service.isDuplicate(verifyData, verifyType, .none)
   }
 
-  /// Looks whether a person may have this id.
+  /// Checks whether a user key, the person's id, is available.
   ///
   /// - Parameters:
-  ///   - userKey: 4 to 64 of letters, digits and `._-@`.
-  ///   - onUserKeyAvailable: It is free. It may be taken before the sign-up: 2009.
-  ///   - onUserKeyNotAvailable: It is taken.
-  ///   - onFailed: 2002 where it can be none.
-  ///   - onError: Nobody answered.
-  ///   - onTotalLog: Gets what happens, without secrets.
-  ///   - onCompleted: Comes last, whichever of the others came.
-  ///   - disposeBag: Cancels the call.
+  ///   - userKey: 4 to 64 letters, digits and characters of `._-@`.
+  ///   - onUserKeyAvailable: Called if it is free. The sign-up fails with 2009 if it is taken by
+  ///     then.
+  ///   - onUserKeyNotAvailable: Called if it is taken.
+  ///   - onFailed: Called with 2002 if the user key is malformed, or with another rtCode.
+  ///   - onError: Called if there is no answer, or the daemon does not permit the check.
+  ///   - onTotalLog: Called with log lines, which contain no secrets.
+  ///   - onCompleted: Called last, after the callback with the outcome.
+  ///   - disposeBag: The bag that cancels the call.
   public static func checkUserKeyAvailable(
     userKey: String, onUserKeyAvailable: @escaping @Sendable () -> Void,
     onUserKeyNotAvailable: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
@@ -84,7 +87,7 @@ extension BSA.APICaller {
     }
   }
 
-  /// Waits for whether a person may have this id.
+  /// Returns whether a user key is available.
   public static func checkUserKeyAvailable(userKey: String) async throws(BSAError) -> Bool {
     try await BSA.service.isAvailable(userKey, .none)
   }

@@ -1,24 +1,24 @@
 import UsherCore
 
-// "OTP Number Request" and "OTP Number Validation" of the seed.
+// Seed, "OTP Number Request" and "OTP Number Validation".
 
 extension BSA.APICaller {
-  /// Has a number sent to a contact.
+  /// Sends an OTP number to a contact.
   ///
-  /// Where one is waited for it is sent once more: before the daemon's `resend_seconds` are over that
-  /// is refused with 10001, where BSA has no code for it.
+  /// If the contact has a pending OTP number, another one is sent. Within the daemon's
+  /// `resend_seconds` after the previous one, that fails with BSA's rtCode or else 10001.
   ///
   /// - Parameters:
-  ///   - sendType: How it is sent.
-  ///   - sendTarget: The address, or the number with or without `+`.
-  ///   - clientKey: The daemon compares it with the configured one: another is 2000.
-  ///   - bundleIdentifier: The same.
-  ///   - onSuccess: It was sent.
-  ///   - onFailed: It was not.
-  ///   - onError: Nobody answered, or the answer got lost: it may have been sent.
-  ///   - onTotalLog: Gets what happens, without secrets.
-  ///   - onCompleted: Comes last, whichever of the others came.
-  ///   - disposeBag: Cancels the call, and the number with it.
+  ///   - sendType: The channel: e-mail or SMS.
+  ///   - sendTarget: The e-mail address, or the phone number with or without `+`.
+  ///   - clientKey: The client key, which must equal the daemon's configuration: else 2000.
+  ///   - bundleIdentifier: The bundle identifier, compared likewise.
+  ///   - onSuccess: Called if the OTP number was sent.
+  ///   - onFailed: Called with an rtCode if it was not sent.
+  ///   - onError: Called if there is no answer: it may have been sent.
+  ///   - onTotalLog: Called with log lines, which contain no secrets.
+  ///   - onCompleted: Called last, after the callback with the outcome.
+  ///   - disposeBag: The bag that cancels the call and the pending OTP number.
   public static func requestSendOTPNumber(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String,
     onSuccess: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
@@ -36,7 +36,7 @@ extension BSA.APICaller {
     }
   }
 
-  /// As the seed's heading calls it.
+  /// Sends an OTP number, under the name of the seed's heading.
   @available(
     *, deprecated,
     renamed:
@@ -54,10 +54,10 @@ extension BSA.APICaller {
       onError: onError, onTotalLog: onTotalLog, onCompleted: onCompleted, disposeBag: disposeBag)
   }
 
-  /// Has a number sent to a contact, and waits until it was.
+  /// Sends an OTP number to a contact, and returns when it was sent.
   ///
-  /// The parameters are those of the form with callbacks. When the task is cancelled, so is the
-  /// number.
+  /// The parameters are those of the form with callbacks. Cancelling the task cancels the pending
+  /// OTP number.
   public static func requestSendOTPNumber(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String
   ) async throws(BSAError) {
@@ -66,26 +66,27 @@ extension BSA.APICaller {
     try await BSA.service.request(BSAContact(type: sendType, target: sendTarget), app, .none)
   }
 
-  /// Verifies a number that the person got.
+  /// Verifies an OTP number that the person received.
   ///
-  /// The contact is the one of the request, which may have been made before a restart of the program
-  /// or of usherd. After a wrong number another may be handed in, up to the limit: then it is 3005,
-  /// and a number has to be requested again.
+  /// The request may have been made before a restart of the program or of usherd. After a wrong OTP
+  /// number this can be called again, up to the limit of wrong ones; then it fails with 3005, and a
+  /// new OTP number must be requested.
   ///
   /// - Parameters:
-  ///   - sendType: As it was requested.
-  ///   - sendTarget: As it was requested.
-  ///   - otpNumber: What the person typed.
-  ///   - clientKey: As it was requested: another is 2000. Of a request that was made before a restart
-  ///     of the program, it is not compared.
-  ///   - onValidOTPNumber: It is right; with the disposeToken for the sign-up, good for 30 minutes.
-  ///     It is a handle of the daemon's: BSA's own stays there.
-  ///   - onInvalidOTPNumber: It is wrong.
-  ///   - onFailed: 3006 where its time is over, or none was requested.
-  ///   - onError: Nobody answered, or the answer got lost: hand the number in once more.
-  ///   - onTotalLog: Gets what happens, without secrets.
-  ///   - onCompleted: Comes last, whichever of the others came.
-  ///   - disposeBag: Cancels the call, and the number with it.
+  ///   - sendType: The channel of the request.
+  ///   - sendTarget: The contact of the request.
+  ///   - otpNumber: The OTP number that the person typed.
+  ///   - clientKey: The client key of the request: else 2000. It is not compared if the request was
+  ///     made before a restart of the program.
+  ///   - onValidOTPNumber: Called if the OTP number is correct, with the disposeToken for the
+  ///     sign-up, which is valid for 30 minutes. It is a handle: the daemon keeps BSA's own token.
+  ///   - onInvalidOTPNumber: Called if the OTP number is wrong.
+  ///   - onFailed: Called with 3006 if the OTP number has expired or none was requested, or with
+  ///     another rtCode.
+  ///   - onError: Called if there is no answer: verify the OTP number again.
+  ///   - onTotalLog: Called with log lines, which contain no secrets.
+  ///   - onCompleted: Called last, after the callback with the outcome.
+  ///   - disposeBag: The bag that cancels the call and the pending OTP number.
   public static func verifyOTPNumber(
     sendType: OTPSendType, sendTarget: String, otpNumber: String, clientKey: String,
     onValidOTPNumber: @escaping @Sendable (_ disposeToken: String) -> Void,
@@ -104,12 +105,12 @@ extension BSA.APICaller {
     }
   }
 
-  /// Verifies a number that the person got, and waits for what comes of it.
+  /// Verifies an OTP number that the person received.
   ///
-  /// The parameters are those of the form with callbacks. When the task is cancelled, so is the
-  /// number.
+  /// The parameters are those of the form with callbacks. Cancelling the task cancels the pending
+  /// OTP number.
   ///
-  /// - Returns: The disposeToken; nil where the number is wrong.
+  /// - Returns: The disposeToken; nil if the OTP number is wrong.
   public static func verifyOTPNumber(
     sendType: OTPSendType, sendTarget: String, otpNumber: String, clientKey: String
   ) async throws(BSAError) -> String? {

@@ -1,21 +1,21 @@
-// "Sign Up" of the seed.
+// Seed, "Sign Up".
 
 extension BSA.APICaller {
   /// Registers the person and this device.
   ///
-  /// A local authentication by ``BSA/SignUpData/UserData/authType`` has to come first, by
-  /// ``BSA/LocalAuth``, at most the daemon's `local_auth_seconds` ago: else it is 9009, and nothing
-  /// was sent. What is saved then is what ``BSA/loadUserKey()`` and its like give.
+  /// Call ``BSA/LocalAuth`` first, with the method of ``BSA/SignUpData/UserData/authType``, at most
+  /// the daemon's `local_auth_seconds` earlier; otherwise this fails with 9009, and nothing is
+  /// sent. Afterwards ``BSA/loadUserKey()`` and the other `load` calls return the saved values.
   ///
   /// - Parameters:
-  ///   - userData: With all of its members.
-  ///   - onSuccess: The person is registered.
-  ///   - onFailed: 3002 where an agreement is missing, 2009 or 2019 where the user key or a contact
-  ///     was taken meanwhile, 3006 where the disposeToken is not good, and what else BSA says.
-  ///   - onError: Nobody answered, or the answer got lost: the person may be registered.
-  ///   - onTotalLog: Gets what happens, without secrets.
-  ///   - onCompleted: Comes last, whichever of the others came.
-  ///   - disposeBag: Cancels the call, and the sign-up as long as nothing was sent.
+  ///   - userData: The data of the sign-up.
+  ///   - onSuccess: Called if the person is registered.
+  ///   - onFailed: Called with 3002 if an agreement is missing, 2009 or 2019 if the user key or a
+  ///     contact is taken, 3006 if the disposeToken is invalid, or with another rtCode of BSA.
+  ///   - onError: Called if there is no answer: the person may be registered.
+  ///   - onTotalLog: Called with log lines, which contain no secrets.
+  ///   - onCompleted: Called last, after the callback with the outcome.
+  ///   - disposeBag: The bag that cancels the call, and the sign-up if it was not sent yet.
   public static func requestSignUp(
     userData: BSA.SignUpData.UserData, onSuccess: @escaping @Sendable () -> Void,
     onFailed: @escaping BSA.OnFailed, onError: @escaping BSA.OnError,
@@ -31,10 +31,9 @@ extension BSA.APICaller {
     }
   }
 
-  /// Registers the person and this device, and waits until that is done.
+  /// Registers the person and this device, as the form with callbacks does.
   ///
-  /// It asks as the form with callbacks does. When the task is cancelled, so is the sign-up as long
-  /// as nothing was sent.
+  /// Cancelling the task cancels the sign-up if it was not sent yet.
   public static func requestSignUp(
     userData: BSA.SignUpData.UserData
   ) async throws(BSAError) {

@@ -2,36 +2,37 @@ import Synchronization
 import UsherClient
 import UsherCore
 
-/// Registration of a person and a device by the calls of FNSValue's mobile SDK.
+/// Registration of a person and a device, with the calls of FNSValue's mobile SDK.
 ///
-/// A program that used the SDK on a phone makes the same calls on Linux. The daemon does the work: it
-/// asks BSA, keeps the account and its TOTP secret, and knows the person at this machine.
+/// A program that used the SDK on a phone makes the same calls on Linux. The daemon calls BSA,
+/// stores the account and its TOTP secret, and authenticates the person at this machine.
 ///
-/// Each call of ``APICaller`` is there twice: with the SDK's callbacks, and `async`. Of the callbacks
-/// exactly one brings the outcome, once: the success, the negative answer, ``OnFailed`` or
-/// ``OnError``. ``OnCompleted`` comes after it. ``OnTotalLog`` may come any number of times before.
-/// They are called one after the other by a task of the call's own: on no particular thread and on no
-/// actor, maybe before the call returns. When the call's ``DisposeBag`` is disposed of, nothing more
-/// is called.
+/// Each call of ``APICaller`` has a form with the SDK's callbacks, and an `async` form. Exactly one
+/// callback reports the outcome, once: that of the success, that of the negative answer,
+/// ``OnFailed`` or ``OnError``. ``OnCompleted`` is called after it, and ``OnTotalLog`` any number
+/// of times before it. A task of the call calls them one after the other: on no particular thread
+/// and on no actor, possibly before the call returns. After the call's ``DisposeBag`` is disposed
+/// of, no callback is called.
 ///
-/// Nothing of a call is kept in the program that could not be asked again: a number that was requested
-/// before a restart of the program is verified after it.
+/// All state can be read from the daemon again: an OTP number that was requested before a restart
+/// of the program can be verified after it.
 ///
-/// Source: seed "User Registration"; flows and words are those of the daemon's page BSA.
+/// Source: seed, "User Registration"; the daemon's page BSA describes the flows and the rtCodes.
 public enum BSA {
   private static let chosen = Mutex<BSAService?>(nil)
 
-  /// Says which provider of the daemon is BSA, where the daemon is, and who asks for passcodes.
+  /// Sets the daemon's provider for BSA, the daemon's socket, and the prompt for local
+  /// authentication.
   ///
-  /// Nothing is asked yet. A program that never does it gets the defaults. Done again, the calls that
-  /// follow are about the new values, and ``loadUserKey()`` and its like know nothing until then; what
-  /// is under way goes on.
+  /// The daemon is not called. Without this call the defaults apply. A later call affects only new
+  /// calls, and ``loadUserKey()`` and the other `load` calls then return nil until ``refresh()`` or
+  /// a sign-up; calls in progress continue.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
-  ///   - socketPath: Nil finds the daemon that serves this user, as `UsherClient` does.
-  ///   - prompt: Asks the person at this machine in the place of iOS; nil: a finger is waited for at
-  ///     the reader, and nobody can be asked for a passcode. It is kept alive.
+  ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
+  ///   - prompt: The prompt that asks the person at this machine, in place of iOS. It is retained.
+  ///     If it is nil, only the fingerprint reader can be used, without a prompt for a passcode.
   public static func configure(
     provider: String = "bsa", socketPath: String? = nil, prompt: (any LocalAuth.Prompt)? = nil
   ) {
@@ -52,34 +53,36 @@ public enum BSA {
 // MARK: - Callbacks
 
 extension BSA {
-  /// The call was refused.
+  /// Called if the call was refused.
   ///
-  /// `rtCode` is BSA's; the daemon's page BSA has them all. Where BSA has said none it is the nearest
-  /// one: ``BSAError/failed(rtCode:message:retryAfter:)``. `resultMessage` is a sentence for people.
+  /// `rtCode` is BSA's code (the daemon's page BSA lists them), or the closest one if BSA sent
+  /// none: ``BSAError/failed(rtCode:message:retryAfter:)``. `resultMessage` is a message for
+  /// people.
   public typealias OnFailed = @Sendable (_ rtCode: Int, _ resultMessage: String) -> Void
 
-  /// The call got no answer: a ``BSAError`` without an ``BSAError/rtCode``.
+  /// Called if the call got no answer, or was not permitted or not configured, with a ``BSAError``
+  /// that has no ``BSAError/rtCode``.
   public typealias OnError = @Sendable (_ error: any Error) -> Void
 
-  /// A line about what is being done. No secret and no number is in it, and contacts are masked.
+  /// Called with a log line, which contains no secret and no OTP number; contacts are masked.
   public typealias OnTotalLog = @Sendable (_ text: String) -> Void
 
-  /// All is done: it comes last, whatever the outcome.
+  /// Called last, whatever the outcome.
   public typealias OnCompleted = @Sendable () -> Void
 
-  /// As the seed spells it.
+  /// ``OnCompleted`` in the spelling of the seed.
   // swift-format-ignore: TypeNamesShouldBeCapitalized
   public typealias onCompleted = OnCompleted
 }
 
-/// The callbacks that each call has.
+/// The callbacks that all calls have.
 struct BSACallbacks: Sendable {
   var failed: BSA.OnFailed
   var error: BSA.OnError
   var totalLog: BSA.OnTotalLog?
   var completed: BSA.OnCompleted?
 
-  /// Makes a call that belongs to a bag, of what is configured now.
+  /// Makes a call with the present configuration, in a task that a bag cancels.
   func run<Value: Sendable>(
     _ name: String, in bag: DisposeBag,
     _ call: @escaping @Sendable (BSAService, BSALog) async throws(BSAError) -> Value,
@@ -114,14 +117,15 @@ struct BSACallbacks: Sendable {
   }
 }
 
-/// Where a call writes what it does. What is written there is shown: no secret, no unmasked contact.
+/// The log of a call. The program may show its lines: they must not contain secrets or unmasked
+/// contacts.
 struct BSALog: Sendable {
   static let none = BSALog(name: "", tell: nil)
 
   var name: String
   var tell: BSA.OnTotalLog?
 
-  /// Nothing where the task is cancelled.
+  /// Writes a line, unless the task is cancelled.
   func callAsFunction(_ line: @autoclosure () -> String) {
     guard let tell, !Task.isCancelled else { return }
     tell("BSA.\(name): \(line())")

@@ -1,14 +1,14 @@
 import Crypto
 
-/// Where a number is sent.
+/// The contact to which an OTP number is sent.
 struct BSAContact: Sendable, Equatable {
   let type: BSA.APICaller.OTPSendType
-  /// As the caller wrote it.
+  /// The address or number as the caller passed it.
   let target: String
 
-  /// What the daemon finds its flow by: a SHA-256 in hexadecimal of `email:` or `sms:` and the target,
-  /// of a phone number without its blanks, hyphens and brackets (the daemon's page BSA,
-  /// `verifyContact`).
+  /// The daemon's key of the contact's flow: the SHA-256, in hexadecimal, of `email:` or `sms:`
+  /// followed by the target. A phone number is hashed without spaces, hyphens and parentheses (the
+  /// daemon's page BSA, `verifyContact`).
   var key: String {
     SHA256.hash(data: Array("\(type.rawValue):\(plain)".utf8)).map { byte in
       (byte < 16 ? "0" : "") + String(byte, radix: 16)
@@ -22,10 +22,11 @@ struct BSAContact: Sendable, Equatable {
     }
   }
 
-  /// For the log.
+  /// The target, masked for the log.
   var masked: String { Self.masked(target) }
 
-  /// An address as `a•••@e•••`, anything else as its last two characters.
+  /// Returns an e-mail address as `a•••@e•••`, another text as its last two characters, and a text
+  /// of up to four characters without any.
   static func masked(_ text: String) -> String {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     if parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty {

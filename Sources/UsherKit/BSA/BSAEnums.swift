@@ -5,12 +5,12 @@ import UsherAPI
 
 extension BSA {
   public enum Enums {
-    /// What is looked for (seed, "Duplicated Registered Information").
+    /// The type of the data to check (seed, "Duplicated Registered Information").
     public enum VerifyType: Sendable, Equatable, CaseIterable {
       case Email
       case PhoneNumber
 
-      /// The daemon's.
+      /// The daemon's name of the type.
       var word: RegistrationCheckDuplicate.VerifyType {
         switch self {
         case .Email: .email
@@ -19,30 +19,30 @@ extension BSA {
       }
     }
 
-    /// How the person at this machine is known (seed, "Local Authentication").
+    /// The method of local authentication (seed, "Local Authentication").
     ///
-    /// The raw value is the daemon's attribute `localAuthType`.
+    /// The raw value is that of the account's attribute `localAuthType` at the daemon.
     public enum LocalAuthType: String, Sendable, Equatable, CaseIterable {
-      /// Not at all: only where the daemon's configuration allows it.
+      /// No authentication; only if the daemon's configuration allows it.
       case NONE
       case BIOMETRIC
       case PASSCODE
 
-      /// The daemon's.
+      /// The daemon's name of the method.
       var word: String { rawValue.lowercased() }
     }
 
     public enum OSType: Sendable, Equatable, CaseIterable {
-      /// As the seed says; what BSA gets is the daemon's to say.
+      /// The value that the seed uses. It is not sent: the daemon itself tells BSA the system.
       case iOS
     }
   }
 }
 
 extension BSA.APICaller {
-  /// How a number is sent.
+  /// The channel by which an OTP number is sent.
   ///
-  /// The raw value is the daemon's word.
+  /// The raw value is the daemon's name of the channel.
   public enum OTPSendType: String, Sendable, Equatable, CaseIterable {
     case Email = "email"
     case SMS = "sms"
@@ -51,11 +51,11 @@ extension BSA.APICaller {
 
 extension BSA {
   public enum LocalAuthHelper {
-    /// Why the person at this machine was not authenticated. The daemon's page LocalAuth tells what
-    /// produces each.
+    /// The reason why local authentication failed. The daemon's page LocalAuth lists the causes of
+    /// each.
     public enum ErrorCode: String, Sendable, Equatable, CaseIterable {
       case DOMAIN_STATE_CHANGED
-      /// The seed's spelling.
+      /// Spelled as in the seed.
       case BIOMETRIC_NOT_AVILABLE
       case BIOMETRIC_NOT_SUPPORT_HARDWARE
       case BIOMETRIC_LOCK_OUT
@@ -65,7 +65,7 @@ extension BSA {
       case USER_FALLBACK
       case AUTH_FAILED
 
-      /// The right spelling, for the same.
+      /// The same case, spelled correctly.
       public static let BIOMETRIC_NOT_AVAILABLE = ErrorCode.BIOMETRIC_NOT_AVILABLE
     }
   }

@@ -1,37 +1,38 @@
 import UsherClient
 import UsherCore
 
-/// Why a call of ``BSA`` came to nothing.
+/// The error of a call of ``BSA``.
 public enum BSAError: Error, Sendable, Equatable {
-  /// It was refused: what the callbacks tell by ``BSA/OnFailed``.
+  /// The call was refused; the callbacks get this as ``BSA/OnFailed``.
   ///
-  /// Where BSA has said no rtCode, it is: 2002 a parameter that cannot be; 2008 nobody has registered;
-  /// 3005 too many wrong numbers; 3006 the number's time is over, or none was requested; 9009 local
-  /// authentication did not succeed, or has to come first; 10001 otherwise, such as a number that was
-  /// requested too early.
+  /// If BSA sent no rtCode, it is 2002 for a malformed parameter; 2000 for another client key; 2008
+  /// if no person is registered; 3005 for too many wrong OTP numbers; 3006 if the OTP number has
+  /// expired or none was requested; 9009 if local authentication failed or must come first; and
+  /// 10001 otherwise, such as for an OTP number that was requested too early.
   ///
   /// - Parameters:
-  ///   - message: A sentence for people.
-  ///   - retryAfter: When it makes sense to try again, where that is known.
+  ///   - message: A message for people.
+  ///   - retryAfter: The time to wait before trying again, if it is known.
   case failed(rtCode: Int, message: String, retryAfter: Duration? = nil)
-  /// The daemon or BSA cannot be reached now, or the answer got lost. Whether the call was carried
-  /// out is then not known, unless the message says so.
+  /// The daemon or BSA cannot be reached now, or the answer was lost. The call may have been
+  /// carried out, unless the message says otherwise.
   case unreachable(message: String)
-  /// An answer that cannot be understood, or a fault of the daemon.
+  /// An answer cannot be decoded, or the daemon has an internal error.
   case notUnderstood(message: String)
-  /// The daemon knows no such provider, or no such call of it.
+  /// The daemon has no such provider, or the provider has no such call.
   case notConfigured(message: String)
-  /// A rule of this machine, or of the provider's configuration, forbids it.
+  /// A rule of the daemon's policy, or the provider's configuration, forbids the call.
   case notPermitted(message: String)
-  /// The task was cancelled, or the flow was by somebody else.
+  /// The task was cancelled, or another program cancelled the flow.
   case cancelled
 
-  /// BSA's code; nil where it got no answer: what the callbacks tell by ``BSA/OnError``.
+  /// The rtCode; nil for all cases but ``failed(rtCode:message:retryAfter:)``, which the callbacks
+  /// get as ``BSA/OnError``.
   public var rtCode: Int? {
     if case .failed(let rtCode, _, _) = self { rtCode } else { nil }
   }
 
-  /// A sentence for people: lower case, no period, no secret.
+  /// A message for people: lower case, no period, no secret.
   public var message: String {
     switch self {
     case .failed(_, let message, _), .unreachable(let message), .notUnderstood(let message),
@@ -47,7 +48,7 @@ extension BSAError: CustomStringConvertible {
 }
 
 extension BSAError {
-  /// For the log: without the message, which may name what the person typed.
+  /// The error for the log, without the message, which may contain text that the person typed.
   var line: String {
     switch self {
     case .failed(let rtCode, _, _): "failed with rtCode \(rtCode)"
@@ -60,7 +61,7 @@ extension BSAError {
   }
 }
 
-/// The rtCodes that stand for what BSA has not said (the daemon's page BSA).
+/// The rtCodes that this library uses if BSA sent none (the daemon's page BSA).
 enum BSACode {
   static let clientKeyUnknown = 2000
   static let parameter = 2002
@@ -71,14 +72,14 @@ enum BSACode {
   static let api = 10001
 }
 
-// MARK: - What clients throw
+// MARK: - Errors of UsherClient
 
 extension BSAError {
   init(_ error: any Error) { self = error as? BSAError ?? BSAError(KitError(error)) }
 }
 
 extension BSAError: SDKError {
-  /// BSA's code, or where it has said none the nearest one.
+  /// Creates the error with BSA's code, or the closest one if BSA sent none.
   init(_ setback: KitError) {
     switch setback.kind {
     case .unavailable: self = .unreachable(message: setback.message)
@@ -102,7 +103,7 @@ extension BSAError: SDKError {
   }
 }
 
-/// Runs what asks the daemon.
+/// Runs a closure that calls the daemon, and converts its errors.
 func asBSA<Value: Sendable>(_ body: () async throws -> Value) async throws(BSAError) -> Value {
   do {
     return try await body()

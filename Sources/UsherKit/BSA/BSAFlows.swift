@@ -4,8 +4,8 @@ import UsherClient
 import UsherCore
 
 extension UsherClient {
-  /// Begins a flow for a call that may be cancelled meanwhile: whether there is a flow is known
-  /// afterwards.
+  /// Begins a flow. Cancellation does not interrupt the start, because it would be unknown whether
+  /// a flow was begun.
   func beginning(
     _ provider: ProviderName, _ kind: String, params: JSONValue
   ) async throws -> FlowSession {
@@ -17,7 +17,7 @@ extension UsherClient {
 }
 
 extension FlowSession {
-  /// Runs what a call does with its flow: when the call's task is cancelled, so is the flow.
+  /// Runs a closure on the flow, and cancels the flow if the task is cancelled.
   func cancelledWithTask<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       try Task.checkCancellation()
@@ -33,7 +33,7 @@ extension FlowSession {
     }
   }
 
-  /// Cancels the flow, also from a task that is cancelled itself; at the latest it expires.
+  /// Cancels the flow, even from a cancelled task. Errors are ignored, because the flow expires.
   func cancelAnyway() async {
     await Task { _ = try? await cancel() }.value
   }

@@ -4,7 +4,7 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// What the calls ask of the daemon, of the provider that is configured.
+/// The calls to the daemon, for one configuration of ``BSA``.
 final class BSAService: Sendable {
   let provider: ProviderName
   let client: UsherClient
@@ -19,7 +19,7 @@ final class BSAService: Sendable {
     contacts = ContactService(provider: self.provider, client: client)
   }
 
-  /// The registration as it was last seen here.
+  /// The registration as this object last received it.
   private(set) var known: BSA.Registration? {
     get { lastKnown.withLock { $0 } }
     set { lastKnown.withLock { $0 = newValue } }
@@ -49,7 +49,7 @@ extension BSAService {
   }
 }
 
-// MARK: - Numbers
+// MARK: - OTP numbers
 
 extension BSAService {
   func request(
@@ -88,7 +88,7 @@ extension BSAService {
       case .some: throw KitError(.unexpected, "usherd asks for something else than the SDK knows")
       case nil:
         known = try BSA.Registration(try flow.unfailed(), data)
-        // The person is registered, and has no one-time codes.
+        // The person is registered, but the daemon has no TOTP secret.
         if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
       }
     }

@@ -3,21 +3,21 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// The contacts whose numbers are waited for: one flow `verifyContact` for each, found by asking the
-/// daemon.
+/// Sends and verifies OTP numbers, with one flow `verifyContact` for each contact.
 ///
-/// What is remembered here is for comparing only; nothing depends on it.
+/// The daemon is asked for the flow of a contact. The data that is kept here is only for
+/// comparison, and may be lost.
 final class ContactService: Sendable {
   private static let kind = "verifyContact"
 
   private struct Book {
-    /// What the flow of a contact was begun with, here: the daemon has found it right.
+    /// The app data with which this process began the flow of a contact; the daemon accepted it.
     var apps: [String: App] = [:]
-    /// How the number was sent that a disposeToken was given for.
+    /// The channel of the contact that a disposeToken was issued for.
     var types: [Secret: BSA.APICaller.OTPSendType] = [:]
   }
 
-  /// What an app says of itself.
+  /// The app data of a call, which the daemon compares with its configuration.
   struct App: Sendable, Equatable {
     var clientKey: Secret
     var bundleIdentifier: String
@@ -34,10 +34,10 @@ final class ContactService: Sendable {
   }
 }
 
-// MARK: - A number is requested
+// MARK: - Requesting an OTP number
 
 extension ContactService {
-  /// Has a number sent, or sent once more where one is waited for.
+  /// Sends an OTP number, or another one if the contact has a pending one.
   func request(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws {
     try await turns.withLock(contact.key) {
       try Task.checkCancellation()
@@ -73,14 +73,14 @@ extension ContactService {
     return try await session.cancelledWithTask {
       let wasBeingSent = session.flow.state == "sending"
       let seen = try await session.first(where: \.stands)
-      // What is being sent already need not be asked for.
+      // An OTP number was being sent already, so no other one is requested.
       if wasBeingSent { return seen }
       log("another number is asked for, to \(contact.masked)")
       return try await session.answer(.resend, to: seen)
     }
   }
 
-  /// - Throws: ``BSAError`` when the contact's flow was begun with something else.
+  /// - Throws: ``BSAError`` if the contact's flow was begun with other app data.
   private func compare(_ contact: BSAContact, _ isSame: (App) -> Bool) throws {
     guard let app = book.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
     throw BSAError.failed(
@@ -95,10 +95,10 @@ extension ContactService {
   }
 }
 
-// MARK: - A number is verified
+// MARK: - Verifying an OTP number
 
 extension ContactService {
-  /// - Returns: The disposeToken; nil where the number is wrong.
+  /// - Returns: The disposeToken; nil if the OTP number is wrong.
   func verify(
     _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws -> String? {
@@ -114,7 +114,7 @@ extension ContactService {
         }
         return try disposeToken(flow, contact.type)
       } catch let error as UsherError where error.reason == .invalidInput {
-        // What cannot be a number is no better than a wrong one.
+        // A malformed OTP number is reported like a wrong one.
         return nil
       }
     }
@@ -134,7 +134,8 @@ extension ContactService {
     return token
   }
 
-  /// Which contact a sign-up's disposeToken was given for; nil where nobody knows.
+  /// Returns the type of the contact that a sign-up's disposeToken was issued for; nil if it is
+  /// unknown.
   func verifiedType(_ data: BSA.SignUpData.UserData) async throws
     -> BSA.APICaller.OTPSendType?
   {
@@ -164,7 +165,7 @@ extension Flow {
 }
 
 extension BSAError {
-  /// Why a number was not sent, or not verified.
+  /// Creates the error for an OTP number that was not sent or not verified.
   fileprivate init(_ problem: Problem) {
     let nearest = problem.reason == "code_expired" ? BSACode.invalid : BSACode.api
     switch problem.reason {

@@ -1,13 +1,14 @@
 import Synchronization
 
-/// Holds calls that are under way, as RxSwift's does for the SDK.
+/// A bag of calls in progress, in place of RxSwift's `DisposeBag`.
 ///
-/// When it is disposed of, or let go, its calls are cancelled: nothing of them is told any more, and
-/// the flow that a call was about is cancelled at the daemon. Calls that have ended are not held.
+/// When the bag is disposed of or deallocated, its calls are cancelled: no callback of them is
+/// called any more, and their flows are cancelled at the daemon. Calls that have ended are not
+/// retained.
 public final class DisposeBag: Sendable {
   private struct Standing {
     var calls: [Int: Task<Void, Never>] = [:]
-    /// How many calls there were: each one's number.
+    /// The number of calls so far, from which each gets its own number.
     var count = 0
     var isDisposed = false
   }
@@ -18,9 +19,9 @@ public final class DisposeBag: Sendable {
 
   deinit { dispose() }
 
-  /// Cancels its calls. One that is made with it later is not made at all, and nothing is told of it.
+  /// Cancels the calls. A call that is given this bag later is not made, and calls no callback.
   ///
-  /// Doing it twice changes nothing. A callback that is running is not stopped.
+  /// Disposing again has no effect. A callback that is running is not interrupted.
   public func dispose() {
     let calls = standing.withLock { standing in
       defer { standing.calls = [:] }
@@ -46,6 +47,6 @@ public final class DisposeBag: Sendable {
     standing.withLock { _ = $0.calls.removeValue(forKey: number) }
   }
 
-  /// Those under way.
+  /// The calls in progress.
   var calls: [Task<Void, Never>] { standing.withLock { Array($0.calls.values) } }
 }

@@ -1,41 +1,42 @@
 import UsherAPI
 import UsherCore
 
-// "Local Authentication" of the seed.
+// Seed, "Local Authentication".
 
 extension BSA {
-  /// Whether the person at this machine is the one whose user runs the program: by a finger at the
-  /// reader, or by usherd's passcode (the daemon's page LocalAuth).
+  /// Authentication of the person at this machine as the user who runs the program, with a
+  /// fingerprint or with usherd's passcode (the daemon's page LocalAuth).
   public enum LocalAuth {
-    /// Asks the person at this machine in the place of iOS. The app draws it.
+    /// Asks the person at this machine, in place of the dialogs of iOS. The app implements it.
     public protocol Prompt: AnyObject, Sendable {
-      /// Shows a question in the place of the one before, and waits for what the person does.
+      /// Shows a question in place of the previous one, and returns the person's answer.
       ///
-      /// The task is cancelled when the question is over without the person's doing, as when a finger
-      /// was recognised; what is returned then is ignored. A question whose answer did not lead on
-      /// comes again, with the problem.
+      /// The task is cancelled if the question ends without an answer, such as when a fingerprint
+      /// was recognised; the returned answer is then ignored. If an answer is refused, the question
+      /// is asked again, with the problem.
       func answer(_ question: Question) async -> Answer
 
-      /// Takes the last question away, where there was one. The outcome is told when it returns.
+      /// Removes the last question. It is called once if a question was asked, before the outcome
+      /// is reported.
       func finished() async
     }
 
-    /// What the person is asked.
+    /// A question to the person.
     public struct Question: Sendable, Equatable {
-      /// The app's, as it was given to `startSimpleAuth`.
+      /// The reason that the app gave to `startSimpleAuth`.
       public let reason: String
-      /// Whether the reader waits for a finger: then answer ``Answer/stay``, unless the person wants
-      /// something else.
+      /// Whether the reader waits for a finger. If it does, answer ``Answer/stay``, unless the
+      /// person chooses otherwise.
       public let isScanning: Bool
-      /// Whether a finger will do: where the reader does not wait, ``Answer/scan`` makes it.
+      /// Whether a fingerprint is accepted. ``Answer/scan`` starts the reader if it does not wait.
       public let takesFinger: Bool
-      /// Whether ``Answer/passcode(_:)`` will do.
+      /// Whether ``Answer/passcode(_:)`` is accepted.
       public let takesPasscode: Bool
-      /// What the reader says, or why the answer before did not lead on; a sentence for the person.
+      /// The reader's message, or the reason why the previous answer was refused, for the person.
       public let problem: String?
     }
 
-    /// What the person does. It prints without the passcode.
+    /// The person's answer. It prints without the passcode.
     public struct Answer: Sendable, Equatable {
       enum Act: Sendable, Equatable {
         case stay
@@ -44,14 +45,14 @@ extension BSA {
 
       let act: Act
 
-      /// Nothing: the question stands until it is over.
+      /// No answer: the question stays until it ends by itself.
       public static let stay = Answer(act: .stay)
-      /// The reader is to wait for a finger, once more.
+      /// Starts the fingerprint reader.
       public static let scan = Answer(act: .submit(.biometric))
-      /// Another way than the finger: the passcode with `usePasscodeWhenFailed`, else
-      /// `USER_FALLBACK`.
+      /// Switches to the passcode if `usePasscodeWhenFailed` is set; otherwise the authentication
+      /// fails with `USER_FALLBACK`.
       public static let fallback = Answer(act: .submit(.fallback))
-      /// `USER_CANCEL`.
+      /// Cancels the authentication, which fails with `USER_CANCEL`.
       public static let cancel = Answer(act: .submit(.cancelLocalAuth))
 
       public static func passcode(_ passcode: String) -> Answer {
@@ -62,17 +63,17 @@ extension BSA {
 }
 
 extension BSA.LocalAuth.Prompt {
-  /// Optional.
+  /// Does nothing: the method is optional.
   public func finished() async {}
 }
 
 extension BSA.LocalAuthHelper {
-  /// Why the person at this machine was not authenticated.
+  /// The error of a local authentication.
   public struct Failure: Error, Sendable, Equatable {
-    /// The SDK's word; nil where it has none: the daemon is away, the time was over, nobody can be
-    /// asked.
+    /// The SDK's code; nil if it has none for the cause: the daemon is away, the flow has expired,
+    /// or there is no prompt.
     public let errorCode: ErrorCode?
-    /// A sentence for people.
+    /// A message for people.
     public let message: String
   }
 }
@@ -80,21 +81,22 @@ extension BSA.LocalAuthHelper {
 // MARK: - The calls
 
 extension BSA.LocalAuth {
-  /// Has the person at this machine prove to be there.
+  /// Authenticates the person at this machine.
   ///
   /// Exactly one of the callbacks is called, once, by a task of its own: in the background, as the
-  /// seed says. For a sign-up nothing is stored yet: `checkDomainStateChanged` is false.
+  /// seed requires. Before a sign-up pass false for `checkDomainStateChanged`, because no fingers
+  /// are recorded yet.
   ///
   /// - Parameters:
-  ///   - localAuthType: Not `NONE`, which authenticates nobody.
-  ///   - reason: Shown to the person.
-  ///   - checkDomainStateChanged: Whether it fails where other fingers are enrolled than at the last
-  ///     success with one.
-  ///   - usePasscodeWhenFailed: Whether the passcode will do where a finger will not.
-  ///   - onSuccess: The person is there.
-  ///   - onError: With the SDK's word; nil where it has none.
-  ///   - disposeBag: Our own: cancels the call, and what the person is asked. Without it the call goes
-  ///     on to its end.
+  ///   - localAuthType: The method; not `NONE`, which is refused.
+  ///   - reason: The reason, which is shown to the person.
+  ///   - checkDomainStateChanged: Whether to fail if the enrolled fingers differ from those at the
+  ///     last success with a fingerprint.
+  ///   - usePasscodeWhenFailed: Whether the passcode is accepted if a fingerprint cannot be used.
+  ///   - onSuccess: Called if the person is authenticated.
+  ///   - onError: Called otherwise, with the SDK's code, or nil if it has none for the cause.
+  ///   - disposeBag: The bag that cancels the call and the question to the person. Without one the
+  ///     call runs to its end. Not in the SDK.
   public static func startSimpleAuth(
     localAuthType: BSA.Enums.LocalAuthType, reason: String, checkDomainStateChanged: Bool,
     usePasscodeWhenFailed: Bool, onSuccess: @escaping @Sendable () -> Void,
@@ -116,10 +118,10 @@ extension BSA.LocalAuth {
     if let disposeBag { disposeBag.run(call) } else { Task(operation: call) }
   }
 
-  /// Has the person at this machine prove to be there, and waits for it.
+  /// Authenticates the person at this machine.
   ///
-  /// The parameters are those of the form with callbacks. When the task is cancelled, so is what the
-  /// person is asked: `USER_CANCEL`.
+  /// The parameters are those of the form with callbacks. Cancelling the task cancels the question
+  /// to the person, and this throws `USER_CANCEL`.
   public static func startSimpleAuth(
     localAuthType: BSA.Enums.LocalAuthType, reason: String, checkDomainStateChanged: Bool,
     usePasscodeWhenFailed: Bool

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// What `startSimpleAuth` asks for (the daemon's page LocalAuth).
+/// The parameters of `startSimpleAuth` (the daemon's page LocalAuth).
 struct LocalAuthRequest: Sendable, Equatable {
   var type: BSA.Enums.LocalAuthType
   var reason: String
@@ -34,12 +34,12 @@ extension BSAService {
   }
 }
 
-/// One local authentication that has begun: asks the person, and hands in what they do.
+/// Runs a local authentication that has begun: asks the person, and submits the answers.
 struct LocalAuthRun: Sendable {
   private enum Event: Sendable {
     case moved(Flow)
     case answered(BSA.LocalAuth.Answer, ticket: Int)
-    /// The answer to a revision did not lead on.
+    /// The answer to a revision left the flow at that revision.
     case unmoved(Int, problem: String)
     case lost(any Error)
   }
@@ -47,8 +47,8 @@ struct LocalAuthRun: Sendable {
   let session: FlowSession
   let prompt: (any BSA.LocalAuth.Prompt)?
 
-  /// Runs it to its end. A flow that cannot be followed any more, or whose call was cancelled, is
-  /// cancelled, if that is possible.
+  /// Runs the authentication to its end. The flow is cancelled, if possible, if it cannot be
+  /// followed any more or the task is cancelled.
   func outcome() async throws -> Flow {
     let (events, feed) = AsyncStream.makeStream(of: Event.self)
     let follower = Task { await follow(feed) }
@@ -100,7 +100,7 @@ struct LocalAuthRun: Sendable {
     }
   }
 
-  /// The prompt has a task of its own: however long a person takes, the flow's end is told.
+  /// Calls the prompt in a task of its own, so that a slow person does not delay the flow's end.
   private func ask(
     _ question: BSA.LocalAuth.Question, _ ticket: Int, _ feed: AsyncStream<Event>.Continuation
   ) throws -> Task<Void, Never>? {
@@ -111,7 +111,7 @@ struct LocalAuthRun: Sendable {
     return Task { feed.yield(.answered(await prompt.answer(question), ticket: ticket)) }
   }
 
-  /// Hands an answer in, once: what was typed is typed again where it is not known to have arrived.
+  /// Submits an answer once. If it is unknown whether it arrived, the person is asked again.
   private func submit(
     _ input: FlowInput, _ seen: Flow, _ feed: AsyncStream<Event>.Continuation
   ) async throws {
@@ -131,37 +131,37 @@ struct LocalAuthRun: Sendable {
   }
 }
 
-/// Which question is asked as a flow moves on, and which answers still count.
+/// Decides which question to ask when the flow changes, and which answers count.
 ///
-/// A step may be told many times, as by a restart of the daemon: it is asked once, until it was
-/// answered.
+/// The same step may come several times, such as after a restart of the daemon. It is asked once
+/// until it is answered.
 struct LocalAuthStateMachine: Sendable, Equatable {
   private enum Standing: Equatable {
-    /// → asked
+    /// No question is asked. → asked
     case nothing
-    /// → answered, asked, nothing
+    /// The prompt shows a question. → answered, asked, nothing
     case asked(Flow, ticket: Int)
-    /// What the person did is handed in. → asked, nothing
+    /// The answer is submitted. → asked, nothing
     case answered(Flow)
   }
 
   private var standing = Standing.nothing
   private var tickets = 0
 
-  /// Whether a question was asked at all.
+  /// Whether a question was ever asked.
   var hasAsked: Bool { tickets > 0 }
 
   enum Action: Sendable, Equatable {
-    /// In the place of what is asked. The answer comes with the ticket.
+    /// Ask a question in place of the present one. Its answer carries the ticket.
     case ask(BSA.LocalAuth.Question, ticket: Int)
     case submit(FlowInput, answering: Flow)
-    /// Nothing is asked any more.
+    /// Withdraw the question.
     case over
     case end(Flow)
     case nothing
   }
 
-  /// - Throws: ``KitError`` for a step that is none of a local authentication.
+  /// - Throws: ``KitError`` if the step is not one of a local authentication.
   mutating func moved(_ flow: Flow) throws -> Action {
     if flow.status.isFinished { return .end(flow) }
     if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
@@ -189,7 +189,7 @@ struct LocalAuthStateMachine: Sendable, Equatable {
     return .submit(input, answering: flow)
   }
 
-  /// The answer to that revision left the flow where it is.
+  /// Handles an answer that left the flow at the revision that was answered.
   mutating func unmoved(_ revision: Int, _ problem: String) -> Action {
     guard case .answered(let flow) = standing, flow.revision == revision,
       case .localAuth(let step)? = flow.step
@@ -208,7 +208,7 @@ struct LocalAuthStateMachine: Sendable, Equatable {
   }
 }
 
-// MARK: - Words
+// MARK: - Conversions from the daemon's types
 
 extension BSA.LocalAuthHelper.Failure {
   init(_ failure: UsherAPI.Failure) {

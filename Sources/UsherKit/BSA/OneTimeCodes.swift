@@ -4,20 +4,21 @@ import UsherClient
 import UsherCore
 
 extension BSA {
-  /// A code of the registration's TOTP secret (RFC 6238). It prints without the code.
+  /// A TOTP code of the registration (RFC 6238). It prints without the code.
   public struct TOTPCode: Sendable, Equatable {
     public let code: String
-    /// How long each code is good.
+    /// The time step: the time for which each code is valid.
     public let period: Duration
-    /// When this one's time is over.
+    /// The time at which this code expires.
     public let expiresAt: Date
   }
 
-  /// A code for now: the daemon's `totp.code`, in the place of the SDK's `loadTOTPSecretKey`.
+  /// Returns the current TOTP code (`totp.code`). It replaces the SDK's `loadTOTPSecretKey`.
   ///
-  /// - Throws: 2008 where nobody has registered; 9009 where a rule of this machine wants a local
-  ///   authentication first; 10001 with `retryAfter` where codes are given once and this step's has
-  ///   been.
+  /// - Throws: ``BSAError/failed(rtCode:message:retryAfter:)`` with 2008 if no person is
+  ///   registered; 9009 if a rule of the daemon requires a local authentication first; 10001 with
+  ///   `retryAfter` if the provider is set to `single_use` and the code of this time step was given
+  ///   out already.
   public static func totpCode() async throws(BSAError) -> TOTPCode {
     try await service.totpCode()
   }

@@ -2,49 +2,52 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-// "Information saved after SignUp" of the seed.
+// Seed, "Information saved after SignUp".
 
 extension BSA {
-  /// What the daemon keeps of a sign-up. It prints without the push token.
+  /// A registration that the daemon keeps. It prints without the push token.
   public struct Registration: Sendable, Equatable {
-    /// Our own: the daemon's name of the person's account, `acc_…`.
+    /// The daemon's id of the person's account, `acc_…`. Not in the SDK.
     public let account: String
     public let userKey: String?
     public let deviceID: String?
-    /// Nil where none was given.
+    /// The push token (FCM); nil if the sign-up had none.
     public let fcmToken: String?
     public let localAuthType: Enums.LocalAuthType?
   }
 
-  /// Asks the daemon for the registration: what ``loadUserKey()`` and its like give from then on.
+  /// Reads the registration from the daemon. ``loadUserKey()`` and the other `load` calls return
+  /// its values from then on.
   ///
-  /// Of several it is the one that was signed up here, else the newest.
+  /// If there are several, it is the one that this process signed up or read last, or else the
+  /// newest.
   ///
-  /// - Returns: Nil where nobody has registered.
+  /// - Returns: The registration; nil if no person is registered.
   @discardableResult
   public static func refresh() async throws(BSAError) -> Registration? {
     try await service.refresh()
   }
 
-  /// Of the registration that was last seen here; nil before ``refresh()`` or a sign-up of this
-  /// process, as nothing is asked.
+  /// Returns the device id of the registration that this process received last.
+  ///
+  /// The daemon is not called: before ``refresh()`` or a sign-up by this process the result is nil.
   public static func loadDeviceID() -> String? { service.known?.deviceID }
 
-  /// As ``loadDeviceID()``: the token of FCM, where one was given at sign-up.
+  /// Returns the push token (FCM) of the sign-up, if there was one; see ``loadDeviceID()``.
   public static func loadFCMToken() -> String? { service.known?.fcmToken }
 
-  /// As ``loadDeviceID()``: the person's id.
+  /// Returns the person's id; see ``loadDeviceID()``.
   public static func loadUserKey() -> String? { service.known?.userKey }
 
-  /// As ``loadDeviceID()``: how the person is known to the device.
+  /// Returns the method of local authentication of the registration; see ``loadDeviceID()``.
   public static func loadLocalAuthType() -> Enums.LocalAuthType? { service.known?.localAuthType }
 
-  /// The secret never leaves the daemon, which makes the codes of it.
+  /// Unavailable: the secret never leaves the daemon, which computes the codes.
   @available(*, unavailable, message: "the secret stays with usherd: totpCode() gives codes of it")
   public static func loadTOTPSecretKey() -> String? { nil }
 }
 
-// MARK: - Made of what the daemon says
+// MARK: - Conversions from the daemon's types
 
 extension BSA.Registration {
   init(_ account: Account) {
@@ -57,7 +60,7 @@ extension BSA.Registration {
     }
   }
 
-  /// - Throws: ``KitError`` for a flow that names no account.
+  /// - Throws: ``KitError`` if the flow's result names no account.
   init(_ flow: Flow, _ data: BSA.SignUpData.UserData) throws {
     guard let account = flow.result?["account"]?.stringValue else {
       throw KitError(.unexpected, "the sign-up ended without an account")

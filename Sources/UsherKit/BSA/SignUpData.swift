@@ -3,34 +3,36 @@ import UsherCore
 
 extension BSA {
   public enum SignUpData {
-    /// What a sign-up is made of (seed, "BSA.SignUpData.UserData"). Nothing is checked here: that is
-    /// done by the daemon, before anything is sent.
+    /// The data of a sign-up (seed, "BSA.SignUpData.UserData"). Nothing is validated here: the
+    /// daemon does that before it sends anything.
     ///
-    /// It prints without what is secret or the person's.
+    /// It prints without secrets and personal data.
     public struct UserData: Sendable, Equatable {
-      /// The app's bundle identifier. The daemon compares it with the configured one.
+      /// The app's bundle identifier. The daemon compares it with its configuration.
       public var appPackage: String
-      /// The daemon compares it with the configured one.
+      /// The client key. The daemon compares it with its configuration.
       public var clientKey: String
-      /// As `1.1.1`.
+      /// The version of the app, such as `1.1.1`.
       public var appVersion: String
-      /// Of FCM; empty where there is none.
+      /// The push token (FCM); empty if there is none.
       public var token: String
       public var email: String
       public var phoneNumber: String
-      /// The person's id, free by ``BSA/APICaller/checkUserKeyAvailable(userKey:)``.
+      /// The person's id; ``BSA/APICaller/checkUserKeyAvailable(userKey:)`` tells whether it is
+      /// free.
       public var userKey: String
       public var name: String
       public var authType: Enums.LocalAuthType
       public var os: Enums.OSType
-      /// Of ``BSA/APICaller/verifyOTPNumber(sendType:sendTarget:otpNumber:clientKey:)``, for
-      /// ``email`` or ``phoneNumber`` as they stand here.
+      /// The token from
+      /// ``BSA/APICaller/verifyOTPNumber(sendType:sendTarget:otpNumber:clientKey:)``, for the same
+      /// ``email`` or ``phoneNumber`` as here.
       public var disposeToken: String
-      /// The terms of use.
+      /// Whether the person agrees to the terms of use.
       public var agreeGccs: Bool
-      /// The privacy policy.
+      /// Whether the person agrees to the privacy policy.
       public var agreePerson: Bool
-      /// The device information policy.
+      /// Whether the person agrees to the device information policy.
       public var agreeDevice: Bool
 
       public init(
@@ -64,8 +66,8 @@ extension BSA.SignUpData.UserData: CustomStringConvertible, CustomReflectable {
 }
 
 extension BSA.SignUpData.UserData {
-  /// - Parameter sendType: How the number was sent that ``disposeToken`` was given for; nil where
-  ///   that is not known.
+  /// - Parameter sendType: The type of the contact that ``disposeToken`` was issued for; nil if it
+  ///   is unknown.
   func params(verifiedBy sendType: BSA.APICaller.OTPSendType?) -> JSONValue {
     .params([
       "email": .string(email), "phoneNumber": .string(phoneNumber), "userKey": .string(userKey),
@@ -78,7 +80,7 @@ extension BSA.SignUpData.UserData {
     ])
   }
 
-  /// What the number was sent to.
+  /// Returns the contact of a type.
   func contact(_ sendType: BSA.APICaller.OTPSendType) -> BSAContact {
     BSAContact(type: sendType, target: sendType == .Email ? email : phoneNumber)
   }

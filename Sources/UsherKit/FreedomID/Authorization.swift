@@ -2,27 +2,27 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// One authorization that has begun: has its screens shown, hands in what the person does there,
-/// and tells its outcome.
+/// Runs an authorization that has begun: has its screens shown, submits the person's answers, and
+/// returns the outcome.
 struct Authorization: Sendable {
   private enum Event: Sendable {
     case moved(Flow)
     case answered(FreedomIDAnswer, ticket: Int)
-    /// The answer to a revision did not lead on.
+    /// The answer to a revision left the flow at that revision.
     case unmoved(Int, FreedomIDProblem)
     case lost(any Error)
   }
 
   let session: FlowSession
-  /// Nil when it is gone.
+  /// Returns the presenter; nil if it is deallocated.
   let presenter: @Sendable () -> (any FreedomIDPresenter)?
   let pace: FreedomID.Pace
 
-  /// Runs it to its end.
+  /// Runs the authorization to its end.
   ///
-  /// Whoever cancels this cancels the flow; what it had come to by then is told. A flow that cannot
-  /// be followed any more is cancelled too, if that is possible: what is told to have failed is not
-  /// to go on.
+  /// Cancelling the task cancels the flow, and the flow's final state decides the outcome. A flow
+  /// that cannot be followed any more is cancelled too, if possible, because an authorization that
+  /// is reported as failed must not continue.
   func outcome() async throws -> GrantedProfile {
     let isShown = !session.flow.status.isFinished
     do {
@@ -39,7 +39,8 @@ struct Authorization: Sendable {
     do {
       return try await end()
     } catch {
-      // This task's own calls may throw at once now; the last one is another task's.
+      // This task may be cancelled and its calls would throw at once, so another task makes this
+      // call.
       let last = await Task { [session] in try? await session.cancel() }.value
       guard let last, last.status == .succeeded || error is CancellationError else { throw error }
       return last
@@ -90,7 +91,7 @@ struct Authorization: Sendable {
     }
   }
 
-  /// The presenter has a task of its own: however long a person takes, the flow's end is told.
+  /// Calls the presenter in a task of its own, so that a slow person does not delay the flow's end.
   private func ask(
     _ screen: FreedomIDScreen, _ problem: FreedomIDProblem?, _ ticket: Int,
     _ feed: AsyncStream<Event>.Continuation
@@ -107,15 +108,15 @@ struct Authorization: Sendable {
 // MARK: - Answers
 
 extension Authorization {
-  /// Hands an answer in, once: what was typed is typed again where it is not known to have arrived.
+  /// Submits an answer once. If it is unknown whether it arrived, the person is asked again.
   ///
-  /// Where the flow has moved on, its follower tells so.
+  /// If the flow has changed meanwhile, ``follow(_:)`` reports that.
   private func submit(
     _ input: FlowInput, _ seen: Flow, _ feed: AsyncStream<Event>.Continuation
   ) async throws {
     let problem: FreedomIDProblem?
     do {
-      // The same problem again is no change of the flow.
+      // An unchanged problem does not raise the revision, so follow(_:) does not report it.
       problem = try await session.submit(input, answering: seen).problem.map { .init($0) }
     } catch let error as UsherError where error.leavesAnswerOpen {
       try await lookAgain()
@@ -148,13 +149,13 @@ extension Authorization {
 }
 
 extension UsherError {
-  /// Whether it is not known if the answer arrived.
+  /// Whether it is unknown if the answer arrived.
   fileprivate var leavesAnswerOpen: Bool { reason == .deadlineExceeded }
 
   /// Whether the answer came too late for its step.
   fileprivate var hasMovedOn: Bool { [.conflict, .flowFinished].contains(reason) }
 
-  /// Whether the answer was not taken, and another may be.
+  /// Whether the answer was refused, and another one can be given.
   fileprivate var refusesAnswer: Bool {
     [
       .invalidInput, .unexpectedInput, .messageTooLarge, .rateLimited, .overloaded, .shuttingDown,

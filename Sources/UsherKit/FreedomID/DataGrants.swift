@@ -1,6 +1,6 @@
-/// A member of a person's profile that an app may ask for (seed, "DataGrants Structure").
+/// A member of a person's profile that an app can ask for (seed, "DataGrants Structure").
 ///
-/// The raw value is the SDK's word, and the daemon's.
+/// The raw value is the name that the SDK and the daemon use.
 public enum DataGrants: String, Sendable, Equatable, CaseIterable {
   case readDateOfBirth = "read.data_of_birth"
   case readFirstname = "read.firstname"
@@ -9,7 +9,7 @@ public enum DataGrants: String, Sendable, Equatable, CaseIterable {
   case readCountry = "read.country"
   case readNationality = "read.nationality"
   case readGender = "read.gender"
-  /// A citizen's ID, for example.
+  /// An identifier of the person, such as a citizen's ID.
   case readIdentifier = "read.identifier"
   case readPhone = "read.phone"
   case readEmail = "read.email"

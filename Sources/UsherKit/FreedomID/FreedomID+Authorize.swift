@@ -1,41 +1,40 @@
 import UsherClient
 
-// "Authorize a User" of the seed. The static calls are those of the SDK.
+// Seed, "Authorize a User". The static calls are those of the SDK.
 
 extension FreedomID {
-  /// Asks a person for members of their profile, and waits for what they grant.
+  /// Asks a person to grant members of their profile, and returns what is granted.
   ///
-  /// The person logs in where nobody is, chooses an account, proves to be at this machine and
-  /// decides. What was granted to this app before is not asked again; nothing is asked where that
-  /// is all.
+  /// The person logs in if there is no account, chooses an account, authenticates at this machine
+  /// with a fingerprint or a passcode, and decides. The person is not asked to decide on grants
+  /// that this app already has.
   ///
-  /// When its task is cancelled, so is the flow: ``FreedomIDError/userCanceled``, unless it had
-  /// ended by then. A restart of the daemon, or a lost connection, is no harm: the daemon is waited
-  /// for, 10 s at most, and an answer that got lost meanwhile is asked for once more. Two calls at
-  /// a time are two authorizations, each with its own screens.
+  /// Cancelling the task cancels the flow: ``FreedomIDError/userCanceled``, unless the flow has
+  /// ended by then. The call survives a restart of the daemon or a lost connection of up to 10 s;
+  /// an answer that was lost meanwhile is asked for again. Concurrent calls are separate
+  /// authorizations with their own screens.
   ///
   /// - Parameters:
   ///   - presenter: Shows the screens.
-  ///   - grants: What is asked for. None at all is ``FreedomIDError/dataGrantsCanNotBeEmpty``,
-  ///     before anything is shown.
+  ///   - grants: The members to ask for. An empty list throws
+  ///     ``FreedomIDError/dataGrantsCanNotBeEmpty`` before a screen is shown.
   public func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants]
   ) async throws(FreedomIDError) -> GrantedProfile {
     try await authorize(grants) { presenter }
   }
 
-  /// ``authorize(presenter:grants:)-method`` for a program that wants to be called back.
+  /// Calls ``authorize(presenter:grants:)-method`` and passes its result to `completion`.
   ///
-  /// The presenter is held weakly but while it shows a screen, as what a view controller presents
-  /// holds it: when it is gone before the next screen, the authorization is given up,
-  /// ``FreedomIDError/userCanceled``.
+  /// The presenter is held weakly, except while it shows a screen. If it is deallocated before the
+  /// next screen, the authorization is cancelled: ``FreedomIDError/userCanceled``.
   ///
   /// - Parameters:
   ///   - presenter: Shows the screens.
-  ///   - grants: What is asked for.
+  ///   - grants: The members to ask for.
   ///   - completion: Called exactly once, by a task of its own: on no particular thread and on no
-  ///     actor, maybe before this returns.
-  /// - Returns: A way to give up.
+  ///     actor, possibly before this returns.
+  /// - Returns: A task that can be cancelled.
   @discardableResult
   public func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants],
@@ -48,16 +47,16 @@ extension FreedomID {
       })
   }
 
-  /// ``authorize(presenter:grants:)-method`` of what was created;
-  /// ``FreedomIDError/configurationError`` where nothing was.
+  /// Calls ``authorize(presenter:grants:)-method`` of the SDK that was created last; throws
+  /// ``FreedomIDError/configurationError`` if none was created.
   public static func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants]
   ) async throws(FreedomIDError) -> GrantedProfile {
     try await current().authorize(presenter: presenter, grants: grants)
   }
 
-  /// ``authorize(presenter:grants:completion:)-method`` of what was created;
-  /// ``FreedomIDError/configurationError`` where nothing was.
+  /// Calls ``authorize(presenter:grants:completion:)-method`` of the SDK that was created last;
+  /// completes with ``FreedomIDError/configurationError`` if none was created.
   @discardableResult
   public static func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants],
@@ -78,7 +77,8 @@ extension FreedomID {
     do {
       try Task.checkCancellation()
       let clears = timesCleared
-      // Cancelling does not end this call: whether there is a flow would not be known.
+      // An unstructured task, so that cancellation does not interrupt the start: it would be
+      // unknown whether a flow was begun.
       let session = try await Task { try await begin(grants) }.value
       if timesCleared != clears {
         _ = try? await session.cancel()
@@ -92,13 +92,13 @@ extension FreedomID {
   }
 }
 
-/// An authorization that is under way.
+/// An authorization in progress.
 public struct FreedomIDTask: Sendable {
   let task: Task<Void, Never>
 
-  /// Gives it up: the completion gets ``FreedomIDError/userCanceled``, unless the authorization had
-  /// ended by then.
+  /// Cancels the authorization: the completion gets ``FreedomIDError/userCanceled``, unless the
+  /// authorization has ended by then.
   ///
-  /// Cancelling twice, or what has ended, changes nothing.
+  /// Cancelling again, or after the end, has no effect.
   public func cancel() { task.cancel() }
 }

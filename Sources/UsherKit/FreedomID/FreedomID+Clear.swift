@@ -1,28 +1,29 @@
 import UsherAPI
 import UsherClient
 
-// "Clear the SDK" of the seed. The static calls are those of the SDK.
+// Seed, "Clear the SDK". The static calls are those of the SDK.
 
-/// What became of what the app had at the daemon.
+/// The result of ``FreedomID/clear()-method``.
 public struct FreedomIDClearance: Sendable, Equatable {
-  /// Authorizations that were given up.
+  /// The number of cancelled authorizations.
   public let cancelled: Int
-  /// Accounts that are gone.
+  /// The number of removed accounts.
   public let forgotten: Int
-  /// Accounts that stay, because another app was granted something of them or brought them. What
-  /// this app was granted of them is taken back.
+  /// The number of accounts that stay, because another app has grants on them or added them. The
+  /// grants of this app on them are withdrawn.
   public let kept: Int
 }
 
 extension FreedomID {
-  /// Forgets what this app has at the daemon, and waits for that.
+  /// Removes everything that the daemon keeps for this app.
   ///
-  /// Authorizations under way end with ``FreedomIDError/userCanceled``. What people granted to this
-  /// app is taken back; the accounts that it brought are untied from the device, but for those that
-  /// another app uses. What the SDK was created with stays: it can be used again. Clearing twice
-  /// changes nothing more.
+  /// Authorizations in progress end with ``FreedomIDError/userCanceled``. All grants to this app
+  /// are withdrawn. Accounts that this app added are removed and untied from the device, unless
+  /// another app uses them. The SDK can be used again afterwards; clearing again has no further
+  /// effect.
   ///
-  /// - Throws: ``NetworkError/connectionError`` when the daemon is away: then clear again.
+  /// - Throws: ``FreedomIDError/networkError(_:)`` with ``NetworkError/connectionError`` if the
+  ///   daemon is away: clear again.
   @discardableResult
   public func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     noteClear()
@@ -35,7 +36,7 @@ extension FreedomID {
     }
   }
 
-  /// ``clear()-method`` for a program that wants to be called back.
+  /// Calls ``clear()-method`` and passes its result to `completion`.
   ///
   /// - Parameter completion: Called exactly once, by a task of its own: on no particular thread and
   ///   on no actor.
@@ -45,15 +46,15 @@ extension FreedomID {
     callBack(completion) { () async throws(FreedomIDError) in try await self.clear() }
   }
 
-  /// ``clear()-method`` of what was created; ``FreedomIDError/configurationError`` where nothing
-  /// was.
+  /// Calls ``clear()-method`` of the SDK that was created last; throws
+  /// ``FreedomIDError/configurationError`` if none was created.
   @discardableResult
   public static func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     try await current().clear()
   }
 
-  /// ``clear(completion:)-method`` of what was created; ``FreedomIDError/configurationError`` where
-  /// nothing was.
+  /// Calls ``clear(completion:)-method`` of the SDK that was created last; completes with
+  /// ``FreedomIDError/configurationError`` if none was created.
   public static func clear(
     completion: @escaping @Sendable (Result<FreedomIDClearance, FreedomIDError>) -> Void
   ) {

@@ -3,28 +3,27 @@ import Synchronization
 import UsherClient
 import UsherCore
 
-/// A person's profile, member by member and with the person's consent, by the calls of Freedom ID's
-/// mobile SDK.
+/// Members of a person's profile, granted by the person, with the calls of Freedom ID's mobile SDK.
 ///
-/// A program that used the SDK on a phone makes the same calls on Linux. The daemon does the work:
-/// it signs people in, keeps their accounts and remembers what they granted. A
-/// ``FreedomIDPresenter`` shows the screens in place of the view controller.
+/// A program that used the SDK on a phone makes the same calls on Linux. The daemon signs people in
+/// and stores their accounts and grants. A ``FreedomIDPresenter`` shows the screens in place of the
+/// view controller.
 ///
-/// ``create(apiKey:provider:socketPath:)`` makes the SDK that the static calls are about. A program
-/// that needs more than one keeps what it returns, and makes the same calls of it.
+/// ``create(apiKey:provider:socketPath:)`` creates the SDK that the static calls use. A program
+/// that needs several keeps the returned objects and uses their methods.
 ///
-/// Source: seed "iOS SDK" of Freedom ID; the flow is `authorize` of the daemon's page Freedom ID,
-/// of a provider in mode `device`.
+/// Source: seed, "iOS SDK" of Freedom ID. The daemon's page Freedom ID describes the flow
+/// `authorize` of a provider in mode `device`.
 public final class FreedomID: Sendable {
-  /// How long a daemon that is away is waited for.
+  /// The times for which an authorization waits for a daemon that is away.
   struct Pace: Sendable {
-    /// How long all looks at a flow may fail before it is given up.
+    /// The total pause between attempts to read the flow, after which the authorization fails.
     var patience = Duration.seconds(10)
-    /// Between two looks at what became of an answer.
+    /// The pause between two attempts to find out whether an answer arrived.
     var pause = Duration.milliseconds(500)
   }
 
-  /// What the static calls are about.
+  /// The SDK that the static calls use.
   static let created = Mutex<FreedomID?>(nil)
   static let kind = "authorize"
 
@@ -34,16 +33,16 @@ public final class FreedomID: Sendable {
   let pace: Pace
   private let clears = Mutex(0)
 
-  /// Makes the SDK. Nothing is asked yet: that the daemon is not there, or the key not good, is
-  /// found out by the first call.
+  /// Creates the SDK without calling the daemon. If the daemon is down or the key is wrong, the
+  /// first call fails.
   ///
-  /// Created again, it takes the place of the one before; what is under way goes on.
+  /// A later call replaces the SDK that the static calls use; calls in progress continue.
   ///
   /// - Parameters:
-  ///   - apiKey: As Freedom Pay gave it out. The daemon compares it with the configured one, and
-  ///     does nothing else with it: another is ``FreedomIDError/incorrectApiKey``.
-  ///   - provider: Our own: the `name` of the `[[provider]]` in the daemon's configuration.
-  ///   - socketPath: Our own: nil finds the daemon that serves this user, as `UsherClient` does.
+  ///   - apiKey: The key from Freedom Pay. The daemon only compares it with its configuration; a
+  ///     different key makes calls fail with ``FreedomIDError/incorrectApiKey``.
+  ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration. Not in the SDK.
+  ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does. Not in the SDK.
   @discardableResult
   public static func create(
     apiKey: String, provider: String = "freedom", socketPath: String? = nil
@@ -60,17 +59,19 @@ public final class FreedomID: Sendable {
     self.pace = pace
   }
 
-  /// - Throws: ``FreedomIDError/configurationError`` before it was created.
+  /// Returns the SDK that the static calls use.
+  ///
+  /// - Throws: ``FreedomIDError/configurationError`` if none was created.
   static func current() throws(FreedomIDError) -> FreedomID {
     guard let sdk = created.withLock({ $0 }) else { throw .configurationError }
     return sdk
   }
 }
 
-// MARK: - What authorizations need
+// MARK: - Used by authorizations
 
 extension FreedomID {
-  /// Rises when the SDK is cleared.
+  /// The number of times that the SDK was cleared.
   var timesCleared: Int { clears.withLock { $0 } }
 
   func begin(_ grants: [DataGrants]) async throws -> FlowSession {

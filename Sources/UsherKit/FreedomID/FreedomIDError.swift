@@ -1,38 +1,40 @@
 import UsherClient
 import UsherCore
 
-/// Why a call of ``FreedomID`` came to nothing: the SDK's words, in its spelling (seed, table 2).
+/// The error of a call of ``FreedomID``, with the SDK's names and spelling (seed, table 2).
 ///
-/// The daemon's page Freedom ID tells what produces each. What goes wrong between this program and
-/// the daemon has the word that stands at the case. Sentences for the person are told to the
-/// presenter: ``FreedomIDEnd``.
+/// The daemon's page Freedom ID lists the causes of each. "Also" below names a further cause,
+/// between this program and the daemon. The presenter gets the message for the person:
+/// ``FreedomIDEnd``.
 public enum FreedomIDError: Error, Sendable, Equatable {
-  /// Also: what the daemon answers cannot be read.
+  /// Also: the daemon's answer cannot be decoded.
   case parsingError
+  /// The API key differs from the one in the daemon's configuration.
   case incorrectApiKey
   /// Also: the daemon refuses a parameter.
   case componentValidationError
   case dataProcessingError
-  /// The daemon, which stands in for the SDK's own helpers, has a fault: its journal has more.
+  /// Also: the daemon has an internal error; see its journal.
   case utilityError
-  /// Also `requestSendingError`: the daemon takes no more calls of this user for now.
+  /// Also `requestSendingError`: the daemon limits the rate of this user's calls.
   case transmissionError(TransmissionErrors)
-  /// Also `connectionError`: the daemon is away, or went away and did not come back.
+  /// Also `connectionError`: the daemon is away, or went away and did not come back in time.
   case networkError(NetworkError)
-  /// Also: a rule of this machine does not allow the call.
+  /// Also: a rule of the daemon's policy forbids the call.
   case accessDenied
-  /// Also: nothing was created, the daemon knows no provider of that name, or it is none of mode
-  /// `device`.
+  /// Also: no SDK was created, the daemon has no provider of that name, or the provider's mode is
+  /// not `device`.
   case configurationError
   case authError
-  /// Also: a word of the daemon's that is not known here.
+  /// Also: the daemon sent an error code that this library does not know.
   case unknownError
-  /// The person gave up, the app did, or the time was over.
+  /// The person or the app cancelled the authorization, or it expired.
   case userCanceled
+  /// The list of grants is empty.
   case dataGrantsCanNotBeEmpty
 }
 
-/// What went wrong in the transmission of a request (seed, "TransmissionErrors Structure").
+/// An error in the transmission of a request (seed, "TransmissionErrors Structure").
 public enum TransmissionErrors: String, Error, Sendable, Equatable, CaseIterable {
   case incorrectRequestStructure
   case identificationError
@@ -43,7 +45,7 @@ public enum TransmissionErrors: String, Error, Sendable, Equatable, CaseIterable
   case requestReceivingError
 }
 
-/// What went wrong in the network (seed, "NetworkError Structure").
+/// A network error (seed, "NetworkError Structure").
 public enum NetworkError: String, Error, Sendable, Equatable, CaseIterable {
   case connectionError
   case streamError
@@ -52,10 +54,10 @@ public enum NetworkError: String, Error, Sendable, Equatable, CaseIterable {
   case unknownError
 }
 
-// MARK: - Words
+// MARK: - Error codes of the daemon
 
 extension FreedomIDError: CaseIterable {
-  /// The plain ones, then each of the nested ones.
+  /// The cases without an associated value, then all values of the others.
   public static var allCases: [FreedomIDError] {
     [
       .parsingError, .incorrectApiKey, .componentValidationError, .dataProcessingError,
@@ -65,7 +67,7 @@ extension FreedomIDError: CaseIterable {
       + NetworkError.allCases.map { .networkError($0) }
   }
 
-  /// As the daemon spells it, nested ones dotted: `networkError.bodyError`.
+  /// The daemon's code for the error; a nested one is separated by a dot: `networkError.bodyError`.
   public var word: String {
     switch self {
     case .parsingError: "parsingError"
@@ -84,7 +86,7 @@ extension FreedomIDError: CaseIterable {
     }
   }
 
-  /// ``unknownError`` for a word that is none.
+  /// Creates the error from the daemon's code; ``unknownError`` if the code is unknown.
   init(word: String) { self = Self.allCases.first { $0.word == word } ?? .unknownError }
 }
 
@@ -92,7 +94,7 @@ extension FreedomIDError: CustomStringConvertible {
   public var description: String { word }
 }
 
-// MARK: - What clients throw
+// MARK: - Errors of UsherClient
 
 extension FreedomIDError {
   init(_ error: any Error) {
@@ -105,7 +107,7 @@ extension FreedomIDError {
 }
 
 extension FreedomIDError: SDKError {
-  /// The daemon's word, or where it has none the nearest one.
+  /// Creates the error from the daemon's code, or the closest case if there is none.
   init(_ setback: KitError) {
     if let word = setback.provider {
       self.init(word: word.code)

@@ -2,34 +2,35 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// Where the SDK's screens are shown: what a view controller does on a phone.
+/// Shows the SDK's screens, in place of an iOS view controller.
 ///
-/// The app draws them, and this library ships none. The SDK calls it by tasks of its own, one
-/// screen at a time.
+/// The app implements the screens; this library has none. Tasks of the SDK call it, one screen at a
+/// time.
 public protocol FreedomIDPresenter: AnyObject, Sendable {
-  /// Shows a screen in the place of the one before, and waits for what the person does there.
+  /// Shows a screen in place of the previous one, and returns the person's answer.
   ///
-  /// The task is cancelled when the screen is over without the person's doing, as when a finger was
-  /// recognised, time is up or the authorization was given up; what is returned then is ignored. A
-  /// screen whose answer could not be taken comes again, with the problem.
+  /// The task is cancelled if the screen ends without an answer: a fingerprint was recognised, the
+  /// time is over, or the authorization was cancelled. The returned answer is then ignored. If an
+  /// answer is refused, the same screen is shown again, with the problem.
   ///
   /// - Parameters:
-  ///   - screen: It makes the answers that fit it.
-  ///   - problem: Why the answer before did not lead on, or what the fingerprint reader says.
+  ///   - screen: The screen; its methods create the possible answers.
+  ///   - problem: The reason why the previous answer was refused, or the fingerprint reader's
+  ///     message.
   func answer(_ screen: FreedomIDScreen, problem: FreedomIDProblem?) async -> FreedomIDAnswer
 
-  /// Takes the last screen away. The app is told the outcome when this returns.
+  /// Removes the last screen. The app gets the outcome after this returns.
   ///
-  /// It is called once, unless no screen was shown or the presenter is gone.
+  /// It is called once, but not if no screen was shown or the presenter is deallocated.
   func finished(_ end: FreedomIDEnd) async
 }
 
 extension FreedomIDPresenter {
-  /// Optional.
+  /// Does nothing: the method is optional.
   public func finished(_ end: FreedomIDEnd) async {}
 }
 
-/// What a person does at a screen. It prints without what was typed.
+/// A person's answer to a screen. It prints without the typed text.
 public struct FreedomIDAnswer: Sendable, Equatable {
   enum Act: Sendable, Equatable {
     case submit(FlowInput)
@@ -43,34 +44,34 @@ public struct FreedomIDAnswer: Sendable, Equatable {
 
   init(_ input: FlowInput) { act = .submit(input) }
 
-  /// Nothing: the screen stands until it is over. For the screens that may end by themselves,
-  /// ``FreedomIDScreen/waiting(_:)`` and ``FreedomIDScreen/fingerprint(_:)``.
+  /// No answer: the screen stays until it ends by itself, as ``FreedomIDScreen/waiting(_:)`` and
+  /// ``FreedomIDScreen/fingerprint(_:)`` can.
   public static let stay = FreedomIDAnswer(.stay)
 
-  /// Gives the authorization up, at any screen: ``FreedomIDError/userCanceled``.
+  /// Cancels the authorization, at any screen: ``FreedomIDError/userCanceled``.
   public static let cancel = FreedomIDAnswer(.giveUp)
 }
 
-/// Why an answer did not lead on.
+/// The reason why an answer was refused or must be given again.
 public struct FreedomIDProblem: Sendable, Equatable {
-  /// `wrong_credentials`, `wrong_code`, `code_expired`, `too_early`, `denied`, …: the daemon's
-  /// pages Freedom ID and LocalAuth have them. `invalid_input`: the answer cannot be one.
-  /// `interrupted`: it is not known whether the answer arrived, and it is asked for again.
+  /// The code of the problem: `wrong_credentials`, `wrong_code`, `code_expired`, `too_early`,
+  /// `denied`, … (the daemon's pages Freedom ID and LocalAuth). `invalid_input`: the answer is
+  /// malformed. `interrupted`: it is unknown whether the answer arrived, and it is asked for again.
   public let reason: String
-  /// A sentence for the person: lower case, no period.
+  /// A message for the person: lower case, no period.
   public let message: String
-  /// When it makes sense to try again, where that is known.
+  /// The time to wait before trying again, if it is known.
   public let retryAfter: Duration?
 }
 
-/// How an authorization ended, for the person (seed, "Completion").
+/// The end of an authorization, to show to the person (seed, "Completion").
 public enum FreedomIDEnd: Sendable, Equatable {
   case authorized
-  /// - Parameter message: A sentence for the person: lower case, no period.
+  /// - Parameter message: A message for the person: lower case, no period.
   case failed(message: String)
 }
 
-// MARK: - Made of what the daemon says
+// MARK: - Conversions from the daemon's types
 
 extension FreedomIDProblem {
   init(_ problem: Problem) {

@@ -1,20 +1,22 @@
 import UsherAPI
 import UsherCore
 
-// What each screen can be answered with. Texts are passed on as they were typed: the daemon checks
-// them, and what cannot be one comes back as the problem `invalid_input`.
+// The answers that each screen accepts. Texts are submitted as typed: the daemon checks them, and
+// refuses a malformed one with the problem `invalid_input`.
 
 extension FreedomIDScreen.LoginMethod {
   public func choose(_ method: FreedomIDScreen.Choice) -> FreedomIDAnswer {
     FreedomIDAnswer(.choice(method.id))
   }
 
-  /// To the accounts, where there are any.
+  /// Returns to the accounts, if there are any.
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.back(.choose)) }
 }
 
 extension FreedomIDScreen.Form {
-  /// - Parameter values: By the fields' names: a phone number begins with `+`.
+  /// Submits the form.
+  ///
+  /// - Parameter values: The values by the names of the fields. A phone number begins with `+`.
   public func fill(_ values: [String: String]) -> FreedomIDAnswer {
     FreedomIDAnswer(.form(values.mapValues { Secret($0) }))
   }
@@ -35,35 +37,36 @@ extension FreedomIDScreen.Code {
     FreedomIDAnswer(.code(Secret(code), fields: [:]))
   }
 
-  /// Asks for another code.
+  /// Requests another code.
   public func resend() -> FreedomIDAnswer { FreedomIDAnswer(.resend) }
 
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.back(.enterCode)) }
 }
 
 extension FreedomIDScreen.Home {
-  /// The daemon's word for it.
+  /// The daemon's option id for signing in with another account.
   static let another = "other"
 
   public func choose(_ account: FreedomIDScreen.Choice) -> FreedomIDAnswer {
     FreedomIDAnswer(.choice(account.id))
   }
 
-  /// To the log-in.
+  /// Goes to the log-in screens.
   public func signInWithAnother() -> FreedomIDAnswer { FreedomIDAnswer(.choice(Self.another)) }
 }
 
 extension FreedomIDScreen.Fingerprint {
+  /// Starts the fingerprint reader.
   public func scan() -> FreedomIDAnswer { FreedomIDAnswer(.biometric) }
 
   public func enter(passcode: String) -> FreedomIDAnswer {
     FreedomIDAnswer(.passcode(Secret(passcode)))
   }
 
-  /// Another way than the finger: to the passcode, where one is set; else the authorization fails.
+  /// Switches to the passcode, if one is set; otherwise the authorization fails.
   public func useAnotherWay() -> FreedomIDAnswer { FreedomIDAnswer(.fallback) }
 
-  /// To the accounts.
+  /// Returns to the accounts.
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.cancelLocalAuth) }
 }
 
@@ -72,12 +75,12 @@ extension FreedomIDScreen.Passcode {
     FreedomIDAnswer(.passcode(Secret(passcode)))
   }
 
-  /// To the accounts.
+  /// Returns to the accounts.
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.cancelLocalAuth) }
 }
 
 extension FreedomIDScreen.Permissions {
-  /// Grants these, and nothing else: at least one that is not remembered.
+  /// Grants only these permissions; at least one of them must not be remembered.
   public func grant(_ permissions: [FreedomIDScreen.Permission]) -> FreedomIDAnswer {
     FreedomIDAnswer(.granted(permissions.map(\.grant.rawValue)))
   }
@@ -85,6 +88,7 @@ extension FreedomIDScreen.Permissions {
   /// Grants all of ``permissions``.
   public func grantAll() -> FreedomIDAnswer { grant(permissions) }
 
-  /// Back to the accounts; the second time it is ``FreedomIDError/accessDenied``.
+  /// Refuses, and returns to the accounts. The second time the authorization fails with
+  /// ``FreedomIDError/accessDenied``.
   public func deny() -> FreedomIDAnswer { FreedomIDAnswer(.denied) }
 }

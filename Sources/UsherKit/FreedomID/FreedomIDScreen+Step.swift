@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 
 extension FreedomIDScreen {
-  /// Nil for a step that the SDK has no screen for.
+  /// Creates the screen for a step; nil if the SDK has no screen for it.
   init?(_ step: Step) {
     switch step {
     case .wait(let step): self = .waiting(Waiting(reason: step.for))
@@ -73,7 +73,8 @@ extension FreedomIDScreen.Code {
 }
 
 extension FreedomIDScreen.Permissions {
-  /// Nil where a grant is none of the SDK's: it could not be shown, so it must not be granted.
+  /// Creates the screen; nil if the SDK does not know one of the grants, because a grant that
+  /// cannot be shown must not be granted.
   init?(_ step: Step.Consent) {
     client = step.client
     var permissions: [FreedomIDScreen.Permission] = []

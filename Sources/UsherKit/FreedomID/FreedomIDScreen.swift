@@ -1,44 +1,46 @@
 public import FoundationEssentials
 
-/// What the SDK shows, and what can be answered there (seed, "Authorization Flow").
+/// A screen of the SDK (seed, "Authorization Flow").
 ///
-/// A screen makes the answers that fit it. ``FreedomIDAnswer/cancel`` and ``FreedomIDAnswer/stay``
-/// fit all of them.
+/// The methods of a screen create the answers that it accepts. Every screen also accepts
+/// ``FreedomIDAnswer/cancel`` and ``FreedomIDAnswer/stay``.
 public enum FreedomIDScreen: Sendable, Equatable {
-  /// Something is being asked elsewhere: answer ``FreedomIDAnswer/stay``.
+  /// The daemon waits for something else, such as the provider: answer ``FreedomIDAnswer/stay``.
   case waiting(Waiting)
-  /// "Authentication Screen Interaction": by which of the methods the person logs in.
+  /// The choice of a log-in method ("Authentication Screen Interaction").
   case loginMethod(LoginMethod)
-  /// The phone number or the e-mail address.
+  /// The input of the phone number or the e-mail address.
   case form(Form)
+  /// The input of the password.
   case password(Password)
-  /// A code of an SMS, or of the second factor.
+  /// The input of a code from an SMS, or of the second factor.
   case code(Code)
-  /// "Home Screen Interaction": the accounts tied to this device.
+  /// The choice of an account tied to this device ("Home Screen Interaction").
   case home(Home)
+  /// The scan of a fingerprint.
   case fingerprint(Fingerprint)
-  /// Where there is no fingerprint reader, or no finger will do.
+  /// The input of usherd's passcode, if a fingerprint cannot be used.
   case passcode(Passcode)
-  /// "Request for Permissions".
+  /// The decision on the requested grants ("Request for Permissions").
   case permissions(Permissions)
 }
 
 extension FreedomIDScreen {
   public struct Waiting: Sendable, Equatable {
-    /// What is waited for, in words: `the accounts tied to this device`.
+    /// The thing that is waited for, as text: `the accounts tied to this device`.
     public let reason: String
   }
 
-  /// One of several.
+  /// A log-in method or an account.
   public struct Choice: Sendable, Equatable {
-    /// Of an account the daemon's name, of a method its word.
+    /// The daemon's id of the account, or the name of the method.
     public let id: String
-    /// For the person; phone numbers and addresses are masked.
+    /// The text for the person; phone numbers and addresses are masked.
     public let label: String
   }
 
   public struct LoginMethod: Sendable, Equatable {
-    /// Of them: `phoneOTP`, `emailPassword`, `phonePassword`.
+    /// The available methods, with the ids `phoneOTP`, `emailPassword`, `phonePassword`.
     public let methods: [Choice]
   }
 
@@ -51,54 +53,56 @@ extension FreedomIDScreen {
       case text, email, phone, password, date
     }
 
-    /// `phone` or `email`.
+    /// The name, `phone` or `email`: the key in ``Form/fill(_:)``.
     public let name: String
     public let kind: Kind
     public let isRequired: Bool
-    /// In characters.
+    /// The maximum length in characters.
     public let maxLength: Int?
   }
 
   public struct Password: Sendable, Equatable {}
 
   public struct Code: Sendable, Equatable {
-    /// Whether it is the second factor, after a password or a code that was right.
+    /// Whether this is the second factor, after a correct password or code.
     public let isSecondFactor: Bool
-    /// How it got to the person: `sms`, `email`, `totp`, …
+    /// The channel by which the person gets the code: `sms`, `email`, `totp`, …
     public let channel: String
-    /// Where it went, masked.
+    /// The number or address that the code was sent to, masked.
     public let maskedTarget: String
+    /// The number of digits of the code.
     public let digits: Int?
+    /// The time at which the code expires.
     public let expiresAt: Date
-    /// From when ``resend()`` is taken.
+    /// The time from which ``resend()`` is accepted.
     public let resendAt: Date
-    /// By the server's count.
+    /// The number of attempts left, as counted by the server.
     public let attemptsLeft: Int?
   }
 
   public struct Home: Sendable, Equatable {
     public let accounts: [Choice]
-    /// Whether ``signInWithAnother()`` is possible.
+    /// Whether ``signInWithAnother()`` is accepted.
     public let allowsAnother: Bool
   }
 
   public struct Fingerprint: Sendable, Equatable {
-    /// What it is asked for.
+    /// The purpose of the authentication, to show to the person.
     public let reason: String
-    /// Whether the reader waits for a finger: then answer ``FreedomIDAnswer/stay``. Else ``scan()``
-    /// makes it wait.
+    /// Whether the reader waits for a finger. If it does, answer ``FreedomIDAnswer/stay``;
+    /// otherwise ``scan()`` starts the reader.
     public let isScanning: Bool
-    /// Whether ``enter(passcode:)`` is taken as well.
+    /// Whether ``enter(passcode:)`` is accepted as well.
     public let takesPasscode: Bool
   }
 
   public struct Passcode: Sendable, Equatable {
-    /// What it is asked for.
+    /// The purpose of the authentication, to show to the person.
     public let reason: String
   }
 
   public struct Permissions: Sendable, Equatable {
-    /// The app's name.
+    /// The name of the app that asks.
     public let client: String
     public let permissions: [Permission]
   }
@@ -106,7 +110,7 @@ extension FreedomIDScreen {
   public struct Permission: Sendable, Equatable {
     public let grant: DataGrants
     public let label: String
-    /// Whether the person granted it before: told for information.
+    /// Whether the person has granted it before; only for information.
     public let isRemembered: Bool
   }
 }

@@ -1,13 +1,13 @@
 import JSONRPC
 import UsherAPI
 
-/// What a person has granted of their profile (seed, "GrantedProfile Structure").
+/// The granted members of a person's profile (seed, "GrantedProfile Structure").
 ///
-/// The vendor publishes no members; they are one for each of ``DataGrants``. A member is nil where
-/// it was not granted, and where it was granted and Freedom ID knows nothing: ``granted`` tells
-/// which. It prints without the person's data.
+/// The vendor does not document the members; there is one for each of ``DataGrants``. A member is
+/// nil if it was not granted, or if Freedom ID has no value: ``granted`` tells which. The value
+/// prints without the person's data.
 public struct GrantedProfile: Sendable, Equatable {
-  /// As Freedom ID writes it: `1990-05-17`.
+  /// The date of birth in the format of Freedom ID, such as `1990-05-17`.
   public let dateOfBirth: String?
   public let firstname: String?
   public let lastname: String?
@@ -15,21 +15,21 @@ public struct GrantedProfile: Sendable, Equatable {
   public let country: String?
   public let nationality: String?
   public let gender: String?
-  /// A citizen's ID, for example.
+  /// An identifier of the person, such as a citizen's ID.
   public let identifier: String?
   public let phone: String?
   public let email: String?
   public let phones: [String]?
   public let emails: [String]?
-  /// Our own: what was asked for and is granted, also at an earlier time.
+  /// The requested grants that the app has now, including earlier ones. Not in the SDK.
   public let granted: Set<DataGrants>
-  /// Our own: the daemon's name of the person's account, `acc_…`.
+  /// The daemon's id of the person's account, `acc_…`. Not in the SDK.
   public let account: String?
 }
 
 extension GrantedProfile {
-  /// - Throws: ``KitError`` when the flow has failed, ``FreedomIDError/parsingError`` when it has
-  ///   succeeded with a result that is no profile.
+  /// - Throws: ``KitError`` if the flow has ended without success; ``FreedomIDError/parsingError``
+  ///   if its result is not a profile.
   init(_ flow: Flow) throws {
     let result = try flow.unfailed().result
     guard let profile = result?["profile"], case .object = profile,
@@ -53,7 +53,7 @@ extension GrantedProfile {
 }
 
 extension JSONValue {
-  /// Nil where it is absent or null.
+  /// Returns a member as a string; nil if it is absent or null.
   fileprivate func text(_ member: String) throws(FreedomIDError) -> String? {
     guard let value = self[member], !value.isNull else { return nil }
     guard let text = value.stringValue else { throw .parsingError }

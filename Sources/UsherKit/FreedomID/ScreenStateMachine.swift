@@ -1,16 +1,16 @@
 import UsherAPI
 
-/// Which screen is to be shown as an authorization's flow moves on, and which answers still count.
+/// Decides which screen to show when the flow of an authorization changes, and which answers count.
 ///
-/// A step may be told many times, as by a restart of the daemon: it is asked once, until it was
-/// answered.
+/// The same step may come several times, such as after a restart of the daemon. It is shown once
+/// until it is answered.
 struct ScreenStateMachine: Sendable, Equatable {
   private enum Standing: Equatable {
-    /// → asked
+    /// No screen was shown. → asked
     case nothing
     /// The presenter shows the flow's step. → answered, asked
     case asked(Flow, ticket: Int)
-    /// What the person did is handed in. → asked
+    /// The answer is submitted. → asked
     case answered(Flow)
   }
 
@@ -18,7 +18,7 @@ struct ScreenStateMachine: Sendable, Equatable {
   private var tickets = 0
 
   enum Action: Sendable, Equatable {
-    /// In the place of what is shown. The answer comes with the ticket.
+    /// Show a screen in place of the present one. Its answer carries the ticket.
     case show(FreedomIDScreen, FreedomIDProblem?, ticket: Int)
     case submit(FlowInput, answering: Flow)
     case giveUp
@@ -50,7 +50,7 @@ struct ScreenStateMachine: Sendable, Equatable {
     }
   }
 
-  /// The answer to that revision left the flow where it is.
+  /// Handles an answer that left the flow at the revision that was answered.
   mutating func unmoved(_ revision: Int, _ problem: FreedomIDProblem) -> Action {
     guard case .answered(let flow) = standing, flow.revision == revision else { return .nothing }
     return show(flow, problem)
