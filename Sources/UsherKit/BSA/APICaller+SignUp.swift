@@ -3,9 +3,10 @@
 extension BSA.APICaller {
   /// Registers the person and this device.
   ///
-  /// Call ``BSA/LocalAuth`` first, with the method of ``BSA/SignUpData/UserData/authType``, at most
-  /// the daemon's `local_auth_seconds` earlier; otherwise this fails with 9009, and nothing is
-  /// sent. Afterwards ``BSA/loadUserKey()`` and the other `load` calls return the saved values.
+  /// A success of ``BSA/LocalAuth`` by the method of ``BSA/SignUpData/UserData/authType``, unless
+  /// that is `NONE`, must not be older than the daemon's `local_auth_seconds`. Otherwise this fails
+  /// with 9009, and nothing is sent. After the sign-up ``BSA/loadUserKey()`` and the other `load`
+  /// calls return the saved values.
   ///
   /// - Parameters:
   ///   - userData: The data of the sign-up.
