@@ -165,7 +165,7 @@ extension Connection {
 /// The daemon has not begun the call: its line was not sent, or was sent only in part.
 struct Unheard: Error {}
 
-// MARK: - What comes in
+// MARK: - Incoming lines
 
 extension Connection {
   /// The limits for lines from the daemon. Replies may nest deeper than calls, because

@@ -39,7 +39,7 @@ public enum TransmissionErrors: String, Error, Sendable, Equatable, CaseIterable
   case incorrectRequestStructure
   case identificationError
   case appIntegrityError
-  /// The SDK's spelling.
+  /// Spelled as in the SDK.
   case autheticationError
   case requestSendingError
   case requestReceivingError

@@ -48,7 +48,7 @@ extension Wallet {
     /// Waits until the customer has signed in, and returns the code.
     ///
     /// Use it if the daemon receives the redirect (no `redirectURI`), or after a restart of the
-    /// program: the code can be read again until the access token is handed in.
+    /// program: the code can be read again until the access token is submitted.
     ///
     /// - Parameter requestID: The id from ``AuthenticationDetails``; nil means the newest sign-in.
     /// - Throws: ``WalletError/nothingWaiting(_:)`` if no sign-in is in progress.
@@ -98,7 +98,7 @@ extension UsherError {
 // MARK: - The access token
 
 extension Wallet {
-  /// Hands in the access token that the partner's backend got for the code.
+  /// Submits the access token that the partner's backend got for the code.
   ///
   /// This completes the sign-in. The daemon stores the tokens, and ``Wallet/account`` is the
   /// customer's from now on.
@@ -121,7 +121,7 @@ extension Wallet {
       requestID: requestID)
   }
 
-  /// Hands in an access token for this wallet, as
+  /// Submits an access token for this wallet, as
   /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` does for
   /// ``instance``.
   @discardableResult
