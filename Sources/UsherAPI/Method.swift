@@ -1,21 +1,23 @@
-/// One method of the socket's contract: the type is its parameters.
+/// A JSON-RPC method of the daemon. The stored properties of a conforming type are the method's
+/// parameters.
 ///
-/// Parameters travel by name. A member the type does not have is refused, so a method's whole
-/// contract is its declaration; ``Schema`` and the OpenRPC document are read off it.
+/// Parameters are passed by name. A member that the type does not declare is refused, so the
+/// declaration is the whole contract: ``Schema`` and the OpenRPC document are derived from it. A
+/// member that is nil is absent in JSON; only a ``Nullable`` member is `null`.
 public protocol Method: Codable, Sendable {
   associatedtype Reply: Codable & Sendable
 
-  /// `noun.verb`. An incompatible change is a new name.
+  /// The name of the method, as `noun.verb`. An incompatible change gets a new name.
   static var name: String { get }
 
-  /// What has to be known of the method beside its parameters.
+  /// The properties of the method other than its parameters.
   static var traits: MethodTraits { get }
 
-  /// One sentence for the OpenRPC document.
+  /// A one-sentence description for the OpenRPC document.
   static var summary: String { get }
 
-  /// Bytes of parameters that a caller of the app socket may send even where `params_bytes` allows
-  /// fewer. Default: none beyond that limit.
+  /// The number of bytes of parameters that a call on the app socket may have even if
+  /// `limits.params_bytes` is lower. The default is 0: only that limit applies.
   static var ownParamsBytes: Int { get }
 }
 
@@ -26,20 +28,21 @@ extension Method {
   public static var ownParamsBytes: Int { 0 }
 }
 
-/// On which socket a method exists; what a caller may do with it there is the policy's to say.
+/// The sockets that offer a method. Whether a caller may call the method there is decided by the
+/// policy.
 public enum Access: String, Sendable, Codable {
-  /// Both sockets.
+  /// The app socket and the admin socket.
   case app
-  /// The admin socket only; on the other it is not found.
+  /// The admin socket only. On the app socket the method is reported as not found.
   case admin
 }
 
-/// The reply of a method that has nothing to tell but that it was done.
+/// An empty reply: the method succeeded and returns no values.
 public struct Done: Codable, Sendable, Equatable {
   public init() {}
 }
 
-/// No parameters: what a flow takes that asks for nothing.
+/// The parameters of a flow that takes none.
 public struct NoParams: Codable, Sendable, Equatable {
   public init() {}
 }

@@ -1,27 +1,27 @@
 public import JSONRPC
 
-/// What the daemon, its policy, its audit and its clients have to know of a method beside its
-/// parameters. No other list of methods has to be kept in step with it.
+/// The properties of a method, other than its parameters, that the daemon, its policy, its audit
+/// log and its clients need. They are declared only here: there is no second list of methods.
 public struct MethodTraits: Sendable, Hashable {
   /// The sockets that offer the method.
   public var access: Access
-  /// Who may call the method if no rule of the policy decides.
+  /// The callers that may call the method if no rule of the policy decides.
   public var audience: Audience
-  /// Whether a client may send a call again if the daemon may have begun it.
+  /// Whether a client may repeat a call that the daemon may have executed already.
   public var repetition: Repetition
-  /// The decisions that the audit records.
+  /// The decisions that the audit log records.
   public var audit: AuditScope
-  /// Whether a rule with `confirm = true` has a person asked before the call runs.
+  /// Whether a rule with `confirm = true` requires a person to confirm the call before it runs.
   public var isConfirmable: Bool
   /// Whether the reply lets its holder act as the owner of the account.
   public var handsOutSecret: Bool
-  /// Whether the reply has members of a person's profile, which a rule's `fields` limits.
+  /// Whether the reply contains members of a person's profile. A rule's `fields` can restrict them.
   public var showsProfiles: Bool
-  /// Whether a rule's `share` offers the method to the rule that it names.
+  /// Whether a rule's `share` gives the clients that it names this method for the rule's accounts.
   public var readsSharedAccounts: Bool
   /// Whether the right to start a flow includes the method for that flow.
   public var followsFlowStart: Bool
-  /// Whether the method is answered while the daemon is locked.
+  /// Whether the method can be called while the daemon is locked.
   public var worksLocked: Bool
 
   public init(
@@ -42,28 +42,28 @@ public struct MethodTraits: Sendable, Hashable {
     self.worksLocked = worksLocked
   }
 
-  /// The traits of a name that no method has.
+  /// The traits that are used for an unknown method name.
   public static let unknown = MethodTraits(access: .app)
 
-  /// Who may call a method if no rule of the policy decides.
+  /// The callers that may call a method if no rule of the policy decides.
   public enum Audience: Sendable, Hashable {
-    /// Callers whom the policy lets call it.
+    /// Root, the daemon's own user and the members of `access.group`.
     case allowedCallers
-    /// Every caller that can connect.
+    /// Every caller that can connect, whatever the policy says.
     case everybody
-    /// The operator, and callers that a rule names.
+    /// Root and the daemon's own user.
     case operators
   }
 
-  /// Whether a call that the daemon may have begun can be sent again without doing harm.
+  /// Whether a call that the daemon may have executed already can be repeated without harm.
   public enum Repetition: Sendable, Hashable {
     case always, never
-    /// If the call has this member.
+    /// Only if the call has this parameter.
     case ifGiven(String)
-    /// Unless this member is true.
+    /// Unless this parameter is true.
     case unlessTrue(String)
 
-    /// - Parameter params: The parameters of the call.
+    /// Returns whether a call with these parameters may be repeated.
     public func allows(_ params: JSONValue) -> Bool {
       switch self {
       case .always: true
@@ -74,18 +74,18 @@ public struct MethodTraits: Sendable, Hashable {
     }
   }
 
-  /// The decisions on a method that the audit records.
+  /// The decisions about a method that the audit log records.
   public enum AuditScope: Sendable, Hashable {
-    /// Those that refuse a caller.
+    /// Only denials.
     case denials
-    /// Each. The method is refused while the audit cannot take more.
+    /// All decisions. The method is refused while the audit log cannot accept more entries.
     case everything
-    /// As `everything`, but successful calls that are alike share a row.
+    /// The same as `everything`, but similar successful calls share one row.
     case everythingAggregated
   }
 }
 
-/// The methods of the socket's contract.
+/// The methods that the daemon's sockets offer.
 public enum Methods {
   /// Every method, by name.
   public static let all: [any Method.Type] = [
@@ -104,15 +104,16 @@ public enum Methods {
 
   private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.traits) })
 
-  /// Whether a socket offers a method. Names are compared by their bytes: to Swift's strings U+212A
-  /// (KELVIN SIGN) is a K.
+  /// Returns whether a socket offers a method.
+  ///
+  /// Names are compared byte by byte, because `String` considers U+212A (KELVIN SIGN) equal to K.
   public static func has(_ name: String, isAdmin: Bool) -> Bool {
     all.contains { method in
       method.name.utf8.elementsEqual(name.utf8) && (method.access == .app || isAdmin)
     }
   }
 
-  /// Returns the traits of a method; ``MethodTraits/unknown`` if no method has the name.
+  /// Returns the traits of the method with a name, or ``MethodTraits/unknown`` if there is none.
   public static func traits(of name: String) -> MethodTraits {
     byName[name] ?? .unknown
   }

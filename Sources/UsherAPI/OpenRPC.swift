@@ -1,7 +1,7 @@
 public import JSONRPC
 import UsherCore
 
-/// The OpenRPC 1.3 document of a method table, read off the Swift types.
+/// Creates the OpenRPC 1.3 document of a list of methods from their Swift types.
 public enum OpenRPC {
   public static func document(version: String, methods: [any Method.Type]) -> JSONValue {
     [

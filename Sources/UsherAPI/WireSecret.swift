@@ -1,9 +1,9 @@
 public import UsherCore
 
-/// A secret whose purpose is to cross the socket: an access token in a reply, a code in a
+/// A secret that is sent over the socket, such as an access token in a reply or a code in a
 /// parameter.
 ///
-/// A plain string in JSON; it prints as `<secret>` everywhere else.
+/// It is encoded as a plain JSON string. Descriptions and mirrors show `<secret>` instead.
 public struct WireSecret: Sendable, Hashable, Codable {
   public let secret: Secret
 

@@ -1,18 +1,19 @@
 public import UsherCore
 
-/// Revoke an account's tokens at the provider where it can be done, then wipe it.
+/// Deletes an account and revokes its tokens at the provider, if the provider supports revocation.
 public struct AccountForget: Method, Equatable {
   public static let name = "account.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
     "Revoke an account's tokens at the provider where it can be done, then wipe it."
 
-  /// Nil where ``provider`` says it.
+  /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
-  /// Instead of ``account``, where the caller has one account of it; several give `invalid_params`
-  /// with field `account`.
+  /// The provider, as an alternative to ``account`` if the caller has only one account there. With
+  /// several accounts the call fails with `invalid_params` and field `account`.
   public var provider: ProviderName?
-  /// Default true; false wipes without a word to the provider.
+  /// Whether to revoke the tokens at the provider; default true. If false, they are only deleted
+  /// here.
   public var revoke: Bool?
 
   public init(account: AccountID? = nil, provider: ProviderName? = nil, revoke: Bool? = nil) {
@@ -23,12 +24,12 @@ public struct AccountForget: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var account: AccountID
-    /// What became of the refresh token; where there is none, of the access tokens.
+    /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
     public var revoked: Revocation
-    /// The tokens that may still be good at the provider; nil where there are none.
+    /// The tokens that may still be valid at the provider; nil if there are none.
     public var living: [LivingToken]?
-    /// Until when the provider is asked again in the background, also after a restart of the daemon;
-    /// nil where it is not.
+    /// The time until which the daemon retries the revocation in the background, even after a
+    /// restart; nil if it does not retry.
     public var retriedUntil: Timestamp?
 
     public init(
@@ -42,13 +43,15 @@ public struct AccountForget: Method, Equatable {
     }
   }
 
+  /// The outcome of a revocation.
   public enum Revocation: String, Codable, Sendable, CaseIterable {
-    /// The provider took the tokens back.
+    /// The provider revoked the tokens.
     case done
-    /// The provider has no revocation endpoint, or the caller did not want it.
+    /// There was nothing to revoke, the provider does not support revocation, or the caller did not
+    /// want it.
     case skipped
-    /// The provider has not revoked them so far; they are wiped here all the same. ``Reply/living`` says
-    /// why, ``Reply/retriedUntil`` whether the provider is asked again.
+    /// The provider has not revoked the tokens so far; they are deleted here nevertheless.
+    /// ``Reply/living`` gives the reason, ``Reply/retriedUntil`` whether the daemon retries.
     case failed
   }
 }

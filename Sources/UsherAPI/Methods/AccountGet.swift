@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// One of the caller's accounts.
+/// Returns one of the caller's accounts.
 public struct AccountGet: Method, Equatable {
   public static let name = "account.get"
   public static let traits = MethodTraits(

@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// The caller's accounts.
+/// Returns the caller's accounts.
 public struct AccountList: Method, Equatable {
   public static let name = "account.list"
   public static let traits = MethodTraits(
@@ -15,8 +15,8 @@ public struct AccountList: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// All of them, each owner's oldest first. Where they are more than `limits.accounts_in_list`, the
-    /// call is refused with `message_too_large` instead: name a provider.
+    /// The accounts, the oldest of each owner first. With more than `limits.accounts_in_list`
+    /// accounts the call fails with `message_too_large`; it may succeed for a single provider.
     public var accounts: [Account]
 
     public init(accounts: [Account]) {

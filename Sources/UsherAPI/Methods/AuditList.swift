@@ -1,26 +1,26 @@
 public import UsherCore
 
-/// Who got what, the oldest first (Audit.md).
+/// Returns rows of the audit log, the oldest first.
 public struct AuditList: Method, Equatable {
   public static let name = "audit.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "Who got what, the oldest first."
 
-  // Each that is there narrows the list.
-  /// From this moment on.
+  // Each filter that is given must match.
+  /// The earliest time of a row, inclusive.
   public var since: Timestamp?
-  /// Up to this moment.
+  /// The latest time of a row, inclusive.
   public var until: Timestamp?
   public var client: String?
   public var uid: UInt32?
   public var account: AccountID?
   public var method: String?
   public var provider: ProviderName?
-  /// True: only what was denied; false: only what was allowed.
+  /// True returns only denied calls, false only allowed ones.
   public var denied: Bool?
-  /// Rows after this number: ``Reply/next`` of the reply before.
+  /// The row number after which the list begins: ``Reply/next`` of the previous reply.
   public var after: Int?
-  /// From 1 to 1000; default: 100.
+  /// The maximum number of rows, from 1 to 1000; default 100.
   public var limit: Int?
 
   public init(
@@ -42,10 +42,12 @@ public struct AuditList: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var rows: [AuditList.Entry]
-    /// The numbers of rows on the way that do not open: `audit.verify` says more.
+    /// The numbers of the scanned rows that failed to decrypt; `audit.verify` tells more about
+    /// them.
     public var unreadable: [Int]?
-    /// For `after`, where there may be more. It may be there with fewer rows than `limit`: one call
-    /// looks at some thousand.
+    /// The value of `after` for the next call; nil if there are no more rows. A reply may have
+    /// fewer rows than `limit` and still have a next one, because a call scans a limited number of
+    /// rows.
     public var next: Int?
 
     public init(rows: [AuditList.Entry], unreadable: [Int]? = nil, next: Int? = nil) {
@@ -55,41 +57,43 @@ public struct AuditList: Method, Equatable {
     }
   }
 
+  /// One row: a call, or several similar calls.
   public struct Entry: Codable, Sendable, Equatable {
-    /// From 1, without gaps.
+    /// The number of the row. Numbers begin at 1 and have no gaps.
     public var n: Int
-    /// Of a row for several calls, when the last of them was.
+    /// The time of the call; for several calls, of the last one.
     public var at: Timestamp
     public var method: String
     public var provider: ProviderName?
     public var kind: String?
     public var account: AccountID?
-    /// Of the token that was given.
+    /// The scope of the token that was handed out.
     public var scope: String?
-    /// The names of the members of a profile that were given.
+    /// The names of the profile members that were returned.
     public var fields: [String]?
     public var decision: Decision
-    /// Which rule decided: `till`, `(user)`, `(root)`, `(admin)`, ….
+    /// The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, ….
     public var rule: String
-    /// What the rule asked of the call, and whether it held: `local_auth`, `confirm`, `hours`,
-    /// `scope`, `account`.
+    /// The conditions of the rule, and whether each was met. The keys are `local_auth`, `confirm`,
+    /// `hours`, `scope` and `account`.
     public var conditions: [String: Bool]?
-    /// `ok`, or the error's reason: what is allowed is not yet given.
+    /// `ok`, or the reason of the error. A call that was allowed can still fail.
     public var outcome: String
     public var client: String
     public var uid: UInt32
     public var gid: UInt32
     public var pid: Int
     public var unit: String?
-    /// The unit's run: systemd's invocation id.
+    /// The invocation id of the unit, which systemd assigns at each start of the unit.
     public var invocation: String?
     public var executable: String?
     public var flow: FlowID?
-    /// The uid whose things an operator accepted or forgot.
+    /// The uid that an operator passed to `owner.accept` or `owner.forget`.
     public var owner: UInt32?
-    /// As in the error's data and the journal; of several calls, the last one's.
+    /// The correlation id, the same as in the error's data and the journal; for several calls, that
+    /// of the last one.
     public var correlationId: CorrelationID?
-    /// How many calls it stands for.
+    /// The number of calls that the row represents.
     public var count: Int
 
     public enum Decision: String, Codable, Sendable, CaseIterable { case allowed, denied }

@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// Whether the record of who got what is whole (Audit.md).
+/// Checks that no row of the audit log was altered or removed.
 public struct AuditVerify: Method, Equatable {
   public static let name = "audit.verify"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
@@ -9,12 +9,14 @@ public struct AuditVerify: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Whether there is no finding.
+    /// Whether the log is intact: there are no findings.
     public var whole: Bool
-    /// The numbers of the rows that are kept; absent while there is none.
+    /// The number of the oldest row; nil if there are no rows.
     public var first: Int?
+    /// The number of the newest row; nil if there are no rows.
     public var last: Int?
-    /// When the record was begun. A later time than expected means that all of it was replaced.
+    /// The time at which the log was created. A later time than expected means that the whole log
+    /// was replaced.
     public var begunAt: Timestamp
     public var findings: [AuditVerify.Finding]
 
@@ -31,9 +33,9 @@ public struct AuditVerify: Method, Equatable {
   }
 
   public struct Finding: Codable, Sendable, Equatable {
-    /// The row it begins at; absent where it is about no row.
+    /// The number of the first row that the finding concerns; nil if it concerns no row.
     public var n: Int?
-    /// `row 17 was altered: it does not open`.
+    /// A sentence, such as `row 17 was altered: it does not open`.
     public var message: String
 
     public init(n: Int? = nil, message: String) {

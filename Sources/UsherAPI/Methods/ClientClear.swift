@@ -1,10 +1,11 @@
 public import UsherCore
 
-/// Forget what the calling client has at a provider: the SDK's `clear`.
+/// Removes everything that the calling client has at a provider; the equivalent of `clear` in the
+/// providers' SDKs.
 ///
-/// Its live flows are cancelled and its consents taken back. The accounts that its flows brought are
-/// forgotten, and their tokens revoked at the provider where it can be done; an account of which
-/// another client was granted something stays as it is.
+/// Cancels the client's unfinished flows and withdraws its consents. Deletes the accounts that its
+/// flows created, and revokes their tokens if the provider supports it. An account stays if another
+/// client holds a consent for it.
 public struct ClientClear: Method, Equatable {
   public static let name = "client.clear"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
@@ -17,11 +18,12 @@ public struct ClientClear: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Flows.
+    /// The number of cancelled flows.
     public var cancelled: Int
-    /// Accounts that are gone.
+    /// The number of deleted accounts.
     public var forgotten: Int
-    /// Accounts that stay, of those that the client brought or was granted something of.
+    /// The number of accounts that stay although the client created them or held a consent for
+    /// them.
     public var kept: Int
 
     public init(cancelled: Int, forgotten: Int, kept: Int) {

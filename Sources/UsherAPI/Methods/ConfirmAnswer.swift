@@ -1,10 +1,10 @@
 public import UsherCore
 
-/// Answer a client's question: whether it may make a call.
+/// Answers the question whether a client may make a call.
 ///
-/// `not_found` where there is no such question, where its time is over, and for who may not answer it;
-/// `conflict` where it has been answered; `interaction_required` with the flow to start where the
-/// person at this machine has to prove to be there.
+/// Fails with `not_found` if the question does not exist, has expired, or is not the caller's to
+/// answer; with `conflict` if it has been answered; with `interaction_required` and the flow to
+/// start if the user must first prove presence at this machine.
 public struct ConfirmAnswer: Method, Equatable {
   public static let name = "confirm.answer"
   public static let traits = MethodTraits(access: .app, audit: .everything)
@@ -13,7 +13,8 @@ public struct ConfirmAnswer: Method, Equatable {
 
   public var confirmation: ConfirmationID
   public var allow: Bool
-  /// For how long the answer holds; default: once.
+  /// How long the answer is valid; default `once`, which is the only value for a question about an
+  /// operation (``Confirmation/About/operation``).
   public var remember: Remember?
 
   public init(confirmation: ConfirmationID, allow: Bool, remember: Remember? = nil) {

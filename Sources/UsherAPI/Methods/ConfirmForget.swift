@@ -1,16 +1,16 @@
 public import UsherCore
 
-/// Take an answer back: the next such call is a question again.
+/// Removes a remembered answer, so that the next such call asks again.
 ///
-/// `not_found` where no such answer is remembered, and for who may not have given it;
-/// `interaction_required` as ``ConfirmAnswer`` has it.
+/// Fails with `not_found` if there is no such answer or the caller could not have given it, and
+/// with `interaction_required` under the same condition as ``ConfirmAnswer``.
 public struct ConfirmForget: Method, Equatable {
   public static let name = "confirm.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let summary = "Take an answer back: the next such call is a question again."
   public typealias Reply = Done
 
-  /// The id of the question it answered.
+  /// The id of the question that the answer belongs to.
   public var answer: ConfirmationID
 
   public init(answer: ConfirmationID) { self.answer = answer }

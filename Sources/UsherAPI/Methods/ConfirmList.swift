@@ -1,7 +1,7 @@
-/// The questions of clients that a person has to answer, and the answers that are remembered.
+/// Returns the open questions about clients' calls, and the remembered answers.
 ///
-/// A caller is shown what it may answer; what wants a local authentication is shown before there was
-/// one. On the admin socket everything is shown.
+/// A caller sees the questions that it may answer, even if answering needs a local authentication
+/// first. The admin socket shows all questions and answers.
 public struct ConfirmList: Method, Equatable {
   public static let name = "confirm.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
@@ -11,9 +11,9 @@ public struct ConfirmList: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Those that are open, the oldest first.
+    /// The open questions, the oldest first.
     public var questions: [Confirmation]
-    /// Those that hold, the oldest first.
+    /// The valid answers, the oldest first.
     public var answers: [Confirmation.Answer]
 
     public init(questions: [Confirmation], answers: [Confirmation.Answer]) {

@@ -1,15 +1,15 @@
 public import UsherCore
 
-/// What people agreed that the caller's clients be told (RPC.md § Callers and policy).
+/// Returns the consents under which clients may see data of the caller's accounts.
 ///
-/// A client that a rule names sees its own consents only; the user's own programs and the
-/// administrator's see those of all clients of that user.
+/// A client that a rule names sees only its own consents. The user's own programs, and callers on
+/// the admin socket, see the consents of all clients of that user.
 public struct ConsentList: Method, Equatable {
   public static let name = "consent.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary = "What people agreed that the caller's clients be told."
 
-  // Each that is there narrows the list.
+  // Each filter that is given must match.
   public var account: AccountID?
   public var provider: ProviderName?
 
@@ -26,17 +26,17 @@ public struct ConsentList: Method, Equatable {
     }
   }
 
-  /// One that has not expired.
+  /// A consent that has not expired.
   public struct Entry: Codable, Sendable, Equatable {
     public var account: AccountID
     public var provider: ProviderName
-    /// The rule's name; `(user)` for the user's own programs, which no rule names.
+    /// The name of the client's rule; `(user)` for the user's own programs, which have no rule.
     public var client: String
-    /// The provider's word: `read.firstname`.
+    /// The provider's name for the grant: `read.firstname`.
     public var grant: String
     public var grantedAt: Timestamp
     public var expiresAt: Timestamp
-    /// The uid of the user who was there when it was granted.
+    /// The uid of the user that granted it.
     public var grantedBy: UInt32
 
     public init(

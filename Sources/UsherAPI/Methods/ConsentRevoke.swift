@@ -1,21 +1,22 @@
 public import UsherCore
 
-/// Take back what people agreed that clients be told.
+/// Withdraws consents under which clients may see data of the caller's accounts.
 ///
-/// What nobody may see any more is wiped from the profile, too. A client that a rule names takes back
-/// its own consents only: another's it does not find.
+/// Profile members that no remaining consent opens are deleted. A client that a rule names can
+/// withdraw only its own consents; the consents of other clients are not found.
 public struct ConsentRevoke: Method, Equatable {
   public static let name = "consent.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let summary = "Take back what people agreed that clients be told."
 
-  /// This or ``provider`` must be given; else `invalid_params` with field `account`.
+  /// The account. If neither the account nor ``provider`` is given, the call fails with
+  /// `invalid_params` and field `account`.
   public var account: AccountID?
-  /// Of all the caller's accounts of this provider.
+  /// The provider, for all of the caller's accounts there.
   public var provider: ProviderName?
-  /// Only what this client was granted; default: any that the caller may speak for.
+  /// The client whose consents are withdrawn; default: every client that the caller may act for.
   public var client: String?
-  /// Only this one; default: all.
+  /// The grant that is withdrawn; default: all grants.
   public var grant: String?
 
   public init(
@@ -29,7 +30,7 @@ public struct ConsentRevoke: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// How many were there.
+    /// The number of withdrawn consents.
     public var revoked: Int
 
     public init(revoked: Int) {

@@ -1,4 +1,4 @@
-/// Wipe a kept credential.
+/// Deletes a stored provider credential.
 public struct CredentialDelete: Method, Equatable {
   public static let name = "credential.delete"
   public static let traits = MethodTraits(access: .admin, audit: .everything)

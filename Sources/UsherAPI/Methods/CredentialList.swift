@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// The names of the kept credentials; never a value.
+/// Returns the names of the provider credentials, without their values.
 public struct CredentialList: Method, Equatable {
   public static let name = "credential.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
@@ -18,8 +18,9 @@ public struct CredentialList: Method, Equatable {
 
   public struct Entry: Codable, Sendable, Equatable {
     public var name: String
-    /// `store`, or `systemd` for one that came by LoadCredential=.
+    /// `store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.
     public var source: Source
+    /// The time at which the credential was stored; null if systemd passes it.
     @Nullable public var setAt: Timestamp?
 
     public enum Source: String, Codable, Sendable, CaseIterable { case store, systemd }

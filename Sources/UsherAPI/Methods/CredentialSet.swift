@@ -1,4 +1,4 @@
-/// Keep a provider credential, sealed; an older one of that name is replaced.
+/// Stores a provider credential encrypted, in place of an earlier one with the same name.
 public struct CredentialSet: Method, Equatable {
   public static let name = "credential.set"
   public static let traits = MethodTraits(access: .admin, repetition: .always, audit: .everything)

@@ -1,4 +1,7 @@
-/// Be told of what happens, by `events.notify`, until unsubscribed or overrun.
+/// Subscribes to events.
+///
+/// The daemon sends each event as a notification `events.notify`, until the connection unsubscribes
+/// or the queue of unsent events overflows.
 public struct EventsSubscribe: Method, Equatable {
   public static let name = "events.subscribe"
   public static let traits = MethodTraits(access: .app, repetition: .always)
@@ -6,8 +9,9 @@ public struct EventsSubscribe: Method, Equatable {
     "Be told of what happens, by `events.notify`, until unsubscribed or overrun."
 
   public var topics: [EventTopic]
-  /// A cursor, which is opaque and the caller's own: what came after it comes first. One that is no longer remembered, or of before the
-  /// daemon's start, ends the subscription at once by `events.lost`.
+  /// The opaque cursor of an earlier event of the same caller. The events after it are sent first.
+  /// If they are no longer remembered, or the cursor is from before the daemon's start,
+  /// `events.lost` ends the subscription at once.
   public var since: Int?
 
   public init(topics: [EventTopic], since: Int? = nil) {

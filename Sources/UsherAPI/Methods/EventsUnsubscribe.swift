@@ -1,4 +1,4 @@
-/// End a subscription of this connection.
+/// Ends a subscription of this connection.
 public struct EventsUnsubscribe: Method, Equatable {
   public static let name = "events.unsubscribe"
   public static let traits = MethodTraits(access: .app)

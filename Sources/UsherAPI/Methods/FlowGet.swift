@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// One of the caller's flows.
+/// Returns one of the caller's flows.
 public struct FlowGet: Method, Equatable {
   public static let name = "flow.get"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)

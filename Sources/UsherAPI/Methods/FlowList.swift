@@ -1,13 +1,14 @@
 public import UsherCore
 
-/// The caller's flows, live ones and those that ended within the last day.
+/// Returns the caller's unfinished flows, and those that finished within
+/// `limits.finished_flow_hours`, by default 24.
 public struct FlowList: Method, Equatable {
   public static let name = "flow.list"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary =
     "The caller's flows, live ones and those that ended within the last day."
 
-  // Each that is there narrows the list.
+  // Each filter that is given must match.
   public var provider: ProviderName?
   public var kind: String?
   public var key: String?
@@ -24,7 +25,8 @@ public struct FlowList: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Newest first, without their steps and results: those may hold secrets.
+    /// The flows, the newest first. Steps and results are left out, because they may contain
+    /// secrets.
     public var flows: [Flow]
 
     public init(flows: [Flow]) {

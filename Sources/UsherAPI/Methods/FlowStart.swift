@@ -1,7 +1,7 @@
 public import JSONRPC
 public import UsherCore
 
-/// Begin a flow of a provider.
+/// Starts a flow of a provider.
 public struct FlowStart: Method, Equatable {
   public static let name = "flow.start"
   public static let traits = MethodTraits(
@@ -10,11 +10,14 @@ public struct FlowStart: Method, Equatable {
 
   public var provider: ProviderName
   public var kind: String
-  /// By the flow's schema (`provider.get`).
+  /// The parameters of the flow. `provider.get` returns their schema.
   public var params: JSONValue
-  /// Unique per owner and provider; remembered past the flow's end.
+  /// An id of 1 to 128 bytes that the caller chooses. If the owner has started a flow of the
+  /// provider with the same id within `limits.request_id_days`, the call fails with
+  /// `request_id_reused`.
   public var requestId: String?
-  /// Answer at the first step that is not `wait`, the end, or after this long; at most 60000.
+  /// How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, at
+  /// most 60000; default 0.
   public var waitMs: Int?
 
   public init(
@@ -38,8 +41,8 @@ public struct FlowStart: Method, Equatable {
 }
 
 extension FlowStart {
-  /// `METHOD:/path` of the call of the provider's API that the flow is to make, without its query;
-  /// nil where it makes none. For the policy: the flow itself is as strict as it likes.
+  /// The provider API call that the flow is to make, as `METHOD:/path` without the query; nil if
+  /// the parameters name none. Only the policy uses it; the flow does its own validation.
   package var operation: String? {
     guard let method = params["method"]?.stringValue, let path = params["path"]?.stringValue else {
       return nil

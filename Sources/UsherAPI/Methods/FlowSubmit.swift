@@ -1,20 +1,21 @@
 public import JSONRPC
 public import UsherCore
 
-/// Answer a flow's step.
+/// Answers the current step of a flow.
 public struct FlowSubmit: Method, Equatable {
   public static let name = "flow.submit"
   public static let traits = MethodTraits(access: .app, followsFlowStart: true)
   public static let summary = "Answer a flow's step."
-  /// An access, a refresh and an ID token of 64 KiB each.
+  /// Enough for an access token, a refresh token and an ID token of 64 KiB each.
   public static let ownParamsBytes = 262_144
 
   public var flow: FlowID
-  /// The revision it answers; another one gives `conflict` and changes nothing.
+  /// The flow's revision that the input answers. If the flow has another revision, the call fails
+  /// with `conflict` and changes nothing.
   public var revision: Int
-  /// `type` equals the step's type (RPC.md § Objects).
+  /// The input, an object in the form of ``FlowInput``. Its member `type` is the type of the step.
   public var input: JSONValue
-  /// As in `flow.start`.
+  /// The same as ``FlowStart/waitMs``.
   public var waitMs: Int?
 
   public init(flow: FlowID, revision: Int, input: JSONValue, waitMs: Int? = nil) {
@@ -33,7 +34,7 @@ public struct FlowSubmit: Method, Equatable {
   }
 }
 
-/// Prints without the input: it may be a password.
+// The description leaves out the input, which may be a password.
 extension FlowSubmit: CustomStringConvertible, CustomReflectable {
   public var description: String { "answer to \(flow) at revision \(revision)" }
   public var customMirror: Mirror { Mirror(self, children: ["flow": flow, "revision": revision]) }

@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// Wait until a flow has moved on from a revision.
+/// Waits until a flow has a higher revision than a given one, or the time is over.
 public struct FlowWait: Method, Equatable {
   public static let name = "flow.wait"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
@@ -8,7 +8,7 @@ public struct FlowWait: Method, Equatable {
 
   public var flow: FlowID
   public var revision: Int
-  /// At most 60000.
+  /// The longest time to wait, in milliseconds, from 0 to 60000.
   public var timeoutMs: Int
 
   public init(flow: FlowID, revision: Int, timeoutMs: Int) {
@@ -19,7 +19,7 @@ public struct FlowWait: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var flow: Flow
-    /// What happened since that revision, in order.
+    /// The transitions since that revision, the oldest first.
     public var transitions: [Transition]
 
     public init(flow: Flow, transitions: [Transition]) {

@@ -1,19 +1,20 @@
-/// Make a recovery key, which opens the database where the master key is gone.
+/// Creates a recovery key, which opens the database if the master key is lost.
 ///
-/// This is the only time it is shown: the daemon keeps the data key wrapped by it and no more.
+/// The reply is the only time at which the key is shown: the daemon does not store it, only the
+/// data key that is encrypted with it.
 public struct KeyCreateRecovery: Method, Equatable {
   public static let name = "key.createRecovery"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary = "Make a recovery key, which is shown this once."
 
-  /// Default: `conflict` where there is one. With true the one before opens nothing any more but
-  /// the copies that were made in its time.
+  /// Whether to replace an existing recovery key; default false: the call fails with `conflict` if
+  /// there is one. A replaced key still opens the copies of the database that were made before.
   public var replace: Bool?
 
   public init(replace: Bool? = nil) { self.replace = replace }
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Eight groups of seven characters, hyphens between them.
+    /// The key, as eight groups of seven characters with hyphens between them.
     public var recoveryKey: WireSecret
 
     public init(recoveryKey: WireSecret) { self.recoveryKey = recoveryKey }

@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// What this machine has to know the caller by.
+/// Returns the methods by which the caller's user can authenticate at this machine.
 public struct LocalAuthStatus: Method, Equatable {
   public static let name = "localAuth.status"
   public static let traits = MethodTraits(access: .app, repetition: .always)
@@ -9,7 +9,7 @@ public struct LocalAuthStatus: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// What the caller can be known by now.
+    /// The methods that can be used now.
     public var methods: [Step.LocalAuth.Way]
     public var biometric: LocalAuthStatus.Biometric
     public var passcode: LocalAuthStatus.Passcode
@@ -26,15 +26,16 @@ public struct LocalAuthStatus: Method, Equatable {
 
   public struct Biometric: Codable, Sendable, Equatable {
     public var state: State
-    /// How many fingers are enrolled; absent where that cannot be told.
+    /// The number of enrolled fingers; nil if it is unknown.
     public var fingers: Int?
     public var lockedUntil: Timestamp?
-    /// Why it is unavailable.
+    /// Why the reader is unavailable; nil in all other states.
     public var message: String?
 
     public enum State: String, Codable, Sendable, Equatable, CaseIterable {
       case ready, noReader, notEnrolled, lockedOut
-      /// The bus is down, the reader in use or unplugged, fprintd not allowed to serve us.
+      /// The reader cannot be used: the system bus is down, the reader is in use or unplugged, or
+      /// fprintd refuses the daemon.
       case unavailable
     }
 

@@ -1,6 +1,6 @@
-/// Accept the user whom a uid has now as the owner of what is stored for the uid.
+/// Accepts the user that a uid has now as the owner of everything that is stored for the uid.
 ///
-/// For a user who was renamed. `not_found` where nothing is stored for the uid.
+/// Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid.
 public struct OwnerAccept: Method, Equatable {
   public static let name = "owner.accept"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
@@ -13,7 +13,7 @@ public struct OwnerAccept: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var uid: UInt32
-    /// Null where the uid has no name.
+    /// The user's name; null if the uid has none.
     @Nullable public var user: String?
 
     public init(uid: UInt32, user: String?) {

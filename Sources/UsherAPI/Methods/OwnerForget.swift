@@ -1,8 +1,9 @@
-/// Forget all that is stored for a uid; tokens are revoked where the provider can do that.
+/// Deletes everything that is stored for a uid, and revokes the tokens if the providers support it.
 ///
-/// For a user who was removed, and for a uid that was given to another person: accounts with their
-/// tokens and consents, flows, the passcode, questions and answers. What belongs to a client
-/// (`owner = "client"`) stays. `not_found` where nothing is stored for the uid.
+/// Meant for a user that was removed, and for a uid that was reassigned to another person. Deletes
+/// accounts with their tokens and consents, flows, the passcode, questions and answers. Objects
+/// that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if nothing is
+/// stored for the uid.
 public struct OwnerForget: Method, Equatable {
   public static let name = "owner.forget"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
@@ -15,12 +16,13 @@ public struct OwnerForget: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var uid: UInt32
-    /// How many accounts were wiped.
+    /// The number of deleted accounts.
     public var accounts: Int
-    /// Those of them whose tokens the provider has not revoked so far. It is asked again for a day
-    /// where it could not be asked; otherwise they live until they expire.
+    /// The number of those accounts whose tokens the provider has not revoked so far. If the
+    /// provider was unreachable, the daemon retries for a day; otherwise the tokens live until they
+    /// expire.
     public var notRevoked: Int
-    /// How many flows were cancelled or forgotten.
+    /// The number of deleted flows.
     public var flows: Int
 
     public init(uid: UInt32, accounts: Int, notRevoked: Int, flows: Int) {

@@ -1,8 +1,8 @@
 public import UsherCore
 
-/// The users who have called, or own something stored, and whether their uids are still theirs.
+/// Returns the users that have called or own stored objects, and whether each still has its uid.
 ///
-/// The user database is asked for each of them, as far as it answers.
+/// Each user is compared with the user database, as far as the database answers.
 public struct OwnerList: Method, Equatable {
   public static let name = "owner.list"
   public static let traits = MethodTraits(access: .admin)
@@ -12,7 +12,7 @@ public struct OwnerList: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// By their uids.
+    /// The users, in the order of their uids.
     public var owners: [OwnerList.Entry]
 
     public init(owners: [OwnerList.Entry]) { self.owners = owners }
@@ -20,26 +20,27 @@ public struct OwnerList: Method, Equatable {
 
   public struct Entry: Codable, Sendable, Equatable {
     public var uid: UInt32
-    /// The name that the uid had when it first came to own something; null where it had none.
+    /// The name of the user when the daemon recorded it; null if the uid had no name.
     @Nullable public var user: String?
     public var recordedAt: Timestamp
     public var state: State
-    /// The name that the uid has instead.
+    /// The name that the uid has now, if it is another one.
     public var now: String?
-    /// When that was first seen.
+    /// The time at which the daemon first saw the other name.
     public var changedAt: Timestamp?
 
+    /// Whether a uid still has its recorded user. In all states but `same`, the objects that are
+    /// stored for the uid are withheld.
     public enum State: String, Codable, Sendable, CaseIterable {
-      /// The uid is that user's, or was when that could last be told.
+      /// The uid has the recorded user, or had it when the user database last answered.
       case same
-      /// The uid has another name: what is stored for it is withheld.
+      /// The uid has another user name.
       case changed
-      /// The uid has no name any more: what is stored for it is withheld.
+      /// The uid has no user any more.
       case gone
-      /// The user database does not confirm the name: what is stored is withheld until it does.
+      /// The user database has not confirmed the user yet.
       case unconfirmed
-      /// `owner.forget` has begun and has not come to its end: it is to be repeated. Until then what is
-      /// stored is withheld.
+      /// A call of `owner.forget` has begun and not finished; the operator must repeat it.
       case beingForgotten
     }
 

@@ -1,41 +1,45 @@
 public import UsherCore
 
-/// What a caller would be told, and why: which rule decides, and of each before it why it did not.
+/// Explains the policy's decision about a call: the rule that decides, and why each earlier rule
+/// does not.
 ///
-/// The rules are asked as for a call on the app socket; nothing is called. A caller of whom nothing is
-/// said is nobody in particular: no rule's user, not in any group, neither root nor the daemon's user.
+/// The decision is made as for a call on the app socket, but no call is made. If the parameters do
+/// not describe the caller, it is a user that no rule names, that is in no group, and that is
+/// neither root nor the daemon's own user.
 public struct PolicyCheck: Method, Equatable {
   public static let name = "policy.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let summary = "What a caller would be told, and why."
 
-  // Who calls. Each that is missing is as ``client`` has it, else unknown.
+  // The caller. A missing value is taken from the rule that `client` names; otherwise it is
+  // unknown.
 
-  /// A caller as this rule wants it.
+  /// The name of a rule. The caller is one that the rule matches.
   public var client: String?
-  /// By name or number. One the machine does not know by that name gives `invalid_params`.
+  /// The user, by name or number. A name that is unknown on this machine gives `invalid_params`.
   public var user: String?
-  /// Likewise; the first is the primary one. Default: those of the user.
+  /// The groups, by name or number, the primary group first. Default: the groups of the user.
   public var groups: [String]?
-  /// A unit of the system instance by its full name, such as `till.service`.
+  /// The full name of a unit of the system instance, such as `till.service`.
   public var unit: String?
-  /// The absolute path of a program.
+  /// The absolute path of the caller's program.
   public var executable: String?
 
-  // What is called.
+  // The call.
 
   public var method: String
   public var provider: ProviderName?
-  /// A flow's kind.
+  /// The kind of the flow.
   public var kind: String?
-  /// `METHOD:/path`, where the call makes a flow make one of the provider's API.
+  /// The provider API call that the flow is to make, as `METHOD:/path`.
   public var operation: String?
-  /// An account that the caller has. A rule may be about it by this or by ``subject``.
+  /// The account that the call acts on. A rule can be limited to accounts by their id or by their
+  /// ``subject``.
   public var account: AccountID?
   public var subject: String?
-  /// What a token is to be good for; scopes with spaces between.
+  /// The scope of the requested token, as words with spaces between them.
   public var scope: String?
-  /// When, such as `Mon 08:30`, in the machine's time; default: now.
+  /// The local time of the call, such as `Mon 08:30`; default: now.
   public var at: String?
 
   public init(
@@ -61,29 +65,32 @@ public struct PolicyCheck: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var allowed: Bool
-    /// Which rule says so; in parentheses where it is none of the configuration's.
+    /// The rule that decides. A name in parentheses is not a rule of the configuration.
     public var rule: String
-    /// The same in a sentence.
+    /// The decision and its reason as a sentence.
     public var why: String
-    /// The reason of the error that the caller gets; absent where it is allowed.
+    /// The reason of the error that the caller gets; nil if the call is allowed.
     public var reason: String?
-    /// When the rule's hours begin again, where that is all that is missing.
+    /// The time until the rule's hours begin again, if the call is denied only because of the
+    /// hours.
     public var retryAfterMs: Int?
-    /// What is asked of the call yet, and what it is cut down to; absent where it is denied.
+    /// The further conditions of the call and the limits on its reply; nil if the call is denied.
     public var conditions: PolicyCheck.Conditions?
-    /// Who the caller is to the audit: the first rule that matches it; `(user)` where none does.
+    /// The client name in the audit log: the first rule that matches the caller; `(user)` if none
+    /// does.
     public var client: String
-    /// Whose the accounts and flows are that it brings.
+    /// The owner of the accounts and flows that the caller creates.
     public var owner: Ownership
-    /// The clients whose accounts it may read.
+    /// The clients that share their accounts with the caller.
     public var lenders: [String]
-    /// The clients whose questions for a confirmation it answers.
+    /// The clients whose confirmation questions the caller may answer.
     public var confirms: [String]
-    /// The rules that match the caller, in order, up to the one that decides; none for what is
-    /// everybody's.
+    /// The rules that match the caller, in order, up to the one that decides; empty for a method
+    /// that is open to every caller.
     public var considered: [PolicyCheck.Verdict]
-    /// The rule for which a caller like this has no right when the kernel does not tell its unit or
-    /// program, as when its process has ended; absent where there is none.
+    /// The rule that denies such a caller every call if the kernel does not report its unit or
+    /// program, for example because its process has ended; nil if there is none. Methods that are
+    /// open to every caller stay permitted.
     public var unidentified: String?
 
     public init(
@@ -107,21 +114,22 @@ public struct PolicyCheck: Method, Equatable {
     }
   }
 
+  /// The owner of the accounts and flows that a caller creates.
   public enum Ownership: String, Codable, Sendable, Equatable, CaseIterable {
-    /// The user's who calls.
+    /// The user that calls.
     case user
-    /// The client's, whichever user it runs as.
+    /// The client, whichever user it runs as.
     case client
   }
 
   public struct Conditions: Codable, Sendable, Equatable {
-    /// Within how many seconds before the call the person must have proved to be there.
+    /// The maximum age of the required local authentication, in seconds; nil if none is required.
     public var localAuthSeconds: Int?
-    /// Whether somebody has to agree.
+    /// Whether a person must confirm the call.
     public var confirmation: Bool
-    /// The most that a token may be good for; absent: anything.
+    /// The scopes that a token may have at most; nil: any.
     public var scopes: [String]?
-    /// The members of a profile that are shown; absent: all.
+    /// The profile members that are returned; nil: all.
     public var fields: [String]?
 
     public init(
@@ -135,15 +143,15 @@ public struct PolicyCheck: Method, Equatable {
     }
   }
 
-  /// What one rule says.
+  /// The decision of one rule.
   public struct Verdict: Codable, Sendable, Equatable {
     public var rule: String
-    /// Where it begins; absent for one of no file.
+    /// The file in which the rule begins; nil if it is from no file.
     public var file: String?
-    /// From 1.
+    /// The line in which the rule begins, counted from 1.
     public var line: Int?
     public var allows: Bool
-    /// Why, in words that follow the rule's name: `does not list the call`.
+    /// The reason, as a phrase that follows the rule's name: `does not list the call`.
     public var why: String
 
     public init(rule: String, file: String? = nil, line: Int? = nil, allows: Bool, why: String) {

@@ -1,6 +1,6 @@
 public import JSONRPC
 
-/// The rules as the daemon has them, in the order in which they are tried.
+/// Returns the rules that the daemon uses, in the order in which they are tried.
 public struct PolicyList: Method, Equatable {
   public static let name = "policy.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
@@ -10,7 +10,8 @@ public struct PolicyList: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var rules: [PolicyList.Rule]
-    /// Whose members may use what they own where no rule matches them.
+    /// The value of `access.group`: members may use their own accounts and flows if no rule
+    /// matches.
     public var group: String
 
     public init(rules: [PolicyList.Rule], group: String) {
@@ -21,11 +22,11 @@ public struct PolicyList: Method, Equatable {
 
   public struct Rule: Codable, Sendable, Equatable {
     public var name: String
-    /// Where it begins; absent for one of no file.
+    /// The file in which the rule begins; nil if it is from no file.
     public var file: String?
-    /// From 1.
+    /// The line in which the rule begins, counted from 1.
     public var line: Int?
-    /// Its other keys as the configuration has them, without those that are at their default.
+    /// The other settings of the rule, as in the configuration, without those at their default.
     public var settings: JSONValue
 
     public init(name: String, file: String? = nil, line: Int? = nil, settings: JSONValue) {

@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// Try a provider: discovery, credential, keys, clock skew.
+/// Tests a provider: its discovery document, credential, keys and clock skew.
 public struct ProviderCheck: Method, Equatable {
   public static let name = "provider.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
@@ -14,7 +14,7 @@ public struct ProviderCheck: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var provider: ProviderName
-    /// Whether every finding is fine.
+    /// Whether all tests succeeded.
     public var healthy: Bool
     public var findings: [ProviderCheck.Finding]
 
@@ -26,8 +26,9 @@ public struct ProviderCheck: Method, Equatable {
   }
 
   public struct Finding: Codable, Sendable, Equatable {
-    /// What was looked at: `discovery`, `keys`, `credential`, `clock`.
+    /// The name of the test: `discovery`, `keys`, `credential`, `clock`.
     public var subject: String
+    /// Whether the test succeeded.
     public var fine: Bool
     public var message: String
 

@@ -1,7 +1,7 @@
 public import JSONRPC
 public import UsherCore
 
-/// One provider: its type, its flows and what each takes.
+/// Returns a provider with its type, its flows and their parameters.
 public struct ProviderGet: Method, Equatable {
   public static let name = "provider.get"
   public static let traits = MethodTraits(access: .app, repetition: .always)
@@ -28,7 +28,7 @@ public struct ProviderGet: Method, Equatable {
   public struct Flow: Codable, Sendable, Equatable {
     public var kind: String
     public var summary: String
-    /// JSON Schema of `flow.start`'s `params`.
+    /// The JSON Schema of ``FlowStart/params``.
     public var params: JSONValue
 
     public init(kind: String, summary: String, params: JSONValue) {

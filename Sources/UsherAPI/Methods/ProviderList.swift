@@ -1,4 +1,4 @@
-/// The configured providers the caller may use.
+/// Returns the configured providers that the caller may use.
 public struct ProviderList: Method, Equatable {
   public static let name = "provider.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)

@@ -1,6 +1,6 @@
 public import JSONRPC
 
-/// Give up a call in flight on this connection; it still gets its one reply.
+/// Cancels a call in flight on this connection. The call still gets exactly one reply.
 public struct RPCCancel: Method, Equatable {
   public static let name = "rpc.cancel"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
@@ -8,7 +8,7 @@ public struct RPCCancel: Method, Equatable {
     "Give up a call in flight on this connection; it still gets its one reply."
   public typealias Reply = Done
 
-  /// The id of the call, as it was sent.
+  /// The JSON-RPC id of the call, as the client sent it.
   public var id: JSONValue
 
   public init(id: JSONValue) {

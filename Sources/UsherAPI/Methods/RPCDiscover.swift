@@ -1,6 +1,6 @@
 public import JSONRPC
 
-/// The OpenRPC document of this daemon.
+/// Returns the OpenRPC document of the daemon.
 public struct RPCDiscover: Method, Equatable {
   public static let name = "rpc.discover"
   public static let traits = MethodTraits(

@@ -1,10 +1,11 @@
-/// Tell each other name, version and limits; an optional first call.
+/// Exchanges names, versions and limits. Clients may send it as their first call, but need not.
 public struct RPCHello: Method, Equatable {
   public static let name = "rpc.hello"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
   public static let summary = "Tell each other name, version and limits; an optional first call."
 
-  /// The protocol versions the client speaks; this daemon speaks 1.
+  /// The protocol versions that the client supports. The daemon supports only version 1, and
+  /// refuses a list without it with `invalid_params`.
   public var `protocol`: [Int]?
   public var client: Client?
 
@@ -16,9 +17,9 @@ public struct RPCHello: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var `protocol`: Int
     public var server: Server
-    /// Every limit a caller can reach, by its key in the configuration.
+    /// The limits for callers, by their keys in the section `limits` of the configuration.
     public var limits: [String: Int]
-    /// Changes with every start of the daemon.
+    /// The id of the running daemon; each start creates a new one.
     public var instanceId: String
 
     public init(`protocol`: Int, server: Server, limits: [String: Int], instanceId: String) {

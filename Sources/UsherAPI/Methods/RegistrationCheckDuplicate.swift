@@ -1,11 +1,11 @@
 public import UsherCore
 
-/// Whether somebody at a provider of type `bsa` has an e-mail address or a phone number (the page BSA
-/// of the daemon's documentation).
+/// Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`.
 ///
-/// It tells who is a member: `permission_denied` unless `registration_checks` is on in the provider's
-/// configuration, and `rate_limited` beyond `registration_checks_per_minute`, which a user's
-/// `registration.checkUserKey` counts for too.
+/// The reply reveals who is a member. So the call fails with `permission_denied` unless the
+/// provider's configuration has `registration_checks = true`, and with `rate_limited` beyond
+/// `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user
+/// count towards the same limit.
 public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let name = "registration.checkDuplicate"
   public static let traits = MethodTraits(
@@ -14,9 +14,11 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
 
   public var provider: ProviderName
   public var verifyType: VerifyType
-  /// An e-mail address has one `@` with something on both sides and at most 254 bytes; a phone number
-  /// 7 to 15 digits, with or without `+` before them, and blanks, hyphens and brackets that are left
-  /// out. Anything else is `invalid_params`, with field `verifyData`.
+  /// The e-mail address or phone number.
+  ///
+  /// An e-mail address has at most 254 bytes and one `@` with text on both sides. A phone number
+  /// has 7 to 15 digits and an optional leading `+`; spaces, hyphens and parentheses are ignored.
+  /// Other values give `invalid_params` with field `verifyData`.
   public var verifyData: String
 
   public init(provider: ProviderName, verifyType: VerifyType, verifyData: String) {
@@ -25,7 +27,7 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
     self.verifyData = verifyData
   }
 
-  /// What ``RegistrationCheckDuplicate/verifyData`` is.
+  /// The kind of ``RegistrationCheckDuplicate/verifyData``.
   public enum VerifyType: String, Codable, Sendable, CaseIterable {
     case email, phoneNumber
   }

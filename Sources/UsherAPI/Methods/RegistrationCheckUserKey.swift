@@ -1,12 +1,11 @@
 public import UsherCore
 
-/// Whether a user key is free at a provider of type `bsa` (the page BSA of the daemon's
-/// documentation).
+/// Returns whether a user key is available at a provider of type `bsa`.
 ///
-/// It tells who is a member: `permission_denied` unless `registration_checks` is on in the provider's
-/// configuration, and `rate_limited` beyond `registration_checks_per_minute`, which a user's
-/// `registration.checkDuplicate` counts for too. A key that is free may be taken before it is
-/// registered.
+/// The reply reveals who is a member. So the call fails with `permission_denied` unless the
+/// provider's configuration has `registration_checks = true`, and with `rate_limited` beyond
+/// `limits.registration_checks_per_minute`. Calls of `registration.checkDuplicate` by the same user
+/// count towards the same limit. Another person may take an available key before it is registered.
 public struct RegistrationCheckUserKey: Method, Equatable {
   public static let name = "registration.checkUserKey"
   public static let traits = MethodTraits(
@@ -14,8 +13,8 @@ public struct RegistrationCheckUserKey: Method, Equatable {
   public static let summary = "Whether a user key is free."
 
   public var provider: ProviderName
-  /// 4 to 64 of letters, digits and `._-@`, not dots alone; anything else is `invalid_params`, with
-  /// field `userKey`.
+  /// The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give
+  /// `invalid_params` with field `userKey`.
   public var userKey: String
 
   public init(provider: ProviderName, userKey: String) {

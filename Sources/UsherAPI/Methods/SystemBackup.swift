@@ -1,8 +1,9 @@
-/// Write a whole copy of the database, as of one moment, for `usherctl backup`.
+/// Writes a consistent copy of the whole database, for `usherctl backup`.
 ///
-/// The copy is sealed as the database is and lies beside it, for whoever may read it there to take
-/// and remove. One that nobody takes is removed when the daemon starts, and by a later call after an
-/// hour. One is made at a time: others are `overloaded` meanwhile.
+/// The copy is encrypted like the database and is written to the same directory, from which a
+/// program with access to the directory moves it. The daemon removes a leftover copy when it
+/// starts; a later call removes copies that are older than an hour. Only one copy is made at a
+/// time; other calls fail with `overloaded`.
 public struct SystemBackup: Method, Equatable {
   public static let name = "system.backup"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
@@ -11,8 +12,9 @@ public struct SystemBackup: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Where it is.
+    /// The path of the copy.
     public var path: String
+    /// The size of the copy in bytes.
     public var bytes: Int
 
     public init(path: String, bytes: Int) {

@@ -1,7 +1,8 @@
-/// End everything that holds a secret, until `system.unlock`.
+/// Locks the daemon: it wipes all secrets from memory, and refuses most methods until
+/// `system.unlock`.
 ///
-/// It is answered when nothing is held any more, and is remembered over restarts. Locking twice
-/// succeeds and changes nothing.
+/// The reply is sent when no secret is in memory any more. The daemon stays locked over restarts.
+/// Locking a locked daemon succeeds and changes nothing.
 public struct SystemLock: Method, Equatable {
   public static let name = "system.lock"
   public static let traits = MethodTraits(

@@ -1,7 +1,7 @@
-/// Read the configuration and the credentials that systemd hands over again.
+/// Reads the configuration and the credentials from systemd again.
 ///
-/// All of it comes into force, or nothing: where there are problems, what was in force before still
-/// is. While the daemon is locked it holds for when it is unlocked.
+/// Either everything is applied or nothing is: if there are problems, the previous configuration
+/// stays active. In a locked daemon the new configuration takes full effect when it is unlocked.
 public struct SystemReload: Method, Equatable {
   public static let name = "system.reload"
   public static let traits = MethodTraits(
@@ -12,24 +12,25 @@ public struct SystemReload: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// In the order of the files; none where all is in force. Of very many only the first hundred, and
-    /// how many more there are.
+    /// The problems, in the order of the files; empty if the new configuration is active. Beyond
+    /// 100 problems the last entry tells how many more there are.
     public var problems: [SystemReload.Problem]
 
     public init(problems: [SystemReload.Problem]) { self.problems = problems }
   }
 
-  /// What is wrong, and where.
+  /// An error in the configuration, and its location.
   public struct Problem: Codable, Sendable, Equatable {
-    /// Absent for what comes from no file.
+    /// The file; nil if the problem is not in a file.
     public var file: String?
-    /// From 1; absent where the file as a whole is meant.
+    /// The line, counted from 1; nil if the problem concerns the whole file.
     public var line: Int?
-    /// In characters, from 1; absent like the line.
+    /// The column in characters, counted from 1; nil if there is no line.
     public var column: Int?
-    /// The setting's path, such as `provider[0].endpoints.token`; absent where none is meant.
+    /// The path of the setting, such as `provider[0].endpoints.token`; nil if the problem concerns
+    /// no setting.
     public var key: String?
-    /// For the person who mends it.
+    /// A sentence for the operator.
     public var message: String
 
     public init(

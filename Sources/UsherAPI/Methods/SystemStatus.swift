@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// Whether the daemon is well, and how it stands with its providers.
+/// Returns the state of the daemon and of its providers.
 public struct SystemStatus: Method, Equatable {
   public static let name = "system.status"
   public static let traits = MethodTraits(
@@ -12,22 +12,25 @@ public struct SystemStatus: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var version: String
     public var uptimeSeconds: Int
-    /// Whether it hands out what callers ask for: it does not while it is locked.
+    /// Whether the daemon answers all methods; false while it is locked.
     public var ready: Bool
-    /// True from `system.lock` to `system.unlock`; else absent.
+    /// True while the daemon is locked; otherwise nil.
     public var locked: Bool?
+    /// The configured providers that the caller may use.
     public var providers: [Provider]
-    /// Live flows: the caller's own; on the admin socket all.
+    /// The number of unfinished flows: the caller's own, or all on the admin socket.
     public var flows: Int
-    /// Likewise.
+    /// The number of open connections: those of the caller's user, or all on the admin socket.
     public var connections: Int
-    /// On the admin socket only.
+    /// The database. Only on the admin socket, and not while the daemon is locked.
     public var store: Store?
-    /// Where the master key came from. On the admin socket only.
+    /// The origin of the master key. Only on the admin socket, and not while the daemon is locked.
     public var masterKey: String?
-    /// Whether a recovery key opens the store too. On the admin socket only, and not while locked.
+    /// Whether the database has a recovery key. Only on the admin socket, and not while the daemon
+    /// is locked.
     public var hasRecoveryKey: Bool?
-    /// `pidfd`, or `pid` where the kernel has no SO_PEERPIDFD. Admin socket only.
+    /// How the daemon identifies peer processes: `pidfd`, or `pid` if the kernel does not support
+    /// `SO_PEERPIDFD`. Only on the admin socket.
     public var peerIdentity: String?
 
     public init(
@@ -62,11 +65,12 @@ public struct SystemStatus: Method, Equatable {
   }
 
   public enum Health: String, Codable, Sendable, CaseIterable {
-    /// Its last answer was sound.
+    /// The provider's last reply was valid.
     case ok
-    /// It has not been asked since the start.
+    /// The provider has not been called since the daemon was started or unlocked, or since the
+    /// provider's settings changed.
     case unknown
-    /// The last call did not reach it, or its answer could not be read.
+    /// The last call did not reach the provider, or its reply could not be parsed.
     case failing
   }
 

@@ -1,6 +1,6 @@
-/// Take everything up again where `system.lock` has ended it.
+/// Unlocks the daemon: it opens the database again and resumes its flows and timers.
 ///
-/// Unlocking what is not locked succeeds and changes nothing.
+/// Unlocking a daemon that is not locked succeeds and changes nothing.
 public struct SystemUnlock: Method, Equatable {
   public static let name = "system.unlock"
   public static let traits = MethodTraits(
@@ -8,7 +8,8 @@ public struct SystemUnlock: Method, Equatable {
   public static let summary = "Take everything up again where `system.lock` has ended it."
   public typealias Reply = Done
 
-  /// That of the caller's user; a wrong one counts as a guess. Not needed on the admin socket.
+  /// The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on the
+  /// admin socket.
   public var passcode: WireSecret?
 
   public init(passcode: WireSecret? = nil) { self.passcode = passcode }

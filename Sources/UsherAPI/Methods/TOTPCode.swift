@@ -1,6 +1,7 @@
 public import UsherCore
 
-/// The one-time code that an account's authenticator shows now. Its secret never leaves the daemon.
+/// Returns the current one-time code (TOTP, RFC 6238) of an account. Its secret never leaves the
+/// daemon.
 public struct TOTPCode: Method, Equatable {
   public static let name = "totp.code"
   public static let traits = MethodTraits(
@@ -8,10 +9,10 @@ public struct TOTPCode: Method, Equatable {
     readsSharedAccounts: true)
   public static let summary = "The one-time code that an account's authenticator shows now."
 
-  /// Nil where ``provider`` says it.
+  /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
-  /// Instead of ``account``, where one account of it has a secret; several give `invalid_params` with
-  /// field `account`.
+  /// The provider, as an alternative to ``account`` if only one of the caller's accounts there has
+  /// one-time codes. With several the call fails with `invalid_params` and field `account`.
   public var provider: ProviderName?
 
   public init(account: AccountID? = nil, provider: ProviderName? = nil) {
@@ -20,11 +21,11 @@ public struct TOTPCode: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// With its leading zeros.
+    /// The digits of the code, with leading zeros.
     public var code: WireSecret
-    /// How long each code is the one.
+    /// The number of seconds for which each code is valid.
     public var periodSeconds: Int
-    /// When the next code takes its place.
+    /// The time at which the next code replaces this one.
     public var expiresAt: Timestamp
 
     public init(code: WireSecret, periodSeconds: Int, expiresAt: Timestamp) {

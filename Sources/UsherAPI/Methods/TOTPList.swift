@@ -1,6 +1,6 @@
 public import UsherCore
 
-/// The caller's accounts that have one-time codes.
+/// Returns the caller's accounts that have one-time codes.
 public struct TOTPList: Method, Equatable {
   public static let name = "totp.list"
   public static let traits = MethodTraits(
@@ -25,9 +25,9 @@ public struct TOTPList: Method, Equatable {
     public var account: AccountID
     public var provider: ProviderName
     public var label: String
-    /// How long each code is the one.
+    /// The number of seconds for which each code is valid.
     public var periodSeconds: Int
-    /// How many digits a code has.
+    /// The number of digits of a code.
     public var digits: Int
 
     public init(

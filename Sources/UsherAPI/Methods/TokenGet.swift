@@ -1,6 +1,7 @@
 public import UsherCore
 
-/// An access token that is valid now; refreshed once, however many ask.
+/// Returns a valid access token, and refreshes it if needed. Concurrent calls for the same token
+/// share one refresh.
 public struct TokenGet: Method, Equatable {
   public static let name = "token.get"
   public static let traits = MethodTraits(
@@ -8,20 +9,24 @@ public struct TokenGet: Method, Equatable {
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
   public static let summary = "An access token that is valid now; refreshed once, however many ask."
 
-  /// Nil where ``provider`` says it.
+  /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
-  /// Instead of ``account``, where the caller has one account of it; several give `invalid_params`
-  /// with field `account`.
+  /// The provider, as an alternative to ``account`` if the caller has only one account there. With
+  /// several accounts the call fails with `invalid_params` and field `account`.
   public var provider: ProviderName?
-  /// Within the granted scope; default: all of it. A part of it only where the provider is configured
-  /// with `narrow_refresh`, else `invalid_params` with field `scope`: the grant is shared.
+  /// The scope of the token; default: the whole granted scope. A part of it gives `invalid_params`
+  /// with field `scope`, unless the provider has `narrow_refresh` in its configuration: the request
+  /// could narrow the grant for all programs.
   public var scope: String?
   public var audience: String?
-  /// How long the token must still be good; default 60, at most 86400. Where the provider's tokens do
-  /// not live longer than that, one that is in the first half of its life is handed out; one that was
-  /// fetched within the last tenth of its life, at most 10 seconds ago, always is.
+  /// How long the token must remain valid, in seconds; default 60, at most 86400.
+  ///
+  /// Two exceptions avoid a refresh at every call. If the token's whole lifetime is not longer than
+  /// this, the token is returned during the first half of its lifetime. A new token is always
+  /// returned during the first tenth of its lifetime, at most 10 seconds.
   public var minValidSeconds: Int?
-  /// Refresh though the token is valid; at most once in `forceRefreshSeconds` per account.
+  /// Whether to refresh the token even if it is valid; at most once in
+  /// `limits.force_refresh_seconds` for each account.
   public var forceRefresh: Bool?
 
   public init(
@@ -39,7 +44,7 @@ public struct TokenGet: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var accessToken: WireSecret
     public var tokenType: String
-    /// Null where the provider did not tell.
+    /// The expiry of the token; null if the provider did not report it.
     @Nullable public var expiresAt: Timestamp?
     public var scope: String
     public var account: AccountID

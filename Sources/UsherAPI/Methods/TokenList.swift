@@ -1,13 +1,13 @@
 public import UsherCore
 
-/// The caller's tokens, without their values.
+/// Returns the caller's tokens, without their values.
 public struct TokenList: Method, Equatable {
   public static let name = "token.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
   public static let summary = "The caller's tokens, without their values."
 
-  // Each that is there narrows the list.
+  // Each filter that is given must match.
   public var account: AccountID?
   public var provider: ProviderName?
 

@@ -1,16 +1,16 @@
 public import UsherCore
 
-/// Revoke an account's tokens at the provider and drop them; the account stays.
+/// Deletes an account's tokens and revokes them at the provider. The account stays.
 public struct TokenRevoke: Method, Equatable {
   public static let name = "token.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
     "Revoke an account's tokens at the provider and drop them; the account stays."
 
-  /// Nil where ``provider`` says it.
+  /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
-  /// Instead of ``account``, where the caller has one account of it; several give `invalid_params`
-  /// with field `account`.
+  /// The provider, as an alternative to ``account`` if the caller has only one account there. With
+  /// several accounts the call fails with `invalid_params` and field `account`.
   public var provider: ProviderName?
 
   public init(account: AccountID? = nil, provider: ProviderName? = nil) {
@@ -20,12 +20,12 @@ public struct TokenRevoke: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var account: AccountID
-    /// What became of the refresh token; where there is none, of the access tokens.
+    /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
     public var revoked: AccountForget.Revocation
-    /// The tokens that may still be good at the provider; nil where there are none.
+    /// The tokens that may still be valid at the provider; nil if there are none.
     public var living: [LivingToken]?
-    /// Until when the provider is asked again in the background, also after a restart of the daemon;
-    /// nil where it is not.
+    /// The time until which the daemon retries the revocation in the background, even after a
+    /// restart; nil if it does not retry.
     public var retriedUntil: Timestamp?
 
     public init(

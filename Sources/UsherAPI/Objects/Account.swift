@@ -1,26 +1,29 @@
 public import JSONRPC
 public import UsherCore
 
-/// What a successful log-in leaves behind (RPC.md § Objects). Never a token's value.
+/// An account that a successful sign-in created. It never contains the value of a token.
 public struct Account: Codable, Sendable, Equatable {
   public var id: AccountID
   public var provider: ProviderName
-  /// The provider's own name of the person: OIDC's `sub`.
+  /// The provider's identifier of the person, such as the claim `sub` of OpenID Connect.
   public var subject: String
-  /// For people: a name, an e-mail address, else the subject.
+  /// A text for people: a name, an e-mail address, or the subject.
   public var label: String
-  /// The owner's uid; absent where a client owns it, whichever user it runs as.
+  /// The uid of the owner; nil if a client owns the account, whichever user it runs as.
   public var owner: UInt32?
-  /// The client named by a rule, where ownership is the client's.
+  /// The client that owns the account, by the name of its rule; null if a user owns it.
   @Nullable public var client: String?
   public var createdAt: Timestamp
+  /// Whether the daemon refreshes the tokens in the background.
   public var keepAlive: Bool
+  /// The provider's values for the account that do not depend on a consent.
   public var attributes: [String: JSONValue]
-  /// The provider's claims about the person, by consent.
+  /// The provider's claims about the person, as far as the client may see them.
   public var profile: [String: JSONValue]?
   public var tokens: [TokenSummary]
 
-  /// Integers above 2^53 in `attributes` and `profile` become strings (RPC.md § Transport).
+  /// Creates an account. Integers beyond ±2^53 in `attributes` and `profile` become strings,
+  /// because many JSON readers store numbers as doubles.
   public init(
     id: AccountID, provider: ProviderName, subject: String, label: String, owner: UInt32?,
     client: String?, createdAt: Timestamp, keepAlive: Bool, attributes: [String: JSONValue],
@@ -48,11 +51,11 @@ public struct TokenSummary: Codable, Sendable, Equatable {
   public var status: Status
 
   public enum Status: String, Codable, Sendable, Equatable, CaseIterable {
-    /// Valid now.
+    /// The token is valid now.
     case valid
-    /// Expired; the next `token.get` refreshes it.
+    /// The token has expired; the next `token.get` refreshes it.
     case refreshable
-    /// Nothing but a new log-in helps.
+    /// The token cannot be refreshed; the user has to sign in again.
     case dead
   }
 

@@ -1,14 +1,15 @@
 public import UsherCore
 
-/// A question to a person: whether a client may make a call (Access, "A person agrees"). It never has
-/// a secret in it, and of what a flow is started with nothing but its provider and kind, and which
-/// call of the provider's API it is to make, with what is shown of that call.
+/// A question to a person: whether a client may make a call.
+///
+/// It contains no secret. Of the parameters of a flow it contains only the provider, the kind, the
+/// provider API call that the flow is to make, and the texts that describe that call.
 public struct Confirmation: Codable, Sendable, Equatable {
   public var id: ConfirmationID
   public var asker: Confirmation.Asker
   public var about: Confirmation.About
   public var askedAt: Timestamp
-  /// From then on it cannot be answered any more.
+  /// The time from which the question cannot be answered any more.
   public var expiresAt: Timestamp
 
   public init(
@@ -22,16 +23,16 @@ public struct Confirmation: Codable, Sendable, Equatable {
     self.expiresAt = expiresAt
   }
 
-  /// Who made the call, as the kernel says.
+  /// The caller whose call needs a confirmation, as the kernel identifies its process.
   public struct Asker: Codable, Sendable, Equatable {
-    /// The rule's name.
+    /// The name of the client's rule.
     public var client: String
     public var uid: UInt32
-    /// Absent where the number has no name.
+    /// The user name; nil if the uid has none.
     public var user: String?
-    /// The unit of the system instance; absent where it is not known.
+    /// The unit of the system instance; nil if it is unknown.
     public var unit: String?
-    /// The program's path; absent where it is not known.
+    /// The path of the program; nil if it is unknown.
     public var executable: String?
 
     public init(
@@ -46,28 +47,28 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// Which call it is.
+  /// The call that needs a confirmation.
   public struct About: Codable, Sendable, Equatable {
     public var method: String
     public var provider: ProviderName?
-    /// Of the flow that is to begin.
+    /// The kind of the flow that the call starts.
     public var kind: String?
     public var account: AccountID?
-    /// What people call the account; absent where it is gone.
+    /// The label of the account; nil if the account is gone.
     public var label: String?
-    /// What a token is to be good for.
+    /// The scope of the requested token.
     public var scope: String?
-    /// `METHOD:/path?query`: the call of the provider's API that the flow is to make. An answer about it
-    /// holds once, for exactly this call with this body.
+    /// The provider API call that the flow is to make, as `METHOD:/path?query`. An answer is valid
+    /// once, for exactly this call with this body.
     public var operation: String?
-    /// SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal digits;
-    /// absent without a body.
+    /// The SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal
+    /// digits; nil if there is no body.
     public var bodyDigest: String?
-    /// What the client says that the operation is for.
+    /// The client's description of the operation.
     public var summary: String?
-    /// The amount that the client says it is about.
+    /// The amount that the client states. It is not verified.
     public var amount: String?
-    /// The payee that the client named. It is not verified.
+    /// The payee that the client states. It is not verified.
     public var payee: String?
 
     public init(
@@ -90,9 +91,9 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// What a person said, as long as it is remembered.
+  /// A remembered answer.
   public struct Answer: Codable, Sendable, Equatable {
-    /// That of the question it answers.
+    /// The id of the answered question.
     public var id: ConfirmationID
     public var asker: Confirmation.Asker
     public var about: Confirmation.About
@@ -100,7 +101,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var remember: Remember
     public var answeredAt: Timestamp
     public var answeredBy: Confirmation.Answerer
-    /// Null where it is remembered for the session.
+    /// The end of the answer's validity; null if it is valid for the session.
     @Nullable public var expiresAt: Timestamp?
 
     public init(
@@ -119,9 +120,10 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whose connection the answer came by.
+  /// The caller that answered a question.
   public struct Answerer: Codable, Sendable, Equatable {
-    /// The rule's name; `(user)` for the user's own programs, `(admin)` for the admin socket.
+    /// The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the admin
+    /// socket.
     public var client: String
     public var uid: UInt32
 

@@ -1,21 +1,23 @@
 import JSONRPC
 public import UsherCore
 
-/// The member `data` of an error reply (RPC.md § Errors).
+/// The member `data` of an error reply. `UsherError.Detail` describes the members in detail.
 public struct ErrorData: Codable, Sendable, Equatable {
+  /// The reason of the error, such as `not_found`. Programs compare it; the message is for people.
   public var reason: String
   public var retryable: Bool
   public var retryAfterMs: Int?
   public var field: String?
   public var limit: String?
   public var flow: FlowID?
-  /// What `confirm.answer` is to be called with; then the same call may succeed.
+  /// The question to answer with `confirm.answer`; after that the same call may succeed.
   public var confirmation: ConfirmationID?
   public var next: Next?
   public var provider: ProviderErrorCode?
+  /// The id under which the daemon's journal and audit log record the error.
   public var correlationId: CorrelationID
 
-  /// The call that mends it: `flow.start` with its parameters.
+  /// The call that resolves the error: `flow.start` with its parameters.
   public struct Next: Codable, Sendable, Equatable {
     public var method: String
     public var params: FlowStart
@@ -34,7 +36,8 @@ public struct ErrorData: Codable, Sendable, Equatable {
     self.correlationId = correlationId
   }
 
-  /// What a client makes of a reply's error; a reason it does not know becomes `internalError`.
+  /// Converts the data to an error. A reason that this version does not know becomes
+  /// `internalError`.
   public func error(message: String) -> UsherError {
     let known = UsherError.Reason(rawValue: reason) ?? .internalError
     return UsherError(

@@ -1,16 +1,21 @@
 public import UsherCore
 
-/// What `events.subscribe` can be told of.
+/// The topics of events.
 public enum EventTopic: String, Codable, Sendable, CaseIterable {
   case flow, account, token, provider, confirm, kyc
 }
 
-/// One thing that happened: ids, status, state, step type; never a secret.
+/// An event. It contains ids, a status, a state and the type of a step, but no secret.
 public struct Event: Codable, Sendable, Equatable {
   public var topic: EventTopic
-  /// `started`, `moved`, `finished`, `added`, `updated`, `forgotten`, `refreshed`,
-  /// `expiring` (the grant dies soon), `dead`, `health`; of `confirm`: `asked`, `answered`, `expired`,
-  /// `forgotten`.
+  /// The change, by topic:
+  ///
+  /// - `flow`: `started`, `moved`, `finished`
+  /// - `account`: `added`, `updated`, `forgotten`
+  /// - `token`: `refreshed`, `expiring` (the grant expires soon), `dead`
+  /// - `provider`: a ``SystemStatus/Health``
+  /// - `confirm`: `asked`, `answered`, `expired`, `forgotten`
+  /// - `kyc`: the status of the identity verification, in lower case
   public var what: String
   public var at: Timestamp
   public var provider: ProviderName?
@@ -22,7 +27,7 @@ public struct Event: Codable, Sendable, Equatable {
   public var step: Step.Kind?
   public var account: AccountID?
   public var confirmation: ConfirmationID?
-  /// Which client asked: a rule's name.
+  /// The client whose call needs a confirmation, by the name of its rule.
   public var client: String?
 
   public init(
@@ -62,12 +67,14 @@ public struct EventNotification: Codable, Sendable, Equatable {
   }
 }
 
-/// The parameters of `events.lost`: the queue overflowed and the subscription has ended.
+/// The parameters of the notification `events.lost`: the subscription has ended because events were
+/// lost.
 public struct EventsLost: Codable, Sendable, Equatable {
   public static let name = "events.lost"
 
   public var subscription: String
-  /// Subscribe again with `since` this cursor for what is still remembered.
+  /// The cursor of the last event that was sent. A new subscription with it as `since` continues
+  /// from there if the daemon still remembers the events.
   public var cursor: Int
 
   public init(subscription: String, cursor: Int) {

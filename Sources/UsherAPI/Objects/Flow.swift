@@ -1,17 +1,20 @@
 public import JSONRPC
 public import UsherCore
 
-/// A flow session as its owner sees it (RPC.md § Objects).
+/// A flow as its owner sees it: a sign-in or another process of a provider that needs several
+/// steps.
 public struct Flow: Codable, Sendable, Equatable {
   public var id: FlowID
   public var provider: ProviderName
   public var kind: String
-  /// What the client itself knows the flow by (an SCA event, a contact), where the kind has one.
+  /// A key by which the client can find the flow again, such as the id of an SCA event; nil if
+  /// flows of this kind have none.
   public var key: String?
   public var status: FlowStatus
-  /// The provider's own word for where the flow stands.
+  /// The provider's name for the current state.
   public var state: String
-  /// Rises when status, state, step or problem changes; polls and ticks do not count.
+  /// A number that increases when the status, state, step or problem changes. Polls and timers
+  /// alone do not increase it.
   public var revision: Int
   @Nullable public var step: Step?
   @Nullable public var problem: Problem?
@@ -22,7 +25,8 @@ public struct Flow: Codable, Sendable, Equatable {
   public var updatedAt: Timestamp
   public var expiresAt: Timestamp
 
-  /// Integers above 2^53 in `result` become strings (RPC.md § Transport).
+  /// Creates a flow. Integers beyond ±2^53 in `result` become strings, because many JSON readers
+  /// store numbers as doubles.
   public init(
     id: FlowID, provider: ProviderName, kind: String, key: String? = nil, status: FlowStatus,
     state: String, revision: Int, step: Step? = nil, problem: Problem? = nil,
@@ -47,16 +51,16 @@ public struct Flow: Codable, Sendable, Equatable {
   }
 }
 
-/// The same for every provider and kind.
+/// The status of a flow, the same for all providers and kinds.
 public enum FlowStatus: String, Codable, Sendable, Equatable, CaseIterable {
   case active, succeeded, failed, cancelled, expired
 
   public var isFinished: Bool { self != .active }
 }
 
-/// Why the last input did not move a flow on; the next accepted input clears it.
+/// The reason why the last input did not advance a flow. The next accepted input clears it.
 public struct Problem: Codable, Sendable, Equatable {
-  /// `interrupted`, `wrong_code`, `provider_unreachable`, …: what programs compare.
+  /// A word for programs to compare: `interrupted`, `wrong_code`, `provider_unreachable`, ….
   public var reason: String
   public var title: String
   public var message: String
@@ -75,7 +79,7 @@ public struct Problem: Codable, Sendable, Equatable {
   }
 }
 
-/// Why a flow ended without success.
+/// The reason why a flow ended without success.
 public struct Failure: Codable, Sendable, Equatable {
   public var reason: Reason
   public var title: String
@@ -94,7 +98,7 @@ public struct Failure: Codable, Sendable, Equatable {
     case exchangeFailed = "exchange_failed"
     case exchangeTimedOut = "exchange_timed_out"
     case localAuthFailed = "local_auth_failed"
-    /// The daemon lacks file descriptors.
+    /// The daemon has too few file descriptors.
     case overloaded
   }
 
@@ -110,7 +114,7 @@ public struct Failure: Codable, Sendable, Equatable {
   }
 }
 
-/// One durable change of a flow, as the journal keeps it and `flow.wait` tells it.
+/// A stored change of a flow, as `flow.wait` returns it.
 public struct Transition: Codable, Sendable, Equatable {
   public var revision: Int
   public var state: String

@@ -1,8 +1,8 @@
 public import JSONRPC
 public import UsherCore
 
-/// An answer to a step. What a person typed is a ``Secret``: it occurs here and in effects, never
-/// in a stored state.
+/// An answer to a step. Text that a person entered is a ``Secret``: it occurs in inputs and in
+/// effects of flows, but never in stored state.
 public enum FlowInput: Sendable, Equatable {
   case redirect(url: Secret)
   case code(Secret, fields: [String: Secret])
@@ -19,10 +19,10 @@ public enum FlowInput: Sendable, Equatable {
   case biometric
   case cancelLocalAuth
   case fallback
-  /// Back to the step before, in log-ins; it names the step it answers.
+  /// Returns to the previous step of a sign-in. The value is the kind of the current step.
   case back(Step.Kind)
 
-  /// The step this can be an answer to.
+  /// The kind of the step that the input answers.
   public var kind: Step.Kind {
     switch self {
     case .redirect: .openURL
@@ -39,9 +39,9 @@ public enum FlowInput: Sendable, Equatable {
 }
 
 extension FlowInput {
-  /// Reads the wire's form, `{"type":…, …}`.
+  /// Creates an input from its JSON form, `{"type":…, …}`.
   ///
-  /// - Throws: `invalidInput` with the field that is missing, unknown or of a wrong type.
+  /// - Throws: `invalidInput` with the field that is missing, unknown or of the wrong type.
   public init(_ json: JSONValue) throws(UsherError) {
     var reader = try InputReader(json)
     let kind = try reader.kind()
@@ -97,7 +97,7 @@ extension FlowInput {
     }
   }
 
-  /// The wire's form: what a client sends.
+  /// The JSON form that a client sends.
   public var json: JSONValue {
     var members = self.members
     members["type"] = .string(kind.rawValue)

@@ -1,7 +1,8 @@
 import JSONRPC
 import UsherCore
 
-/// Takes an input's members one by one, so that what is left over is known to be a mistake.
+/// Reads the members of an input one by one. ``finish()`` then refuses the members that were not
+/// read.
 struct InputReader {
   private var members: [String: JSONValue]
   private var taken: Set<String> = []
@@ -38,7 +39,7 @@ struct InputReader {
     Secret(try requiredText(name))
   }
 
-  /// True only for `true`: a member that is `false` says nothing.
+  /// Returns whether a member is `true`; `false` and a missing member mean the same.
   mutating func flag(_ name: String) throws(UsherError) -> Bool {
     taken.insert(name)
     guard let value = members[name] else { return false }
@@ -77,7 +78,7 @@ struct InputReader {
     return secrets
   }
 
-  /// The one member of the object `name`.
+  /// Returns the text of `member`, which must be the only member of the object `name`.
   mutating func onlyText(_ member: String, of name: String) throws(UsherError) -> String {
     let members = try secrets(name, or: nil)
     if let stray = members.keys.filter({ $0 != member }).min() {

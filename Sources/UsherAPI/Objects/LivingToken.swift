@@ -1,11 +1,11 @@
 public import UsherCore
 
-/// A token that was wiped here and may still be good at its provider.
+/// A token that was deleted here and may still be valid at its provider.
 public struct LivingToken: Codable, Sendable, Equatable {
   public var token: Kind
-  /// What it gives access to; empty where the provider did not tell.
+  /// The scope of the token; empty if the provider did not report it.
   public var scope: String
-  /// When it expires by itself; nil where the provider did not tell.
+  /// The expiry of the token; nil if the provider did not report it.
   public var expiresAt: Timestamp?
   public var why: Reason
 
@@ -16,23 +16,24 @@ public struct LivingToken: Codable, Sendable, Equatable {
     self.why = why
   }
 
-  /// RFC 7009 §2.1.
+  /// The kind of a token, by the names of RFC 7009 §2.1.
   public enum Kind: String, Codable, Sendable, Equatable, CaseIterable {
     case refreshToken = "refresh_token"
     case accessToken = "access_token"
   }
 
-  /// Why it was not revoked.
+  /// The reason why a token was not revoked.
   public enum Reason: String, Codable, Sendable, Equatable, CaseIterable {
-    /// The caller did not want it.
+    /// The caller did not request it.
     case notAsked = "not_asked"
-    /// The provider revokes no such tokens.
+    /// The provider does not support the revocation of such tokens.
     case unsupported
     /// The provider refused.
     case refused
-    /// The provider cannot be reached, or puts it off (429, 5xx: RFC 7009 §2.2.1).
+    /// The provider cannot be reached, or answers with 429 or 5xx (RFC 7009 §2.2.1).
     case unreachable
-    /// The provider is not in the configuration any more, or its name means another one now.
+    /// The provider is not in the configuration any more, or its name now stands for another
+    /// server.
     case notConfigured = "not_configured"
   }
 }

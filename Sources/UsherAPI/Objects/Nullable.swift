@@ -1,4 +1,4 @@
-/// A member that is always there and may be `null` (RPC.md § Objects: `{…}|null`).
+/// A member that is always present in JSON and may be `null`.
 @propertyWrapper
 public struct Nullable<Value: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
   public var wrappedValue: Value?
@@ -21,7 +21,7 @@ public struct Nullable<Value: Codable & Sendable & Equatable>: Codable, Sendable
 }
 
 extension KeyedDecodingContainer {
-  /// A member that the writer left out counts as null.
+  /// Decodes the member. A missing member counts as null.
   public func decode<Value>(
     _ type: Nullable<Value>.Type, forKey key: Key
   ) throws -> Nullable<Value> {

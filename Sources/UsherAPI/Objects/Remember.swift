@@ -1,13 +1,14 @@
-/// For how long an answer holds: `"once"`, `"session"` or a number of seconds.
+/// How long an answer to a confirmation is valid: `"once"`, `"session"` or a number of seconds.
 public enum Remember: Sendable, Equatable {
-  /// For the next such call within 5 minutes; a refusal for 60 seconds.
+  /// An approval is valid for the next such call within 5 minutes, a refusal for all such calls
+  /// within 60 seconds.
   case once
-  /// Until the daemon ends or is locked.
+  /// The answer is valid until the daemon stops or is locked.
   case session
-  /// Over restarts too; 1 to ``longest``.
+  /// The answer is valid for this number of seconds, 1 to ``longest``, even over a restart.
   case seconds(Int)
 
-  /// 30 days.
+  /// The maximum number of seconds: 30 days.
   public static let longest = 2_592_000
 }
 

@@ -1,6 +1,6 @@
-/// Where a flow stands: what its owner's app shows and answers (RPC.md § Objects).
+/// The current step of a flow, which an app shows to the user and answers with `flow.submit`.
 ///
-/// An app that renders these can run every flow of every provider.
+/// An app that can render all steps can run every flow of every provider.
 public enum Step: Sendable, Equatable {
   case openURL(OpenURL)
   case displayCode(DisplayCode)
@@ -13,7 +13,7 @@ public enum Step: Sendable, Equatable {
   case localAuth(LocalAuth)
   case wait(Wait)
 
-  /// The wire's `type`: the discriminator of steps and of the inputs that answer them.
+  /// The type of a step: the member `type` of the step and of the input that answers it.
   public enum Kind: String, Codable, Sendable, CaseIterable {
     case openURL, displayCode, enterCode, enterPassword, choose, fillForm, consent
     case exchangeCredential, localAuth, wait

@@ -1,24 +1,25 @@
 public import UsherCore
 
-// What each step carries. Members and their meaning: RPC.md § Objects.
+// The members of each step.
 
 extension Step {
-  /// Show this page in the person's browser.
+  /// Asks the app to open a page in the user's browser.
   public struct OpenURL: Codable, Sendable, Equatable {
-    /// Only http or https; safe to hand to a browser.
+    /// The page; always `http` or `https`, so that it can be passed to a browser.
     public var url: String
-    /// Where the browser comes back to.
+    /// The URI to which the provider redirects the browser at the end.
     public var redirectURI: String
-    /// Who notices that it came back.
+    /// How the daemon learns of the redirect.
     public var completes: Completion
 
-    /// Who notices that the browser came back.
+    /// How the daemon learns that the browser was redirected.
     public enum Completion: String, Codable, Sendable, CaseIterable {
-      /// The daemon's listener on this machine; a pasted URL is accepted too.
+      /// The daemon's listener on this machine receives the redirect. A submitted URL is accepted
+      /// too.
       case loopback
-      /// The app hands in the URL the browser ended at.
+      /// The app submits the URL to which the browser was redirected.
       case submit
-      /// The daemon asks the provider.
+      /// The daemon polls the provider.
       case poll
     }
 
@@ -29,11 +30,12 @@ extension Step {
     }
   }
 
-  /// Show this code; the person enters it at the provider's page. The daemon polls.
+  /// Asks the app to show a code that the user enters on the provider's page (RFC 8628). The daemon
+  /// polls the provider; the step takes no input.
   public struct DisplayCode: Codable, Sendable, Equatable {
     public var userCode: String
     public var verificationURI: String
-    /// With the code in it: for a QR code.
+    /// The URI with the code in it, suitable for a QR code.
     public var verificationURIComplete: String?
     public var expiresAt: Timestamp
 
@@ -48,20 +50,20 @@ extension Step {
     }
   }
 
-  /// Ask for a code that reached the person, or that an authenticator shows.
+  /// Asks for a code that the user received, or that an authenticator shows.
   public struct EnterCode: Codable, Sendable, Equatable {
     public var purpose: Purpose
-    /// `sms`, `email`, `totp`, …
+    /// The channel of the code: `sms`, `email`, `totp`, …
     public var channel: String
-    /// Where the code went, masked by the provider.
+    /// The address to which the code was sent, masked.
     public var maskedTarget: String
     public var digits: Int?
     public var expiresAt: Timestamp
-    /// From when `{resend:true}` is accepted.
+    /// The time from which the input `{"resend": true}` is accepted.
     public var resendAt: Timestamp
-    /// By the server's count.
+    /// The number of attempts left, as the provider counts them.
     public var attemptsLeft: Int?
-    /// Asked along with the code.
+    /// The fields to ask for together with the code.
     public var alsoAsk: [Field]
     public var operation: Operation?
 
@@ -84,10 +86,10 @@ extension Step {
     }
   }
 
-  /// Ask for a password.
+  /// Asks for a password.
   public struct EnterPassword: Codable, Sendable, Equatable {
     public var purpose: String
-    /// Other ways to go on from here.
+    /// The methods that can be chosen instead of the password.
     public var alternatives: [Option]?
     public var operation: Operation?
 
@@ -98,7 +100,7 @@ extension Step {
     }
   }
 
-  /// Ask for one of several.
+  /// Asks the user to choose one of several options.
   public struct Choose: Codable, Sendable, Equatable {
     public var what: Subject
     public var options: [Option]
@@ -115,7 +117,7 @@ extension Step {
     }
   }
 
-  /// Ask for some fields.
+  /// Asks the user to fill in fields.
   public struct FillForm: Codable, Sendable, Equatable {
     public var fields: [Field]
 
@@ -124,16 +126,16 @@ extension Step {
     }
   }
 
-  /// Ask which data may go to whom.
+  /// Asks the user which data a client may get.
   public struct Consent: Codable, Sendable, Equatable {
-    /// Who will get it.
+    /// The client that gets the data.
     public var client: String
     public var grants: [Grant]
 
     public struct Grant: Codable, Sendable, Equatable {
       public var id: String
       public var label: String
-      /// Whether it was granted before.
+      /// Whether the user granted it before.
       public var remembered: Bool
 
       public init(id: String, label: String, remembered: Bool) {
@@ -149,7 +151,7 @@ extension Step {
     }
   }
 
-  /// Hand this credential to the app's own backend and answer what it said.
+  /// Asks the app to pass a credential to its own backend, and to submit the backend's reply.
   public struct ExchangeCredential: Codable, Sendable, Equatable {
     public var credential: Credential
     public var codeVerifier: WireSecret?
@@ -181,11 +183,12 @@ extension Step {
     }
   }
 
-  /// Let the person at this machine prove to be there.
+  /// Asks the user to authenticate at this machine.
   public struct LocalAuth: Codable, Sendable, Equatable {
     public var methods: [Way]
     public var reason: String
-    /// While scanning, cancel and fallback stay valid and hints come as `problem`.
+    /// Whether the fingerprint reader waits for a finger. Meanwhile the inputs `cancel` and
+    /// `fallback` are still accepted, and hints such as "swipe again" are in ``Flow/problem``.
     public var scanning: Bool
 
     public enum Way: String, Codable, Sendable, CaseIterable { case biometric, passcode }
@@ -197,9 +200,9 @@ extension Step {
     }
   }
 
-  /// Nothing to do: the daemon is at it.
+  /// Tells the app that the daemon is working and no input is needed.
   public struct Wait: Codable, Sendable, Equatable {
-    /// What it waits for, in words.
+    /// The operation that the daemon waits for, as a phrase for people.
     public var `for`: String
     public var pollAfterMs: Int?
 

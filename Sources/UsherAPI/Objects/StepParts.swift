@@ -1,6 +1,6 @@
-// What the members of steps are made of.
+// Types that several steps use.
 
-/// One thing to ask for.
+/// A field of a form.
 public struct Field: Codable, Sendable, Equatable {
   public var name: String
   public var type: Form
@@ -19,7 +19,7 @@ public struct Field: Codable, Sendable, Equatable {
   }
 }
 
-/// One of several.
+/// An option that can be chosen.
 public struct Option: Codable, Sendable, Equatable {
   public var id: String
   public var label: String
@@ -30,7 +30,8 @@ public struct Option: Codable, Sendable, Equatable {
   }
 }
 
-/// What is being authorised: the payer sees amount and payee (PSD2 RTS Art. 5).
+/// The operation that the user authorizes. PSD2 RTS Art. 5 requires that the payer sees the amount
+/// and the payee.
 public struct Operation: Codable, Sendable, Equatable {
   public var summary: String
   public var amount: String

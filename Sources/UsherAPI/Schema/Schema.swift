@@ -1,9 +1,9 @@
 import JSONRPC
 
-/// What a value looks like in JSON, read off its Swift type.
+/// The form of a value in JSON, derived from its Swift type.
 ///
-/// One reading serves three purposes: members that a type does not have are refused, `rpc.discover`
-/// and `provider.get` tell it to clients, and a golden file pins it.
+/// A schema has three uses: the daemon refuses members that a type does not have, `rpc.discover`
+/// and `provider.get` return it to clients, and a test compares it with a golden file.
 public indirect enum Schema: Equatable, Sendable {
   case anything
   case string(oneOf: [String], format: String?)
@@ -13,11 +13,12 @@ public indirect enum Schema: Equatable, Sendable {
   case array(of: Schema)
   case map(of: Schema)
   case object([Member])
-  /// An object told apart by its member `type`; `name` is the Swift type's.
+  /// An object whose member `type` determines its other members; `name` is the name of the Swift
+  /// type.
   case tagged(name: String, [Variant])
-  /// The value or `null`; the member itself is always there.
+  /// The value or `null`; the member itself is always present.
   case nullable(Schema)
-  /// A value of one of these forms; no value is of two.
+  /// A value of exactly one of these forms.
   case either([Schema])
 
   public struct Member: Equatable, Sendable {
@@ -26,7 +27,7 @@ public indirect enum Schema: Equatable, Sendable {
     public var isRequired: Bool
   }
 
-  /// One form of a tagged object: what it has besides `type`.
+  /// One form of a tagged object, with its members other than `type`.
   public struct Variant: Equatable, Sendable {
     public var type: String
     public var members: [Member]
@@ -36,22 +37,23 @@ public indirect enum Schema: Equatable, Sendable {
 }
 
 extension Schema {
-  /// What in a value does not fit a form, and where: an array's elements go by their index.
+  /// A part of a value that does not match a schema, and its path. An element of an array is named
+  /// by its index.
   struct Misfit: Equatable {
     var path: [String]
     var what: String
   }
 
-  /// The first misfit in the order of names; nil when there is none.
+  /// Returns the first misfit in the order of names; nil if there is none.
   ///
-  /// It finds what a decoder does not notice, or not the place of: stray members, and numbers that
-  /// are no Int64. What is of another type is left to the decoder. Names are compared by their bytes:
-  /// to Swift's strings U+212A (KELVIN SIGN) is a K.
+  /// Finds only the errors that a decoder does not notice or cannot locate: unknown members, and
+  /// numbers that do not fit `Int64`. The decoder reports wrong types. Names are compared byte by
+  /// byte, because `String` considers U+212A (KELVIN SIGN) equal to K.
   func misfit(in value: JSONValue) -> Misfit? {
     switch self {
     case .anything, .string, .number, .boolean: return nil
     case .integer:
-      // A `number` of -2^63 is the rounded value of an integer that Int64 does not hold.
+      // The parser returns -2^63 as a `number` only for an integer that Int64 cannot represent.
       guard case .number(let number) = value,
         Int64(exactly: number) == nil || number == -0x1p63
       else { return nil }
@@ -77,7 +79,7 @@ extension Schema {
     }
   }
 
-  /// A caller may send thousands of stray members: they are not sorted.
+  // Unknown members are not sorted, because a caller may send thousands of them.
   private static func misfit(
     in members: [String: JSONValue], of known: [Member]
   ) -> Misfit? {
@@ -100,7 +102,7 @@ extension Schema.Misfit {
 }
 
 extension Schema.Variant {
-  /// With the discriminator.
+  /// The members of the object, including `type`.
   var allMembers: [Schema.Member] {
     let type = Schema.string(oneOf: [type], format: nil)
     return [.init(name: "type", schema: type, isRequired: true)] + members

@@ -1,9 +1,11 @@
 public import JSONRPC
 public import UsherCore
 
-/// A type whose `Decodable` does not show its form: it tells it, with a value to stand for any.
+/// A type that states its own schema, because it cannot be derived from its `Decodable`
+/// conformance.
 public protocol SchemaDescribing {
   static var schema: Schema { get }
+  /// A valid value of the type, used while the schema of an enclosing type is derived.
   static var example: Self { get }
 }
 

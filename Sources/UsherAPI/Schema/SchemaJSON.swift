@@ -1,18 +1,19 @@
 public import JSONRPC
 
 extension Schema {
-  /// JSON Schema (draft 7, as OpenRPC 1.3 has it) of what is sent to the daemon: members that are
-  /// not listed are refused.
+  /// The JSON Schema (draft 7, which OpenRPC 1.3 uses) of a value that is sent to the daemon.
+  /// Members that it does not list are refused.
   public var json: JSONValue { json(of: .params) }
 
-  /// JSON Schema of what the daemon sends, inside the OpenRPC document.
+  /// The JSON Schema of a value that the daemon sends, for the OpenRPC document.
   ///
-  /// More members may come with a later version, and clients ignore what they do not know (RPC.md §
-  /// Transport). A tagged object is a reference to `components.schemas`, where ``definition``
-  /// stands.
+  /// It permits further members, because later versions may add some and clients ignore unknown
+  /// ones. A tagged object becomes a reference to `components.schemas`, which contains its
+  /// ``definition``.
   var replyJSON: JSONValue { json(of: .reply) }
 
-  /// What a reference to a tagged object stands for; of others the same as ``replyJSON``.
+  /// The JSON Schema that a reference to a tagged object points to; for other schemas the same as
+  /// ``replyJSON``.
   var definition: JSONValue {
     guard case .tagged(name: _, let variants) = self else { return replyJSON }
     return Schema.json(oneOf: variants, in: .reply)

@@ -1,12 +1,12 @@
-/// Reads a type's ``Schema`` off its `init(from:)`: it plays the decoder and notes what is asked
-/// for.
+/// Derives the ``Schema`` of a type by calling its `init(from:)` with a decoder that records which
+/// members the type decodes.
 ///
-/// It hands out stand-ins: `""`, 0, the first case. A type that refuses its stand-in cannot be read
-/// to its end, so it has to be ``SchemaDescribing``, and an enum `CaseIterable`; no type may hold
-/// itself.
+/// The decoder returns placeholder values: `""`, 0, the first case of an enum. A type that rejects
+/// the placeholders must be ``SchemaDescribing``. An enum must be `CaseIterable`. Recursive types
+/// are not supported.
 enum SchemaReader {
-  /// Ends the process for a type that cannot be read: an incomplete form would refuse calls that
-  /// are right.
+  /// Returns the schema of a type. Terminates the process if the schema cannot be derived, because
+  /// an incomplete schema would refuse valid calls.
   static func schema(of type: any Decodable.Type) -> Schema { whole(type) }
 
   private static func whole<T: Decodable>(_ type: T.Type) -> Schema {
@@ -17,7 +17,8 @@ enum SchemaReader {
     return schema
   }
 
-  /// The form of a type, with a value to go on with (nil where the type refused the stand-in).
+  /// Returns the schema of a type and a placeholder value; the value is nil if the type rejected
+  /// the placeholders of its members.
   fileprivate static func read<T: Decodable>(_ type: T.Type) -> (schema: Schema, value: T?) {
     if let described = type as? any SchemaDescribing.Type {
       return (described.schema, described.example as? T)
@@ -55,7 +56,8 @@ extension Dictionary: StringMap where Key == String, Value: Decodable {
   fileprivate static var empty: Any { [String: Value]() }
 }
 
-/// Asked for by `Nullable` alone: a plain optional member is read by `decodeIfPresent`.
+/// An optional type. Only ``Nullable`` decodes one directly; a plain optional member is decoded by
+/// `decodeIfPresent`.
 private protocol NullableForm {
   static var wrappedType: any Decodable.Type { get }
   static var absent: Any { get }
@@ -66,7 +68,7 @@ extension Optional: NullableForm where Wrapped: Decodable {
   fileprivate static var absent: Any { Wrapped?.none as Any }
 }
 
-/// What one decoder was asked for.
+/// The record of the calls to one decoder.
 private final class Notes {
   var schema: Schema = .object([])
   private var optionals: Set<String> = []
@@ -88,7 +90,7 @@ extension Schema {
   }
 }
 
-/// The type wants what no stand-in can give.
+/// The type decodes something that has no placeholder.
 private struct Refused: Error {}
 
 private struct NotingDecoder: Decoder {

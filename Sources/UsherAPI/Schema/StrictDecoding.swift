@@ -1,13 +1,15 @@
 public import JSONRPC
 public import UsherCore
 
-/// Decodes parameters as strictly as RPC.md asks: an object, by name, with no stray member.
+/// Decodes parameters strictly: they must be an object, and unknown members are refused.
 public enum StrictDecoding {
   /// - Parameters:
-  ///   - value: The parameters; nil when the request had none, which is the empty object.
-  ///   - schema: The type's form, read once by ``schema(of:)``.
-  ///   - prefix: Where the parameters stand, dotted, for `field`; empty for a call's own.
-  /// - Throws: `invalidParams` with the dotted `field` at fault.
+  ///   - value: The parameters; nil if the request has none, which means the same as an empty
+  ///     object.
+  ///   - schema: The schema of the type, from ``schema(of:)``.
+  ///   - prefix: The dotted path of the parameters for the error's `field`; empty for the
+  ///     parameters of a call.
+  /// - Throws: `invalidParams` with the dotted path of the invalid value as `field`.
   public static func decode<T: Decodable>(
     _ type: T.Type, from value: JSONValue?, schema: Schema, prefix: String = ""
   ) throws(UsherError) -> T {
@@ -25,7 +27,7 @@ public enum StrictDecoding {
     }
   }
 
-  /// The form of a type.
+  /// Returns the schema of a type.
   public static func schema(of type: any Decodable.Type) -> Schema { SchemaReader.schema(of: type) }
 
   private static func mistake(_ error: DecodingError, _ prefix: String) -> UsherError {
@@ -42,7 +44,7 @@ public enum StrictDecoding {
     }
   }
 
-  /// An array's elements go by their index.
+  /// Returns the parts of a path; an element of an array is named by its index.
   private static func names(_ path: [any CodingKey]) -> [String] {
     path.map { key in key.intValue.map { "\($0)" } ?? key.stringValue }
   }
