@@ -2,44 +2,47 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// Where the audit begins and ends: sealed, and written with every change of it.
+/// The first and last row of the audit log, with their hashes. Stored as a sealed note, and written
+/// in the commit of every change of the log.
 ///
-/// It is there from the moment the tables are, so one that is missing was removed.
+/// The head is created together with the tables, so a missing head was removed.
 struct AuditHead: Sendable, Equatable, Codable {
-  /// The name of its note.
+  /// The name of the note.
   static let name = "audit.head"
-  /// What stands for the hash of the row before the first one.
+  /// The value that is used as the hash of the row before the first one.
   static let origin = Data(count: 32)
   private static let mostBreaks = 16
 
-  /// The first row that is kept; one more than ``last`` where none is.
+  /// The first row that is kept; ``last`` plus one if there are no rows.
   var first: Int64 = 1
-  /// The hash of the row before ``first``; nil where that is not known.
+  /// The hash of the row before ``first``; nil if it is unknown.
   var before: Data? = Self.origin
   var last: Int64 = 0
   /// The hash of the row ``last``.
   var hash = Self.origin
-  /// When the record was begun, or begun anew.
+  /// The time at which the log was created, or created again.
   var begunAt: Timestamp
-  /// When it could not go on from the head that was there, and what did not fit of the rows that
-  /// are dropped; the newest last.
+  /// The times at which the stored head could not be used, and the inconsistencies among rows that
+  /// were deleted since; the newest last.
   var breaks: [Break] = []
 
   struct Break: Sendable, Equatable, Codable {
     var at: Timestamp
-    /// The first row it is about; nil where it is about the head.
+    /// The first row concerned; nil if the break concerns the head.
     var first: Int64?
-    /// The last row there was, or that it is about.
+    /// The last row concerned; for a break of the head, the last row of the log at that time.
     var last: Int64
     var what: What
 
     enum What: String, Sendable, Codable {
+      // Breaks of the head.
       case missing, unreadable, behind
-      /// Of rows that were dropped.
+      // Breaks among rows that were deleted as the oldest ones.
       case gone, altered, stray
     }
 
-    /// One for both, where the other goes on with the same; nil where it does not.
+    /// Returns one break for both if `other` is of the same kind and its rows follow directly;
+    /// otherwise nil.
     func joined(_ other: Break) -> Break? {
       guard first != nil, let next = other.first, next == last + 1, what == other.what else {
         return nil
@@ -76,11 +79,11 @@ struct AuditHead: Sendable, Equatable, Codable {
 }
 
 extension AuditHead {
-  /// What is there of a head.
+  /// The head as it is in the database.
   enum Stored: Equatable {
     case head(AuditHead)
     case missing
-    /// It does not open.
+    /// The note failed to decrypt.
     case unreadable
   }
 
@@ -95,8 +98,11 @@ extension AuditHead {
     return .head(head)
   }
 
-  /// The head to go on from. Where it was removed, altered or put back it is made anew of the rows,
-  /// and says so from then on: the daemon goes on recording, and the finding stays.
+  /// Returns the head to continue with.
+  ///
+  /// A removed or altered head is rebuilt from the rows, and an older head is advanced to the last
+  /// row. The new head records that as a break, so that the daemon can continue and the finding
+  /// stays.
   static func resume(
     from db: Database, _ sealer: Sealer, at now: Timestamp
   ) throws -> AuditHead {
@@ -117,7 +123,7 @@ extension AuditHead {
     }
   }
 
-  /// Goes on to the last row that follows from this head.
+  /// Advances the head over all rows that follow it with a correct hash.
   private mutating func follow(_ db: Database, _ sealer: Sealer) throws {
     while let row = try StoredAuditRow.fetch(db, "n = ?", [last + 1], most: 1).first {
       guard row.before == hash, row.opened(by: sealer) != nil else { return }
@@ -125,7 +131,7 @@ extension AuditHead {
     }
   }
 
-  /// From the first row that opens to the last.
+  /// Returns a head that covers the rows from the first to the last one that decrypts.
   private static func remade(
     of db: Database, _ sealer: Sealer, at now: Timestamp
   ) throws -> AuditHead {
@@ -141,7 +147,8 @@ extension AuditHead {
     return head
   }
 
-  /// So many rows of somebody else's may stand at either end.
+  /// The maximum number of rows that are tried at either end, in case rows were added there by
+  /// something other than usherd.
   private static let mostTried = 4096
 }
 

@@ -2,27 +2,28 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// Who got what, row by row, each bound to the one before it (Audit.md § How it is kept).
+/// The audit log: numbered rows, each of which contains the hash of the previous row.
 ///
-/// Of what is in a row it knows only the time. Changes are made one after the other, each with the
-/// head in one commit: after a failure, and after a kill, rows and head fit together.
+/// The log knows only the time of a row, not its content. Changes are made one at a time, each in
+/// one commit with the head, so that rows and head match even after a failure or a kill.
 package actor AuditLog {
-  /// Rows that are read, or deleted, at a time: others write between.
+  /// The number of rows that are read at a time. Other callers write between the reads.
   private static let batch = 512
 
   private let database: DatabaseQueue
   private let sealer: Sealer
   private let commits: GroupCommit
   private var head: AuditHead
-  /// Whether it was made anew and is not on the disk yet.
+  /// Whether the head differs from the stored one and is not on disk yet.
   private var isAnew: Bool
-  /// Whether somebody is changing the record just now, and who comes next.
+  /// Whether a change is in progress.
   private var isBusy = false
+  /// The changes that wait for their turn, in order.
   private var waiting: [CheckedContinuation<Void, Never>] = []
-  /// Nothing is trimmed while somebody reads all of it.
+  /// The number of verifications in progress. Nothing is trimmed meanwhile.
   private var verifications = 0
 
-  /// Blocks; for start-up.
+  /// Blocks; called at start-up only.
   init(
     _ database: DatabaseQueue, sealer: Sealer, commits: GroupCommit, at now: Timestamp
   ) throws {
@@ -35,10 +36,9 @@ package actor AuditLog {
     }
   }
 
-  /// Writes the rows in their order, all or none; returns once they are on disk.
+  /// Appends rows in the given order, all or none; returns when they are on disk.
   ///
-  /// - Throws: `storage_unavailable`: then none of them is written, and the same call may succeed
-  ///   later.
+  /// - Throws: `storage_unavailable` if nothing was written; the same call may succeed later.
   package func append(_ entries: [AuditEntry]) async throws(UsherError) {
     guard !entries.isEmpty else { return }
     let sealer = sealer
@@ -54,12 +54,13 @@ package actor AuditLog {
     }
   }
 
-  /// Drops the oldest rows: those beyond a number, and those from before a moment.
+  /// Deletes the oldest rows: those beyond the number `most`, and those from before `cutoff`.
   ///
-  /// A few thousand at most: what is left goes the next time. Not while ``verify()`` is under way.
-  /// What of them does not fit is found from then on, for as long as a row of now would be kept.
+  /// One call deletes at most a few thousand rows; the next call continues. While ``verify()``
+  /// runs, nothing is deleted. Inconsistencies among the deleted rows are recorded in the head, for
+  /// as long as a row of now would be kept.
   ///
-  /// - Returns: How many rows less are kept.
+  /// - Returns: The number of deleted rows.
   @discardableResult
   package func trim(
     to most: Int, since cutoff: Timestamp, at now: Timestamp
@@ -87,7 +88,7 @@ package actor AuditLog {
     return Int(trimmed.first - first)
   }
 
-  /// Between which numbers all rows of these times are; nil where there are none of them.
+  /// Returns the lowest and the highest number of the rows in a time range; nil if there are none.
   package func span(
     of times: ClosedRange<Timestamp>
   ) async throws(UsherError) -> ClosedRange<Int64>? {
@@ -105,7 +106,7 @@ package actor AuditLog {
     }
   }
 
-  /// The next rows of a span, a few hundred at most.
+  /// Returns the first rows of a range of numbers, at most a few hundred.
   package nonisolated func stretch(
     of span: ClosedRange<Int64>, at times: ClosedRange<Timestamp>
   ) async throws(UsherError) -> AuditStretch {
@@ -121,9 +122,10 @@ package actor AuditLog {
     return stretch
   }
 
-  /// Looks at every row that is kept, in order, while others are written.
+  /// Checks every row in order. Rows can be appended meanwhile.
   ///
-  /// - Throws: `storage_unavailable` where the database cannot be read, `cancelled` with the task.
+  /// - Throws: `storage_unavailable` if the database cannot be read, `cancelled` if the task is
+  ///   cancelled.
   package func verify() async throws(UsherError) -> AuditReport {
     verifications += 1
     defer { verifications -= 1 }
@@ -135,7 +137,7 @@ package actor AuditLog {
     return walk.report
   }
 
-  /// While nobody changes anything: the head in memory is then the one on the disk.
+  /// Begins a verification between two changes, so that the head in memory is the one on disk.
   private func begin() async throws(UsherError) -> AuditWalk {
     await enter()
     defer { leave() }
@@ -174,8 +176,8 @@ package actor AuditLog {
     _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(UsherError) -> Value {
     do {
-      // One statement on the one connection needs no isolation, and GRDB looks for one in a connection
-      // that may be closed by now, which ends the process.
+      // A single statement needs no isolation. GRDB's isolated read would crash the process if the
+      // connection has been closed meanwhile.
       return try await database.unsafeRead(body)
     } catch {
       throw .storage(error)
@@ -184,7 +186,7 @@ package actor AuditLog {
 }
 
 extension AuditLog {
-  /// Makes a change of the rows and of the head; the head in memory follows when both are on disk.
+  /// Commits a change of the rows together with the head, and then updates the head in memory.
   private func change(
     _ plan: (inout AuditHead) throws -> [GroupCommit.Operation]
   ) async throws(UsherError) {

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// What is to become a row of the audit.
+/// The content of a new row of the audit log.
 package struct AuditEntry: Sendable, Hashable {
   package var at: Timestamp
   package var payload: SealedPayload
@@ -11,9 +11,9 @@ package struct AuditEntry: Sendable, Hashable {
   }
 }
 
-/// One row of the audit as it was written.
+/// A decrypted row of the audit log.
 package struct AuditRow: Sendable, Hashable {
-  /// From 1, without gaps.
+  /// The number of the row. Numbers begin at 1 and have no gaps.
   package var n: Int64
   package var at: Timestamp
   package var payload: SealedPayload
@@ -25,20 +25,20 @@ package struct AuditRow: Sendable, Hashable {
   }
 }
 
-/// A stretch of the audit, the oldest row first.
+/// Consecutive rows of the audit log, the oldest first.
 package struct AuditStretch: Sendable, Equatable {
   package var rows: [AuditRow] = []
-  /// Rows that are there and do not open: they were altered, or put there by somebody else.
+  /// The numbers of rows that failed to decrypt: something other than usherd altered or added them.
   package var unreadable: [Int64] = []
-  /// How many rows were looked at, whether or not their time fitted.
+  /// The number of rows that were read, including those outside of the time range.
   package var seen = 0
-  /// The last of them; nil where there was none left.
+  /// The number of the last row that was read; nil if there were no more rows.
   package var end: Int64?
 }
 
-/// What is wrong with the audit.
+/// An inconsistency of the audit log.
 package struct AuditFinding: Sendable, Equatable {
-  /// The row it begins at; nil where it is about the head.
+  /// The first row concerned; nil if the finding concerns the head.
   package var n: Int64?
   /// A sentence: lower case, without a period.
   package var message: String
@@ -49,15 +49,16 @@ package struct AuditFinding: Sendable, Equatable {
   }
 }
 
-/// What became of a look at all of the audit.
+/// The result of a verification of the audit log.
 package struct AuditReport: Sendable, Equatable {
-  /// The numbers of the rows that are kept; nil where there is none yet.
+  /// The numbers of the rows that are kept; nil if there are none.
   package var kept: ClosedRange<Int64>?
-  /// When the record was begun, or begun anew.
+  /// The time at which the log was created, or created again.
   package var begunAt: Timestamp
-  /// In the order of the rows; at most ``mostFindings`` and one that says so.
+  /// The findings in the order of the rows. After ``mostFindings`` of them, one more says that
+  /// there are others.
   package var findings: [AuditFinding] = []
 
-  /// How many findings are told of one by one.
+  /// The maximum number of findings that are reported individually.
   package static let mostFindings = 100
 }

@@ -1,25 +1,27 @@
 import FoundationEssentials
 import UsherCore
 
-/// Goes along the oldest rows of the audit and decides which of them go.
+/// Reads the oldest rows of the audit log and decides which ones to delete.
 ///
-/// A row is as old as it says once it opens. What does not fit goes with the old rows after it, and
-/// is told of by the head from then on: nothing that was done to the rows goes unsaid.
+/// The time of a row is known only if the row decrypts. A gap, or a row that is altered or does not
+/// belong, is deleted together with the old rows after it. The head then records it as a break, so
+/// that no manipulation is lost with the rows.
 struct AuditTrim {
-  /// As it is without the rows that go.
+  /// The head after the deletion.
   private(set) var head: AuditHead
-  /// The rows that may still be looked at; nil at the end.
+  /// The rows that remain to be read; nil at the end.
   private(set) var rest: ClosedRange<Int64>?
 
   private let sealer: Sealer
   private let cutoff: Timestamp
   private let now: Timestamp
-  /// The rows before it are too many: they go whatever their age.
+  /// The first row within the permitted number of rows. Earlier rows are deleted whatever their
+  /// age.
   private let kept: Int64
   private var next: Int64
-  /// The hash of the row before the next; nil where that row is not known.
+  /// The hash of the row before `next`; nil if it is unknown.
   private var before: Data?
-  /// What does not fit, from the first row on that is not known to go.
+  /// The breaks among the rows about which no decision has been made yet.
   private var damage: [AuditHead.Break] = []
 
   init(
@@ -35,7 +37,7 @@ struct AuditTrim {
     rest = head.first <= head.last ? head.first...head.last : nil
   }
 
-  /// Takes the next rows that are there; none where there are no more.
+  /// Processes the next stored rows; an empty array means that there are no more.
   mutating func take(_ rows: [StoredAuditRow]) {
     for row in rows where rest != nil { take(row) }
     guard rows.isEmpty, rest != nil else { return }
@@ -46,7 +48,7 @@ struct AuditTrim {
   private mutating func take(_ row: StoredAuditRow) {
     skip(to: row.n)
     let isWhole = row.opened(by: sealer) != nil
-    // Of one that does not open nobody knows how old it is: that is for the rows after it to say.
+    // The age of a row that does not decrypt is unknown, so a later row decides about it.
     guard !isWhole || row.n < kept || row.at < cutoff else {
       rest = nil
       return
@@ -64,7 +66,7 @@ struct AuditTrim {
     (before == nil || before == row.before) && (row.n < head.last || row.hash == head.hash)
   }
 
-  /// Over rows that are gone.
+  /// Records the missing rows before `end`.
   private mutating func skip(to end: Int64) {
     let bound = min(kept, end)
     if next < bound { skip(next...bound - 1, isGoing: true) }
@@ -77,7 +79,7 @@ struct AuditTrim {
     advance(to: rows.upperBound + 1, isGoing)
   }
 
-  /// - Parameter isGoing: Whether all before it go.
+  /// - Parameter isGoing: Whether all rows before `n` are deleted.
   private mutating func advance(to n: Int64, _ isGoing: Bool) {
     next = n
     rest = n <= head.last ? n...head.last : nil

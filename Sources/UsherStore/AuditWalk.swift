@@ -1,30 +1,31 @@
 import FoundationEssentials
 import UsherCore
 
-/// Goes from the first row of the audit to the last, and says what does not fit.
+/// Verifies the rows of the audit log from the first to the last and collects the findings.
 ///
-/// Row by row: each is where it should be, opens, and follows the one before it; the last is the one
-/// that the head knows; and there is none beside them.
+/// Checks that no row is missing, that each row decrypts and contains the hash of the previous row,
+/// that the last row is the one in the head, and that there are no other rows.
 struct AuditWalk {
-  /// What there is beside the rows that the head speaks of.
+  /// The stored head, and the rows outside of the range in the head.
   struct Surroundings {
     var head: AuditHead.Stored
-    /// Numbers of rows before the first and after the last, in order.
+    /// The numbers of the rows before the first one, in order.
     var earlier: [Int64]
+    /// The numbers of the rows after the last one, in order.
     var later: [Int64]
   }
 
-  /// The numbers of the rows that are still to be looked at; nil at the end.
+  /// The numbers of the rows that remain to be checked; nil at the end.
   private(set) var rest: ClosedRange<Int64>?
   private(set) var report: AuditReport
 
   private let head: AuditHead
   private let sealer: Sealer
   private let later: [Int64]
-  /// The hash of the row before the next; nil where that row is not known.
+  /// The hash of the row before the next one; nil if it is unknown.
   private var before: Data?
 
-  /// - Parameter head: As the daemon remembers it.
+  /// - Parameter head: The head in the daemon's memory.
   init(_ head: AuditHead, _ sealer: Sealer, _ surroundings: Surroundings) {
     self.head = head
     self.sealer = sealer
@@ -38,7 +39,7 @@ struct AuditWalk {
     if rest == nil { end() }
   }
 
-  /// Takes the next rows that are there; none where there are no more.
+  /// Processes the next stored rows; an empty array means that there are no more.
   mutating func take(_ rows: [StoredAuditRow]) {
     for row in rows { take(row) }
     if rows.isEmpty, let rest { note(gap: rest, ", and the end is cut off") }
@@ -87,11 +88,11 @@ struct AuditWalk {
         : "rows \(rows.lowerBound) to \(rows.upperBound) are gone\(more)")
   }
 
-  /// One sentence for rows that follow one another.
+  /// Adds one finding for each run of consecutive rows.
   private mutating func note(_ numbers: [Int64], _ what: String) {
     var rest = numbers[...]
     while let first = rest.first {
-      // They differ, and the highest may be the highest there is: the difference wraps around.
+      // The numbers are distinct, but not trusted: a difference may overflow, so it wraps around.
       let run = rest.enumerated().prefix { $0.element &- first == Int64($0.offset) }.count
       let last = rest[rest.startIndex + run - 1]
       rest = rest.dropFirst(run)

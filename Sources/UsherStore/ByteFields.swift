@@ -1,6 +1,7 @@
-/// Fields in a form that no other sequence of fields has: each with its length.
+/// Encodes fields unambiguously: each text or byte array is preceded by its length. Numbers are
+/// big-endian.
 ///
-/// For authenticated data and for what is sealed beside a payload. Numbers are big-endian.
+/// Used for authenticated data, and for encrypted columns other than the payload.
 struct ByteWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -21,7 +22,8 @@ struct ByteWriter {
   }
 }
 
-/// Reads what ``ByteWriter`` wrote; nil where the bytes end early or are of another form.
+/// Decodes the fields that ``ByteWriter`` wrote. Each method returns nil if the bytes end early or
+/// are malformed.
 struct ByteReader {
   private var rest: ArraySlice<UInt8>
 
@@ -46,7 +48,7 @@ struct ByteReader {
     field().flatMap { String(validating: $0, as: UTF8.self) }
   }
 
-  /// Nil when the bytes are bad, else the text that is there or not.
+  /// Returns nil if the bytes are malformed, otherwise the optional text.
   mutating func optionalText() -> String?? {
     switch number() {
     case 0: .some(nil)

@@ -3,7 +3,8 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// A row of the audit with the hash of the row before it, as which alone it opens.
+/// A row of the audit log with the hash of the previous row, which is part of the authenticated
+/// data.
 struct ChainedRow: SealedRow {
   var n: Int64
   var at: Timestamp
@@ -26,15 +27,15 @@ struct ChainedRow: SealedRow {
   }
 }
 
-/// A row of the audit as it lies on the disk.
+/// A row of the audit log as it is on disk.
 struct StoredAuditRow {
   let n: Int64
   let at: Timestamp
   let sealed: Data
   let before: Data
 
-  /// SHA-256 of the row before, of number and time, and of what is sealed. Not of the clear bytes:
-  /// whoever has the file could try what hashes alike.
+  /// The SHA-256 of the previous row's hash, the number, the time and the encrypted bytes. The
+  /// clear bytes are not hashed, because their hash would let a reader of the file test guesses.
   var hash: Data {
     var writer = ByteWriter()
     writer.append([UInt8](before))
@@ -44,7 +45,7 @@ struct StoredAuditRow {
     return Data(SHA256.hash(data: writer.bytes))
   }
 
-  /// Nil where it is not as it was sealed there.
+  /// Returns the decrypted row; nil if it was altered or moved.
   func opened(by sealer: Sealer) -> AuditRow? {
     let row = ChainedRow(n: n, at: at, before: before, payload: SealedPayload([]))
     guard let row = try? sealer.open(sealed, into: row) else { return nil }
@@ -57,7 +58,7 @@ extension StoredAuditRow {
     self.init(n: row.n, at: row.at, sealed: try sealer.seal(row), before: row.before)
   }
 
-  /// Replaces what somebody else has put there.
+  /// Writes the row, and replaces a row that something other than usherd has put there.
   func write(to db: Database) throws {
     try db.cachedStatement(
       sql: """
@@ -68,7 +69,7 @@ extension StoredAuditRow {
     ).execute(arguments: [n, at.milliseconds, sealed, before])
   }
 
-  /// - Parameter condition: What follows `WHERE`; the rows come by number, the lowest first.
+  /// - Parameter condition: The SQL text after `WHERE`, which may include `ORDER BY`.
   static func fetch(
     _ db: Database, _ condition: String, _ arguments: StatementArguments, most: Int
   ) throws -> [StoredAuditRow] {

@@ -1,29 +1,29 @@
 package import UsherCore
 
-/// One change of what is stored. Several of them make a commit: all or none.
+/// A change of the stored data. Several changes form a commit: all are made, or none.
 ///
-/// A `put` inserts or replaces the whole row. Deleting what is not there changes nothing.
+/// A `put` inserts a row or replaces the whole row. Deleting a missing row changes nothing.
 package enum Change: Sendable {
   case putFlow(FlowRow)
-  /// The flow must be stored, earlier in the same commit at the latest: else `not_found`.
+  /// Fails with `not_found` unless the flow is stored before, or earlier in the same commit.
   case appendJournal(JournalRow)
-  /// Deletes the journal of the flow too; a remembered request stays.
+  /// Deletes the flow with its journal; its remembered request stays.
   case deleteFlow(FlowID)
   /// Fails with ``Conflict/request(_:)`` while the same owner and provider have this `requestId`.
   case rememberRequest(RequestRow)
-  /// Forgets the requests that expired at this moment or before.
+  /// Deletes the requests that expired at this time or before.
   case forgetRequests(expiredBy: Timestamp)
-  /// Forgets the requests of an owner, expired or not.
+  /// Deletes all requests of an owner.
   case forgetAllRequests(of: Owner)
-  /// Fails with ``Conflict/account(_:)`` when another account has this owner, provider, subject.
+  /// Fails with ``Conflict/account(_:)`` if another account has this owner, provider and subject.
   case putAccount(AccountRow)
-  /// Deletes the tokens and the consents of the account too.
+  /// Deletes the account with its tokens and consents.
   case deleteAccount(AccountID)
-  /// The account must be stored, earlier in the same commit at the latest: else `not_found`.
+  /// Fails with `not_found` unless the account is stored before, or earlier in the same commit.
   case putToken(TokenRow)
   case deleteToken(AccountID, audience: String, scope: String)
   case deleteTokens(AccountID)
-  /// The account must be stored, earlier in the same commit at the latest: else `not_found`.
+  /// Fails with `not_found` unless the account is stored before, or earlier in the same commit.
   case putConsent(ConsentRow)
   case deleteConsent(AccountID, client: String, grant: String)
   case putLocalAuth(LocalAuthRow)
@@ -32,7 +32,7 @@ package enum Change: Sendable {
   case deleteCredential(String)
   case putConfirmation(ConfirmationRow)
   case deleteConfirmation(realm: String, uid: UInt32, client: String, question: String)
-  /// Forgets the confirmations that expired at this moment or before.
+  /// Deletes the confirmations that expired at this time or before.
   case forgetConfirmations(expiredBy: Timestamp)
   case putOwner(OwnerRow)
   case deleteOwner(realm: String, uid: UInt32)
@@ -41,7 +41,7 @@ package enum Change: Sendable {
 }
 
 extension [Change] {
-  /// Whose the accounts, passcodes and answers are that are stored, and the flows that begin.
+  /// The owners of the accounts, passcodes and answers that are stored and of the flows that start.
   var owners: [Owner] {
     compactMap { change in
       switch change {
@@ -54,7 +54,7 @@ extension [Change] {
     }
   }
 
-  /// Whether the first row of the flow's journal is written.
+  /// Whether the changes include the first row of the flow's journal.
   private func begins(_ flow: FlowID) -> Bool {
     contains { change in
       if case .appendJournal(let row) = change {
@@ -66,11 +66,12 @@ extension [Change] {
   }
 }
 
-/// Why a commit was refused: what it would add exists. It is the `cause` of the `UsherError`.
+/// The `cause` of an `UsherError` of a commit that was refused because an object exists already.
 package enum Conflict: Error, Equatable {
-  /// The flow that was started with this `requestId`; `request_id_reused`, flow in `detail`.
+  /// This flow was started with the same `requestId`. The error is `request_id_reused`, with the
+  /// flow in its `detail`.
   case request(FlowID)
-  /// The account that has this subject; `conflict`.
+  /// This account has the same subject. The error is `conflict`.
   case account(AccountID)
 }
 

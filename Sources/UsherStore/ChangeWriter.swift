@@ -2,14 +2,14 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// Makes changes ready to be written: what is secret is sealed here, before it waits for the disk.
+/// Converts changes to SQL operations. Secrets are encrypted here, before an operation is queued.
 struct ChangeWriter: Sendable {
   typealias Operation = GroupCommit.Operation
 
   let sealer: Sealer
   let clock: any UsherCore.Clock
 
-  /// - Returns: What writes the change, and with it the sets of rows that it changes.
+  /// Returns the operation that writes a change, and that updates the row sets of guarded tables.
   func operation(for change: Change) throws -> Operation {
     let write = try plainOperation(for: change)
     guard let rows = change.guardedRows else { return write }
@@ -230,7 +230,7 @@ struct ChangeWriter: Sendable {
 }
 
 extension Change {
-  /// The rows of a guarded table that are there before the change or after it, and not both alike.
+  /// The rows of a guarded table that the change can add, replace or delete; nil if there are none.
   fileprivate var guardedRows: GuardedRows? {
     switch self {
     case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests,

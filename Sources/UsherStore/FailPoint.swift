@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Places at which a test lets the process die, to see what survives.
+/// Points in the code at which a test can kill the process, to check the state that survives.
 ///
-/// `USHER_FAILPOINT=name:n` kills the process by SIGKILL when the point `name` is reached for the
-/// nth time, counted from 1. A value of any other shape is ignored. Release builds have no points.
+/// `USHER_FAILPOINT=name:n` sends SIGKILL to the process when the point `name` is reached for the
+/// nth time, counted from 1. A malformed value is ignored. Release builds have no fail points.
 package enum FailPoint {
   /// - Parameter name: `module.place`, as in `store.before-commit`.
   package static func reach(_ name: StaticString) {

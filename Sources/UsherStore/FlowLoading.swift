@@ -2,22 +2,22 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// A flow as it was written, not opened yet.
+/// A flow whose encrypted columns have not been decrypted yet.
 package struct SealedFlow: Sendable {
   package var id: FlowID { clear.id }
-  /// Where it stands in the table.
+  /// The rowid of the flow.
   fileprivate let place: Int64
   fileprivate let clear: FlowRow
   fileprivate let sealed: Data
 }
 
-/// Reading of flows: a page at a time, for there may be very many. As all that is read at start-up.
+// Reads flows at start-up, in pages, because there may be very many.
 extension Store {
-  /// The flows in the order of the table.
+  /// Returns a page of flows in the order of their rowids.
   ///
   /// - Parameters:
-  ///   - last: The last one of the page before; nil: from the first on.
-  ///   - count: How many at most; fewer are the last ones.
+  ///   - last: The last flow of the previous page; nil for the first page.
+  ///   - count: The maximum number of flows. A page with fewer flows is the last one.
   package func flows(
     after last: SealedFlow? = nil, atMost count: Int
   ) throws(UsherError) -> [SealedFlow] {
@@ -39,14 +39,14 @@ extension Store {
     }
   }
 
-  /// - Throws: The row that does not open is named.
+  /// Decrypts a flow; throws `storage_unavailable` with the name of the row if that fails.
   package func open(_ flow: SealedFlow) throws(UsherError) -> FlowRow {
     try sealer.open(flow.sealed, into: flow.clear)
   }
 
-  /// Hands over every flow's transitions, each flow's in the order they were appended.
+  /// Passes the transitions of all flows to `take`, in the order in which they were appended.
   ///
-  /// - Parameter take: Must not ask the store for anything.
+  /// - Parameter take: Must not call the store.
   package func readJournal(_ take: (JournalRow) -> Void) throws(UsherError) {
     _ = try load(
       "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence", [],
@@ -60,7 +60,7 @@ extension Store {
     }
   }
 
-  /// Every flow, in the order of the table.
+  /// Returns all flows in the order of their rowids.
   package func loadFlows() throws(UsherError) -> [FlowRow] {
     var rows: [FlowRow] = []
     var last: SealedFlow?
@@ -74,7 +74,7 @@ extension Store {
 
   private static let page = 1024
 
-  /// Every flow's transitions, each flow's in the order they were appended.
+  /// Returns the transitions of all flows, in the order in which they were appended.
   package func loadJournal() throws(UsherError) -> [JournalRow] {
     var rows: [JournalRow] = []
     try readJournal { rows.append($0) }

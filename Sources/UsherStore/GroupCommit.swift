@@ -1,15 +1,16 @@
 import GRDB
 import UsherCore
 
-/// Commits what many callers bring together, so that they share one sync of the disk.
+/// Commits the changes of concurrent callers in one transaction, so that they share one disk sync.
 ///
-/// While one transaction is being written the next ones gather. Each unit has a savepoint: one
-/// that fails spares its neighbours. Callers hear of it after the transaction is on disk.
+/// While a transaction is written, further units are queued for the next one. Each unit has its own
+/// savepoint, so a failing unit does not affect the others. A caller resumes when the transaction
+/// is on disk.
 actor GroupCommit {
   typealias Operation = @Sendable (Database) throws -> Void
   typealias Outcome = Result<Void, UsherError>
 
-  /// Whose fail points a unit's commit passes.
+  /// Determines the fail points of a unit's commit.
   enum Kind: Sendable { case store, audit }
 
   private struct Waiting {
@@ -18,7 +19,7 @@ actor GroupCommit {
     let caller: CheckedContinuation<Outcome, Never>
   }
 
-  /// Bounds how long the first of many callers waits for the last.
+  /// The maximum number of units in a transaction, which bounds the time that each caller waits.
   private static let largestGroup = 256
 
   private let database: DatabaseQueue
@@ -31,7 +32,8 @@ actor GroupCommit {
     self.executor = executor
   }
 
-  /// Once it is called the unit is written, even if the caller's task is cancelled.
+  /// Writes a unit of operations, all or none. The unit is written even if the caller's task is
+  /// cancelled meanwhile.
   func commit(_ unit: [Operation], as kind: Kind = .store) async throws(UsherError) {
     let outcome = await withCheckedContinuation { caller in
       waiting.append(Waiting(unit: unit, kind: kind, caller: caller))
@@ -53,15 +55,15 @@ actor GroupCommit {
     isFlushing = false
   }
 
-  /// - Returns: One outcome a unit. When the transaction fails, all of them are its failure: an
-  ///   outcome found beside changes that were rolled back means nothing.
+  /// Writes units in one transaction and returns the outcome of each. If the transaction fails, all
+  /// outcomes are that failure, because the changes of all units were rolled back.
   static func write(
     _ units: [[Operation]], as kinds: Set<Kind> = [.store], to database: DatabaseQueue
   ) async -> [Outcome] {
     do {
       return try await writeTogether(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
-      // SQLite gives up all of a transaction over one row that does not fit; the others may.
+      // SQLite rolls back the whole transaction if one row does not fit. The other units may fit.
       var outcomes: [Outcome] = []
       for unit in units { outcomes += await write([unit], as: kinds, to: database) }
       return outcomes
@@ -87,7 +89,8 @@ actor GroupCommit {
     }
   }
 
-  /// - Throws: Only when SQLite gave up the whole transaction, as it may on a full disk.
+  /// - Throws: Only if SQLite rolled back the whole transaction, for example because the disk is
+  ///   full.
   private static func write(_ unit: [Operation], in db: Database) throws -> Outcome {
     do {
       try db.inSavepoint {

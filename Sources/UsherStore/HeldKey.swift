@@ -1,12 +1,12 @@
-/// A key that the store works with, in memory that whoever opens the store chose.
+/// A key of the store, in memory that the opener of the store provides.
 ///
-/// The store takes a key out for the length of one operation and keeps no copy of it.
+/// The store copies the key for one operation at a time and keeps no copy.
 package protocol HeldKey: Sendable {
-  /// The bytes, valid only inside `body`.
+  /// Calls `body` with the bytes, which are valid only until it returns.
   func withUnsafeBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result
 }
 
-/// Copies a key to where it shall be kept; throws where there is no room for it.
+/// Copies a key into the memory in which it is kept. Throws if no such memory is available.
 package typealias KeyKeeper = @Sendable (UnsafeRawBufferPointer) throws -> any HeldKey

@@ -3,22 +3,23 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// The data key, wrapped so that one other key opens it.
+/// A row that contains the data key, encrypted with another key.
 ///
-/// A wrapped key is: form (1 byte), salt (32), nonce (12), ciphertext (32), tag (16), by
-/// AES-256-GCM under HKDF-SHA256 of the other key. Kind and host of the slot are authenticated, and
-/// from form 2 on the form, which says that the sets of rows are authenticated (``RowSets``).
+/// A wrapped key consists of form (1 byte), salt (32), nonce (12), ciphertext (32) and tag (16). It
+/// is encrypted with AES-256-GCM under HKDF-SHA256 of the other key. The kind and host of the slot
+/// are authenticated, and from form 2 on also the form itself. Form 2 states that the database has
+/// authenticated row sets (``RowSets``).
 struct KeySlot {
-  /// Whether a database with a slot that opens must have authenticated sets of rows.
+  /// The data key, and whether the database must have authenticated row sets.
   typealias UnlockedKey = (dataKey: SymmetricKey, hasRowSets: Bool)
 
   private static let form: UInt8 = 2
-  /// The form that 0.1.0 wrote.
+  /// The form that usherd 0.1.0 wrote.
   static let firstForm: UInt8 = 1
   private static let saltCount = 32
 
   let kind: String
-  /// Empty: for every host.
+  /// The host of the slot; empty for every host.
   let host: String
 
   static let master = KeySlot(kind: "master", host: "")
@@ -30,12 +31,13 @@ struct KeySlot {
       arguments: [kind, host]) ?? false
   }
 
-  /// The row of the slot.
+  /// The row of the slot, for ``RowSets``.
   var row: GuardedRows { GuardedRows(.keySlots, "kind = ? AND host = ?", [kind, host]) }
 
-  /// Wraps the data key by another one; what was in the slot is gone then.
+  /// Encrypts the data key with another key and writes it into the slot, in place of an earlier
+  /// one.
   ///
-  /// The caller sees to the sets of rows.
+  /// The caller has to update the row sets.
   func put(
     _ dataKey: SymmetricKey, under key: SymmetricKey, at now: Timestamp, entropy: any Entropy,
     form: UInt8 = Self.form, into db: Database
@@ -55,7 +57,7 @@ struct KeySlot {
       arguments: [kind, host, now.milliseconds, wrapped])
   }
 
-  /// - Returns: The data key, or nil when there is no such slot or it does not open with this key.
+  /// Returns the decrypted data key; nil if there is no such slot or it has another key.
   func open(with key: SymmetricKey, in db: Database) throws -> UnlockedKey? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])

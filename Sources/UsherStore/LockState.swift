@@ -2,19 +2,19 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-// Whether the daemon is locked. It is unlocked only where a sealed note says so, so that whoever
-// deletes a note cannot unlock it.
+// Whether the daemon is locked. The daemon is unlocked only if a sealed note says so, so that
+// deleting a note from the file cannot unlock it.
 extension Store {
-  /// When the daemon was unlocked, or the database created.
+  /// The content of the note: the time at which the daemon was unlocked or the database created.
   private struct Unlocked: Codable {
     var at: Timestamp
   }
 
   private static let unlocked = "unlocked"
-  /// In a database before schema 5: that the daemon is locked. It is not read any more.
+  /// The note that marked a locked daemon before schema 5. Read only by the migration.
   static let earlierLock = "lock"
 
-  /// - Throws: `storage_unavailable` where the note does not open.
+  /// Whether the daemon is locked. Throws `storage_unavailable` if the note does not decrypt.
   package var isLocked: Bool {
     get throws(UsherError) {
       guard let note = try loadNote(Self.unlocked) else { return true }
@@ -23,7 +23,7 @@ extension Store {
     }
   }
 
-  /// Returns when it is on disk.
+  /// Stores whether the daemon is locked; returns when that is on disk.
   package func setLocked(_ isLocked: Bool) async throws(UsherError) {
     guard !isLocked else { return try await commit([.deleteNote(Self.unlocked)]) }
     let note = try Self.unlockedNote(at: writer.clock.now())
@@ -34,8 +34,7 @@ extension Store {
     NoteRow(name: unlocked, payload: try SealedPayload(encoding: Unlocked(at: now)))
   }
 
-  /// Has a new database, or one of a schema that knew no such note, be unlocked unless its daemon
-  /// was locked.
+  /// Adds the note to a new database or one from before schema 5, unless that was locked.
   static func beginUnlocked(in db: Database, by sealer: Sealer, at now: Timestamp) throws {
     let wasLocked = try Bool.fetchOne(
       db, sql: "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?)", arguments: [earlierLock])
@@ -46,7 +45,7 @@ extension Store {
       arguments: [note.name, try sealer.seal(note)])
   }
 
-  /// Has the next start find the daemon locked.
+  /// Removes the note, so that the daemon starts locked.
   static func beginLocked(in db: Database) throws {
     try db.execute(sql: "DELETE FROM notes WHERE name = ?", arguments: [unlocked])
   }

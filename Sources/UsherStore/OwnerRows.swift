@@ -1,12 +1,12 @@
 import GRDB
 package import UsherCore
 
-/// The sealed record of the user that a uid belongs to. Realm and uid, its key, are in the clear on disk,
-/// and whether it is withheld, authenticated.
+/// The record of the user that a uid was assigned to. The realm and the uid, which are the key, and
+/// `isWithheld` are stored in the clear and authenticated.
 package struct OwnerRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// Whether nothing of the user's is given or used until an operator decides.
+  /// Whether the user's stored objects are withheld until an operator decides.
   package var isWithheld: Bool
   package var payload: SealedPayload
 
@@ -18,16 +18,16 @@ package struct OwnerRow: Sendable, Hashable {
   }
 }
 
-/// All of these throw `storage_unavailable`, and block.
+// These methods block, and throw `storage_unavailable`.
 extension Store {
   private static let ownerColumns = "SELECT realm, uid, is_withheld, sealed FROM owners"
 
-  /// The record of a user, if there is one.
+  /// Returns the record of a user, if there is one.
   package func loadOwner(realm: String, uid: UInt32) throws(UsherError) -> OwnerRow? {
     try loadOwners("\(Self.ownerColumns) WHERE realm = ? AND uid = ?", [realm, uid]).first
   }
 
-  /// The records of the users whose things are withheld.
+  /// Returns the records of the users whose stored objects are withheld.
   package func loadWithheldOwners() throws(UsherError) -> [OwnerRow] {
     try loadOwners("\(Self.ownerColumns) WHERE is_withheld = 1")
   }
@@ -45,7 +45,7 @@ extension Store {
     }
   }
 
-  /// Whether an account, flow, passcode or answer of the user is stored.
+  /// Returns whether an account, flow, passcode or confirmation answer of the user is stored.
   package func hasPossessions(ofUser uid: UInt32, realm: String) throws(UsherError) -> Bool {
     try load(
       """
@@ -57,9 +57,10 @@ extension Store {
     ) { try $0.next() as Bool }.first ?? false
   }
 
-  /// The users of whom ``hasPossessions(ofUser:realm:)`` is true.
+  /// Returns the users for which ``hasPossessions(ofUser:realm:)`` is true.
   ///
-  /// Of the accounts, which may be a million, the index is looked at once for each user.
+  /// There may be a million accounts, so the query makes one index look-up for each user instead of
+  /// reading all accounts.
   package func usersWithPossessions(in realm: String) throws(UsherError) -> [UInt32] {
     try load(
       """

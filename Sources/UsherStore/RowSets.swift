@@ -4,13 +4,15 @@ import UsherCore
 
 /// A small table whose set of rows is authenticated as a whole.
 ///
-/// Each row is sealed by itself, which does not show that a row is gone or older than it should be.
+/// The encryption of single rows does not reveal that a row was deleted or replaced by an older
+/// one.
 enum GuardedTable: String, CaseIterable {
   case confirmations, consents, credentials, notes
   case keySlots = "key_slots"
   case localAuth = "local_auth"
 
-  /// The primary key and what is sealed. The other columns are authenticated with what is sealed.
+  /// The primary key and the encrypted column. The other columns are part of the authenticated
+  /// data.
   var columns: String {
     switch self {
     case .confirmations: "realm, uid, client, question, sealed"
@@ -21,13 +23,14 @@ enum GuardedTable: String, CaseIterable {
     }
   }
 
-  /// The audit's head is checked by the audit, which goes on where it was changed and says so.
+  /// The SQL condition for the rows in the set. The audit log checks its head itself: it continues
+  /// after a change of the head, and reports it.
   var condition: String {
     self == .notes ? "name NOT IN ('\(AuditHead.name)', '\(RowSets.name)')" : "1"
   }
 }
 
-/// Some rows of a guarded table.
+/// A selection of rows of a guarded table.
 struct GuardedRows: Sendable {
   let table: GuardedTable
   let condition: String
@@ -40,11 +43,12 @@ struct GuardedRows: Sendable {
   }
 }
 
-/// A digest of the rows of each guarded table, kept as a sealed note and written with every change.
+/// The digests of the rows of each guarded table, stored as a sealed note and updated with every
+/// change.
 ///
-/// A digest is the exclusive or of a keyed hash of each row. Whoever does not have the key can
-/// neither compute a row's hash nor find another set of rows with the same digest, and a change
-/// costs as much as the rows it is about.
+/// A digest is the exclusive or of the keyed hashes of all rows. Without the key it is not possible
+/// to compute the hash of a row or to find another set of rows with the same digest. The cost of an
+/// update depends only on the number of changed rows.
 struct RowSets: Equatable {
   /// The name of the note.
   static let name = "row-sets"
@@ -53,7 +57,7 @@ struct RowSets: Equatable {
 
   init() {}
 
-  /// Nil for other bytes than ``bytes``.
+  /// Creates the digests from ``bytes``; nil if the bytes are malformed.
   private init?(_ bytes: [UInt8]) {
     var reader = ByteReader(bytes)
     while !reader.isAtEnd {
@@ -62,7 +66,7 @@ struct RowSets: Equatable {
     }
   }
 
-  /// The name of each table and its digest.
+  /// The name and the digest of each table, encoded.
   private var bytes: [UInt8] {
     var writer = ByteWriter()
     for (table, digest) in digests.sorted(by: { $0.key < $1.key }) {
@@ -72,12 +76,12 @@ struct RowSets: Equatable {
     return writer.bytes
   }
 
-  /// The digests of the rows that are there.
+  /// Computes the digests of all rows in the database.
   init(of db: Database, by sealer: Sealer) throws {
     for table in GuardedTable.allCases { try toggle(GuardedRows(table), in: db, by: sealer) }
   }
 
-  /// Takes rows in that are not in the digests, and out those that are.
+  /// Adds the selected rows to the digests, or removes them if they are in the digests.
   mutating func toggle(_ rows: GuardedRows, in db: Database, by sealer: Sealer) throws {
     let table = rows.table
     var digest = digests[table.rawValue] ?? [UInt8](repeating: 0, count: 32)
@@ -93,12 +97,12 @@ struct RowSets: Equatable {
     digests[table.rawValue] = digest
   }
 
-  /// The tables whose digests are not the same.
+  /// Returns the tables whose digests differ.
   func tables(otherThanIn other: RowSets) -> [String] {
     GuardedTable.allCases.map(\.rawValue).filter { digests[$0] != other.digests[$0] }.sorted()
   }
 
-  /// - Throws: `storage_unavailable` where the note is missing or does not open.
+  /// Reads the digests; throws `storage_unavailable` if the note is missing or does not decrypt.
   static func stored(in db: Database, by sealer: Sealer) throws -> RowSets {
     let statement = try db.cachedStatement(sql: "SELECT sealed FROM notes WHERE name = ?")
     let empty = NoteRow(name: name, payload: SealedPayload([]))
@@ -118,7 +122,8 @@ struct RowSets: Equatable {
     ).execute(arguments: [Self.name, try sealer.seal(row)])
   }
 
-  /// Makes a change of rows write the digests too. It runs in one transaction, or not at all.
+  /// Returns an operation that makes a change and updates the digests. It must run in a
+  /// transaction.
   static func guarding(
     _ rows: GuardedRows, by sealer: Sealer, _ change: @escaping GroupCommit.Operation
   ) -> GroupCommit.Operation {
@@ -134,7 +139,7 @@ struct RowSets: Equatable {
 }
 
 extension Sealer {
-  /// A keyed hash of a row: equal for equal rows of one table, and tells nothing else.
+  /// Returns a keyed hash, which reveals only whether two rows of a table are equal.
   fileprivate func tag(of row: Row, in table: GuardedTable) throws -> Data {
     var identity = RowIdentity(table: "row set", key: [table.rawValue])
     for value in row.databaseValues {

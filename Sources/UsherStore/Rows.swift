@@ -1,16 +1,17 @@
 package import FoundationEssentials
 package import UsherCore
 
-/// Whose a thing is: a person on a host, or one client of theirs where a rule says so.
+/// The owner of stored objects: a user of a host, or a client if its rule has `owner = "client"`.
 package struct Owner: Sendable, Hashable {
-  /// The host, later the fleet.
+  /// The host.
   package let realm: String
   package let uid: UInt32
-  /// The `[[client]]` that owns it alone. Never empty: an empty name is nil.
+  /// The name of the `[[client]]` rule that is the owner; nil if a user is. An empty name becomes
+  /// nil.
   package let client: String?
 
-  /// Stands for the user where a client owns a thing, whichever user it runs as: `(uid_t)-1`, which
-  /// nobody is.
+  /// The uid of objects that a client owns, whichever user it runs as: `(uid_t)-1`, which is not a
+  /// valid uid.
   package static let anyUser = UInt32.max
 
   package init(realm: String, uid: UInt32, client: String? = nil) {
@@ -20,13 +21,13 @@ package struct Owner: Sendable, Hashable {
   }
 }
 
-/// Bytes that leave the process only sealed. They do not print.
+/// Bytes that leave the process only encrypted. Descriptions and mirrors do not show them.
 package struct SealedPayload: Sendable, Hashable {
   package let bytes: [UInt8]
 
   package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// A payload of the value's JSON, written by ``StoreCoder``.
+  /// Creates a payload from the JSON of a value, as ``StoreCoder`` encodes it.
   package init(encoding value: some Encodable) throws(UsherError) {
     bytes = try StoreCoder.encode(value)
   }
@@ -43,10 +44,10 @@ extension SealedPayload: CustomStringConvertible, CustomReflectable {
   package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
 
-/// One flow as it stands after an event.
+/// The stored state of a flow.
 ///
-/// In the clear on disk: id, owner, provider, kind, status, revision and expiry. Everything is
-/// authenticated, so a row that was changed by anybody else does not open.
+/// Id, owner, provider, kind, status, revision and expiry are stored in the clear. All columns are
+/// authenticated, so a row that something other than usherd changed does not decrypt.
 package struct FlowRow: Sendable, Hashable {
   package var id: FlowID
   package var owner: Owner
@@ -60,7 +61,7 @@ package struct FlowRow: Sendable, Hashable {
   package var updatedAt: Timestamp
   package var requestID: String?
   package var key: String?
-  /// The machine, its step, the provider's configuration it began with.
+  /// The state machine, its step, and the provider's configuration at the start of the flow.
   package var payload: SealedPayload
 
   package init(
@@ -84,7 +85,8 @@ package struct FlowRow: Sendable, Hashable {
   }
 }
 
-/// One transition of a flow. In the clear on disk: it must hold no secret. It goes with its flow.
+/// A transition of a flow. It is stored in the clear, so it must contain no secret, and is deleted
+/// with its flow.
 package struct JournalRow: Sendable, Hashable {
   package var flow: FlowID
   package var revision: Int
@@ -105,13 +107,13 @@ package struct JournalRow: Sendable, Hashable {
   }
 }
 
-/// A `requestId` and the flow it started, remembered past the flow's end. In the clear on disk.
+/// A `requestId` and the flow that it started, remembered past the flow's end. Stored in the clear.
 package struct RequestRow: Sendable, Hashable {
   package var owner: Owner
   package var provider: ProviderName
   package var requestID: String
   package var flow: FlowID
-  /// From this moment on the `requestId` may be used again.
+  /// The time from which the `requestId` can be used again.
   package var expiresAt: Timestamp
 
   package init(
@@ -125,29 +127,31 @@ package struct RequestRow: Sendable, Hashable {
   }
 }
 
-/// One account. On disk its subject is sealed; a keyed hash of it keeps it unique. Id, owner, provider,
-/// when it wakes and by what it is called are in the clear, and authenticated.
+/// An account. Id, owner, provider, `wakeAt` and `callTag` are stored in the clear and
+/// authenticated. The subject is encrypted; a keyed hash of it enforces its uniqueness.
 package struct AccountRow: Sendable, Hashable {
   package var id: AccountID
   package var owner: Owner
   package var provider: ProviderName
-  /// Who it is at the provider; unique per owner and provider.
+  /// The provider's identifier of the person; unique per owner and provider.
   package var subject: String
-  /// When the daemon has to look at it though nobody asks, at the earliest; nil: never.
+  /// The time at which the daemon must process the account in the background; nil: never.
   ///
-  /// ``unknownWaking`` in a row that an older usherd wrote.
+  /// ``unknownWaking`` in a row that usherd wrote before schema 4.
   package var wakeAt: Timestamp?
-  /// By what the calls of its provider find it: ``Store/tag(ofCallKey:at:)``; nil: none is about it.
+  /// The tag by which a call from the provider finds the account: ``Store/tag(ofCallKey:at:)``. Nil
+  /// if no call can be about the account.
   ///
-  /// ``unknownCallTag`` where that is not known, and in a row that an older usherd wrote.
+  /// ``unknownCallTag`` if the tag is unknown, as in a row that usherd wrote before schema 4.
   package var callTag: Data?
   /// Label, attributes, profile, …
   package var payload: SealedPayload
 
-  /// When a row wakes of which that is not known: before anything else.
+  /// The value of ``wakeAt`` if it is unknown: the account is processed first.
   package static let unknownWaking = Timestamp(milliseconds: 0)
 
-  /// Of a row that any call of its provider may be about.
+  /// The value of ``callTag`` if it is unknown: any call from the provider may be about the
+  /// account.
   package static let unknownCallTag = Data()
 
   package init(
@@ -164,10 +168,10 @@ package struct AccountRow: Sendable, Hashable {
   }
 }
 
-/// The tokens of one account for one audience and scope; the three are its key.
+/// The tokens of an account for an audience and a scope. These three are the key.
 package struct TokenRow: Sendable, Hashable {
   package var account: AccountID
-  /// Empty where there is none.
+  /// The audience; empty if there is none.
   package var audience: String
   package var scope: String
   package var expiresAt: Timestamp?
@@ -188,15 +192,15 @@ package struct TokenRow: Sendable, Hashable {
   }
 }
 
-/// What the person of an account agreed that one client be told; account, client and grant are its
-/// key. These and the expiry are in the clear on disk, and authenticated.
+/// A user's consent that a client may see data of an account. Account, client and grant are the
+/// key. These and the expiry are stored in the clear and authenticated.
 package struct ConsentRow: Sendable, Hashable {
   package var account: AccountID
   package var client: String
-  /// The provider's word: `read.firstname`.
+  /// The provider's name of the grant: `read.firstname`.
   package var grant: String
   package var expiresAt: Timestamp
-  /// Who granted it, when, and what it opens.
+  /// The user that granted it, the time, and the profile member that it opens.
   package var payload: SealedPayload
 
   package init(
@@ -211,11 +215,12 @@ package struct ConsentRow: Sendable, Hashable {
   }
 }
 
-/// By what one user proves to be at this host. Realm and uid, its key, are in the clear on disk.
+/// The local authentication record of a user. The realm and the uid, which are the key, are stored
+/// in the clear.
 package struct LocalAuthRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// The passcode's hash, misses, lock-out, …
+  /// The hash of the passcode, the failed attempts, the lockout, …
   package var payload: SealedPayload
 
   package init(realm: String, uid: UInt32, payload: SealedPayload) {
@@ -225,7 +230,7 @@ package struct LocalAuthRow: Sendable, Hashable {
   }
 }
 
-/// One provider credential. The name is in the clear on disk.
+/// A provider credential. The name is stored in the clear.
 package struct CredentialRow: Sendable, Hashable {
   package var name: String
   package var value: Secret
@@ -236,16 +241,16 @@ package struct CredentialRow: Sendable, Hashable {
   }
 }
 
-/// What a person answered to one client's question, for as long as it is remembered. Realm, uid,
-/// client and question are its key; these and the expiry are in the clear on disk, authenticated.
+/// A remembered answer to the question whether a client may make a call. Realm, uid, client and
+/// question are the key. These and the expiry are stored in the clear and authenticated.
 package struct ConfirmationRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
   package var client: String
-  /// What the question is about, in a form that is the same each time.
+  /// A hash of the call that the question is about.
   package var question: String
   package var expiresAt: Timestamp
-  /// The answer, who gave it and when.
+  /// The question, the answer, the client that answered, and the time.
   package var payload: SealedPayload
 
   package init(
@@ -261,7 +266,7 @@ package struct ConfirmationRow: Sendable, Hashable {
   }
 }
 
-/// A small value of the daemon's own. The name is in the clear on disk.
+/// A small internal value of the daemon. The name is stored in the clear.
 package struct NoteRow: Sendable, Hashable {
   package var name: String
   package var payload: SealedPayload

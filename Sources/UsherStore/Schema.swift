@@ -1,26 +1,27 @@
 import GRDB
 
-/// The tables, and how older ones become them.
+/// The database schema and its migrations.
 enum Schema {
-  /// "Ushr": marks the file as ours in SQLite's header.
+  /// "Ushr": the `application_id` in the SQLite header of usherd's databases.
   static let applicationID: Int32 = 0x5573_6872
 
-  /// The version this usherd writes, in SQLite's `user_version`.
+  /// The schema version that this usherd writes, in SQLite's `user_version`.
   static var version: Int { migrations.count }
 
-  /// The ``SchemaListing/digest`` of ``version``, for the comparison at each start: creating the tables
-  /// to compare with takes a millisecond more. With a wrong digest a start only takes that longer way.
+  /// The ``SchemaListing/digest`` of ``version``. It makes the check at each start a millisecond
+  /// faster than creating the tables for comparison, which is the fallback if the digest is wrong.
   static let digest = "TZTbVeUAq/IHwufl7rZtzQ08lkueI11tNdpuKeajfIs="
 
-  /// The step from each version to the next. One that was released is never edited again.
+  /// The migrations from each version to the next. A released migration is never edited.
   private static let migrations = [first, second, third, fourth, fifth]
   static let firstWithAudit = 3
-  /// From this version on the sets of rows are authenticated (``RowSets``).
+  /// The first version with authenticated row sets (``RowSets``).
   static let firstWithRowSets = 5
 
-  /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
+  /// Migrates an older or empty database to ``version`` in one transaction.
   ///
-  /// - Parameter complete: Writes what SQL alone cannot; gets the version from which it comes.
+  /// - Parameter complete: Writes the rows that SQL alone cannot create; called with the version
+  ///   from which the migration starts.
   static func migrate(
     _ db: Database, complete: (Database, _ earlier: Int) throws -> Void
   ) throws {
@@ -34,13 +35,13 @@ enum Schema {
     }
   }
 
-  /// Makes the tables of a version, with nothing in them.
+  /// Creates the empty tables of a version.
   static func create(_ version: Int, in db: Database) throws {
     for step in migrations.prefix(version) { try db.execute(sql: step) }
   }
 
-  /// Times are milliseconds since 1970. An absent client is an empty text, because SQL's NULLs
-  /// are never equal and would not be unique.
+  /// Times are milliseconds since 1970. A missing client is an empty text, because NULLs are never
+  /// equal in SQL and would defeat the unique constraints.
   private static let first = """
     CREATE TABLE key_slots (
       kind TEXT NOT NULL,
@@ -107,7 +108,7 @@ enum Schema {
     ) STRICT;
     """
 
-  /// What was agreed to, and by what users prove to be there.
+  /// Consents and local authentication.
   private static let second = """
     CREATE TABLE consents (
       account TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
@@ -125,7 +126,8 @@ enum Schema {
     ) STRICT;
     """
 
-  /// Who got what, chained from row to row; questions to a person; small sealed values by name.
+  /// Notes, the audit log and confirmations. The column `hash` of `audit` is the hash of the
+  /// previous row.
   private static let third = """
     CREATE TABLE notes (
       name TEXT NOT NULL PRIMARY KEY,
@@ -149,8 +151,8 @@ enum Schema {
     ) STRICT;
     """
 
-  /// By what accounts are found without opening them all. Of a row of before it is not known when it
-  /// wakes: 0, at once; nor what a provider calls it by: an empty tag.
+  /// Columns and indexes that find accounts without decrypting all of them. In older rows both
+  /// values are unknown: `wake_at` is 0, which means at once, and `call_tag` is empty.
   private static let fourth = """
     ALTER TABLE accounts ADD COLUMN wake_at INTEGER DEFAULT 0;
     CREATE INDEX accounts_by_waking ON accounts (wake_at) WHERE wake_at IS NOT NULL;
@@ -160,10 +162,11 @@ enum Schema {
     CREATE INDEX requests_by_id ON requests (provider, request_id);
     """
 
-  /// The users that the uids belong to. The notes tell the sets of rows and that the daemon is not
-  /// locked.
+  /// The users that the uids were assigned to. From this version on, notes contain the row sets and
+  /// the mark that the daemon is unlocked.
   ///
-  /// Without a row id: the table itself is looked in by its key, and no index beside it can hide a row.
+  /// `WITHOUT ROWID`: a look-up by key reads the table itself, so a manipulated index cannot hide a
+  /// row.
   private static let fifth = """
     CREATE TABLE owners (
       realm TEXT NOT NULL,

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import UsherCore
 
-/// A row with clear columns, which are authenticated, and hidden ones, which are sealed.
+/// A row with clear columns, which are authenticated, and hidden columns, which are encrypted.
 protocol SealedRow {
-  /// Of the clear columns alone.
+  /// The table, the key and the authenticated clear columns.
   var identity: RowIdentity { get }
+  /// The encoded hidden columns.
   var hidden: [UInt8] { get }
-  /// Sets the hidden columns; false when the bytes are not such.
+  /// Sets the hidden columns; returns false if the bytes are malformed.
   mutating func reveal(_ hidden: [UInt8]) -> Bool
 }
 
@@ -67,7 +68,7 @@ extension AccountRow: SealedRow {
     var identity = RowIdentity(table: "accounts", key: [id.rawValue])
     identity.bind(owner)
     identity.bind(provider.rawValue)
-    // Where it says nothing the row is as older ones are, which were sealed without it.
+    // Unknown values are left out, because older rows were encrypted without these columns.
     if let wakeAt, wakeAt != Self.unknownWaking { identity.bind(wakeAt.milliseconds) }
     if let callTag, callTag != Self.unknownCallTag { identity.bind([UInt8](callTag)) }
     return identity

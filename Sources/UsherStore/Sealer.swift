@@ -3,11 +3,12 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// Which row it is, and what in its clear columns must not be changed by anybody else.
+/// The identity of a row: table and primary key, and the other clear columns that are
+/// authenticated.
 struct RowIdentity {
-  /// Table and primary key: for messages.
+  /// The table and the primary key, for messages.
   let name: String
-  /// Table and primary key: what the row's key is derived for.
+  /// The table and the primary key, for the derivation of the row's encryption key.
   fileprivate let place: [UInt8]
   private(set) var authenticated: ByteWriter
 
@@ -31,11 +32,12 @@ struct RowIdentity {
   }
 }
 
-/// AES-256-GCM of rows under keys derived from the data key.
+/// Encrypts and decrypts rows with AES-256-GCM, under keys that are derived from the data key.
 ///
-/// A sealed row is: form (1 byte, here 1), salt (16), nonce (12), ciphertext, tag (16). The row's
-/// key is HKDF-SHA256 (RFC 5869) of the data key with that salt, for table and primary key; these
-/// and the bound columns are authenticated data. So a row opens only where it was written.
+/// A sealed row consists of form (1 byte, here 1), salt (16), nonce (12), ciphertext and tag (16).
+/// The row's key is HKDF-SHA256 (RFC 5869) of the data key with that salt, and with the table and
+/// primary key as `info`. These and the bound columns are the authenticated data. So a row that was
+/// moved to another key or table does not decrypt.
 struct Sealer: Sendable {
   private static let form: UInt8 = 1
   private static let saltCount = 16
@@ -61,7 +63,7 @@ struct Sealer: Sendable {
     return Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
   }
 
-  /// - Throws: `storage_unavailable` naming the row, when it is not as it was sealed there.
+  /// Decrypts a row; throws `storage_unavailable` with its name if it was altered or moved.
   func open(_ sealed: Data, as row: RowIdentity) throws(UsherError) -> [UInt8] {
     let bytes = [UInt8](sealed)
     let start = 1 + Self.saltCount
@@ -75,14 +77,15 @@ struct Sealer: Sendable {
     }
   }
 
-  /// Writes the data key into a slot, wrapped by `key`.
+  /// Encrypts the data key with `key` and writes it into a slot.
   func wrap(
     into slot: KeySlot, by key: SymmetricKey, at now: Timestamp, in db: Database
   ) throws {
     try slot.put(SymmetricKey(dataKey), under: key, at: now, entropy: entropy, into: db)
   }
 
-  /// A keyed hash: equal for equal subjects of one owner and provider, and tells nothing else.
+  /// Returns a keyed hash, which reveals only whether two subjects are equal. The hashes of one
+  /// subject differ between owners and providers.
   func tag(ofSubject subject: String, owner: Owner, provider: ProviderName) -> Data {
     var row = RowIdentity(table: "accounts", key: [provider.rawValue])
     row.bind(owner)
@@ -90,14 +93,14 @@ struct Sealer: Sendable {
     return tag(of: row)
   }
 
-  /// A keyed hash: equal for equal values of one name, and tells nothing else.
+  /// Returns a keyed hash, which reveals only whether two values of a credential are equal.
   func tag(ofCredential value: Secret, named name: String) -> Data {
     var row = RowIdentity(table: "credential tags", key: [name])
     row.bind(value.revealed())
     return tag(of: row)
   }
 
-  /// A keyed hash: equal for equal keys at one provider, and tells nothing else.
+  /// Returns a keyed hash, which reveals only whether two call keys of a provider are equal.
   func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
     var row = RowIdentity(table: "call tags", key: [provider.rawValue])
     row.bind(key)
@@ -110,8 +113,8 @@ struct Sealer: Sendable {
         for: row.authenticated.bytes, using: SymmetricKey(blindingKey)))
   }
 
-  /// A random version 4 UUID's form (RFC 9562 §5.4) of 122 keyed bits: the same for an owner and
-  /// provider as long as the data key lives, and of no use for finding out either.
+  /// Returns 122 bits of a keyed hash in the form of a version 4 UUID (RFC 9562 §5.4). It stays the
+  /// same for an owner and provider as long as the data key does, and reveals neither of them.
   func installationID(of owner: Owner, provider: ProviderName) -> String {
     var row = RowIdentity(table: "installations", key: [provider.rawValue])
     row.bind(owner)
@@ -140,7 +143,7 @@ struct Sealer: Sendable {
 }
 
 extension SymmetricKey {
-  /// A copy for one operation: Crypto wipes it when it is given back.
+  /// Copies a held key for one operation. Crypto wipes the copy when it is released.
   fileprivate init(_ held: any HeldKey) {
     self = held.withUnsafeBytes { SymmetricKey(data: $0) }
   }

@@ -2,11 +2,13 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// Disk space beside the database that is given up for what must not be lost when the disk is full.
+/// A file that reserves disk space. It is truncated when the disk is full and a change must not be
+/// lost.
 ///
-/// Blocking calls, of a file of one size: for what happens seldom.
+/// The methods block; they are called rarely.
 final class SpaceReserve: Sendable {
-  /// More than the write-ahead log grows by the largest account and its tokens.
+  /// The size of the file in bytes: more than the write-ahead log needs for the largest account and
+  /// its tokens.
   static let size: off_t = 512 << 10
 
   private let file: StoreFile
@@ -14,9 +16,9 @@ final class SpaceReserve: Sendable {
 
   init(of database: StoreFile) { file = StoreFile(path: database.path + ".reserve") }
 
-  /// Returns when the space is reserved.
+  /// Reserves the space.
   ///
-  /// - Throws: `storage_unavailable` where there is no room for it.
+  /// - Throws: `storage_unavailable` if the disk has too little free space.
   func hold() throws(UsherError) {
     let problem = isHeld.withLock { isHeld -> UsherError? in
       if isHeld { return nil }
@@ -35,9 +37,9 @@ final class SpaceReserve: Sendable {
     if let problem { throw problem }
   }
 
-  /// Gives the space to whoever needs it.
+  /// Frees the reserved space.
   ///
-  /// - Returns: Whether there was any.
+  /// - Returns: Whether space was reserved.
   func release() -> Bool {
     isHeld.withLock { isHeld in
       defer { isHeld = false }

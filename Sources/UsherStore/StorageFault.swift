@@ -1,7 +1,7 @@
 import GRDB
 import UsherCore
 
-/// What SQLite said: for the journal. It holds neither SQL nor values.
+/// An error of SQLite, for the journal. It contains neither SQL nor values.
 package struct SQLiteFault: Error, Equatable {
   /// SQLite's extended result code.
   package let code: Int32
@@ -15,7 +15,7 @@ package struct SystemFault: Error, Equatable {
 }
 
 extension UsherError {
-  /// The sentence for an error of the database; an `UsherError` stays what it is.
+  /// Converts a database error to an `UsherError`. An `UsherError` is returned unchanged.
   static func storage(_ error: any Error) -> UsherError {
     if let error = error as? UsherError { return error }
     guard let error = error as? DatabaseError else {

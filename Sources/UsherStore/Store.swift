@@ -4,23 +4,26 @@ import GRDB
 import Synchronization
 package import UsherCore
 
-/// What must survive: flows, their journal, remembered requests, accounts, tokens, consents, the
-/// local authenticator's own, confirmations, credentials, and the audit.
+/// The database of the daemon: flows with their journal, remembered requests, accounts, tokens,
+/// consents, local authentication records, confirmations, credentials, owners, notes and the audit
+/// log.
 ///
-/// SQLite in WAL mode with `synchronous=FULL`, its secrets sealed row by row (``Sealer``) under a
-/// data key that the master key unwraps (``KeySlot``). One process at a time may use it.
+/// SQLite in WAL mode with `synchronous=FULL`. Secrets are encrypted row by row (``Sealer``) under
+/// a data key, which is encrypted with the master key (``KeySlot``). Only one process at a time can
+/// open a database.
 package final class Store: Sendable {
   package let audit: AuditLog
-  /// Whether the master key did not open it and the recovery key did: the data key is wrapped by
-  /// that master key now.
+  /// Whether the recovery key opened the database, because the master key did not. The data key is
+  /// encrypted with this master key since.
   package let wasRecovered: Bool
-  /// The tables that something other than usherd had changed, and that were accepted as they are.
+  /// The tables that something other than usherd had changed and that were accepted as they are.
   package let acceptedTables: [String]
-  /// Whether it was of a schema whose deleted rows do not show and only the recovery key opened it: it
-  /// begins locked.
+  /// Whether missing rows could not be detected: the schema was too old for row sets, and only the
+  /// recovery key opened the database. The daemon then starts locked.
   package let wasUnproven: Bool
+  /// The only connection that writes.
   let database: DatabaseQueue
-  /// Reads what is needed while another connection writes.
+  /// A read-only connection, which does not wait for the writing one.
   let reader: DatabaseQueue
   let sealer: Sealer
   let file: StoreFile
@@ -28,27 +31,29 @@ package final class Store: Sendable {
   let commits: GroupCommit
   let reserve: SpaceReserve
   let hasRecoverySlot: Mutex<Bool>
-  /// What a copy is being made through.
+  /// The connection of the copy in progress.
   let copying = Mutex<DatabaseQueue?>(nil)
   private let lock: StoreLock
   private let isClosed = Mutex(false)
   private let ownerCheck = Mutex<HeldCheck?>(nil)
 
-  /// Opens the database, or creates it where there is nothing. Blocks; for start-up.
+  /// Opens the database, or creates it if there is no file. Blocks; called at start-up only.
   ///
   /// - Parameters:
-  ///   - path: The file. Its directory must exist; `-wal`, `-shm`, `.lock` are made beside it.
-  ///   - masterKey: At least 32 bytes that cannot be guessed. Not kept.
-  ///   - recoveryKey: Asked only where there is a database that the master key does not open. It
-  ///     then opens it, and the data key is wrapped by the master key; nothing else changes.
-  ///   - acceptsChanges: Whether tables that something other than usherd changed are taken as they
-  ///     are; the daemon is locked then.
-  ///   - keep: Where the data key and what is derived from it for good are kept.
+  ///   - path: The database file. Its directory must exist; files with the suffixes `-wal`, `-shm`
+  ///     and `.lock` are created beside it.
+  ///   - masterKey: At least 32 random bytes. The store does not keep them.
+  ///   - recoveryKey: Called only if there is a database and the master key does not open it. If
+  ///     the recovery key opens it, the data key is encrypted with the master key; nothing else
+  ///     changes.
+  ///   - acceptsChanges: Whether to accept tables that something other than usherd changed. The
+  ///     daemon then starts locked.
+  ///   - keep: Stores the data key, and the key that is derived from it, in memory.
   ///   - executor: Runs the tasks that write; nil: Swift's global executor.
-  /// - Throws: `storage_unavailable` with a sentence that names the file, which is then as it was:
-  ///   damaged, another program's, of a newer schema, changed by something other than usherd, under
-  ///   another key, in use, not permitted.
-  ///   What `recoveryKey` throws.
+  /// - Throws: `storage_unavailable` with a sentence that names the file if it is damaged, is
+  ///   another program's, has a newer schema, was changed by something other than usherd, is
+  ///   encrypted under another key, is in use, or is not accessible. The file is then unchanged.
+  ///   Also throws the errors of `recoveryKey`.
   package static func open(
     path: String, masterKey: some ContiguousBytes,
     recoveryKey: () throws(UsherError) -> RecoveryKey? = { () throws(UsherError) in nil },
@@ -101,35 +106,36 @@ package final class Store: Sendable {
 
   deinit { try? close() }
 
-  /// What one owner's flows at a provider call this installation.
+  /// Returns the id of this installation for an owner's flows at a provider.
   ///
-  /// It is derived from the database's data key, which is random: it lives as long as the database
-  /// and its backups, differs from owner to owner, and tells nothing about the machine.
+  /// It is derived from the random data key. So it stays the same as long as the database and its
+  /// backups exist, differs between owners, and reveals nothing about the machine.
   package func installationID(of owner: Owner, provider: ProviderName) -> String {
     sealer.installationID(of: owner, provider: provider)
   }
 
-  /// By what a credential's value can be known again without being kept: HMAC-SHA256 of it and its
-  /// name, by a key of the database's own.
+  /// Returns a tag by which a credential's value can be recognized without storing it: the
+  /// HMAC-SHA256 of name and value under a key of the database.
   package func tag(ofCredential value: Secret, named name: String) -> Data {
     sealer.tag(ofCredential: value, named: name)
   }
 
-  /// By what the accounts are found that a provider's call may be about: HMAC-SHA256 of what the call
-  /// is known by, under a key of the database's own.
+  /// Returns the tag by which the accounts are found that a call from a provider may be about: the
+  /// HMAC-SHA256 of the call's key under a key of the database.
   package func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
     sealer.tag(ofCallKey: key, at: provider)
   }
 
-  /// Writes the changes, all or none, in their order; returns once they are on disk.
+  /// Writes changes in the given order, all or none; returns when they are on disk.
   ///
-  /// Changes of concurrent callers share a transaction and may be written in any order: await a
-  /// flow's commit before the next one of that flow. Cancelling the task takes nothing back.
+  /// Commits of concurrent callers share a transaction and may be written in any order, so await
+  /// one commit of a flow before the next. Cancelling the task does not undo the commit.
   ///
-  /// - Throws: `request_id_reused` or `conflict` with a ``Conflict`` as cause; `not_found` for
-  ///   what belongs to a deleted flow or account; `storage_unavailable` when the disk is full,
-  ///   read-only or failing: then they do not stand, and a later call may succeed. Only when the
-  ///   sync itself failed and the machine dies before the next commit may they be found again.
+  /// - Throws: `request_id_reused` or `conflict` with a ``Conflict`` as cause; `not_found` if the
+  ///   flow or account of a change is not stored; `storage_unavailable` if the disk is full,
+  ///   read-only or failing. The changes are then not made, and a later call may succeed. One
+  ///   exception: if the disk sync failed and the machine crashes before the next commit, the
+  ///   changes may be there afterwards.
   package func commit(_ changes: [Change]) async throws(UsherError) {
     try checkOpen()
     guard !changes.isEmpty else { return }
@@ -145,30 +151,31 @@ package final class Store: Sendable {
     try await commits.commit(unit)
   }
 
-  /// Throws where an owner may not come to own anything.
+  /// Throws if nothing may be stored for an owner.
   package typealias OwnerCheck = @Sendable (Owner) throws(UsherError) -> Void
 
-  /// A closure in a structure. A bare one in a `Mutex` is wrapped in one more function by each read, so
-  /// that calling it takes ever longer and overflows the stack at last.
+  /// Wraps the closure in a structure. Each read of a bare closure in a `Mutex` adds another
+  /// wrapper function, so that calls get slower and finally overflow the stack.
   private struct HeldCheck {
     let check: OwnerCheck
   }
 
-  /// From now on nothing is stored for an owner for whom `check` throws; the commit throws the same.
+  /// Installs a check of the owners in later commits. If `check` throws for an owner, the commit
+  /// throws the same error.
   package func checkOwners(by check: @escaping OwnerCheck) {
     ownerCheck.withLock { $0 = HeldCheck(check: check) }
   }
 
-  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks a moment when it is not reserved yet.
+  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly if it is not reserved yet.
   ///
-  /// - Throws: `storage_unavailable` where there is no room.
+  /// - Throws: `storage_unavailable` if the disk has too little free space.
   package func holdReserve() throws(UsherError) {
     try checkOpen()
     try reserve.hold()
   }
 
-  /// As ``commit(_:)``, for what must not be lost: where the disk is full, the space that was reserved
-  /// is given up for it.
+  /// Commits changes that must not be lost. If ``commit(_:)`` fails with `storage_unavailable`, the
+  /// reserved disk space is freed and the commit is repeated.
   package func commitFromReserve(_ changes: [Change]) async throws(UsherError) {
     do throws(UsherError) {
       try await commit(changes)
@@ -178,11 +185,12 @@ package final class Store: Sendable {
     }
   }
 
-  /// Empties the write-ahead log, so that nothing deleted lingers there, and lets others open.
+  /// Closes the store and releases its lock. Empties the write-ahead log, so that no deleted data
+  /// remains in it.
   ///
-  /// Waits for the transaction being written and for what is being read; commits and reads that have
-  /// not begun then fail, and so does a copy that is being made. Closing twice does nothing. The store
-  /// is closed even when this throws.
+  /// Waits for the transaction and the reads in progress. Commits and reads that have not begun
+  /// fail, and a copy in progress fails too. Closing a closed store does nothing. The store is
+  /// closed even if this throws.
   package func close() throws(UsherError) {
     let wasClosed = isClosed.withLock { isClosed in
       defer { isClosed = true }
@@ -210,15 +218,15 @@ package final class Store: Sendable {
 }
 
 extension Store {
-  /// What `system.status` tells of the store.
+  /// The properties of the store that `system.status` reports.
   package struct Status: Sendable, Equatable {
     package let path: String
     package let schemaVersion: Int
-    /// Bytes of the database and its write-ahead log.
+    /// The size of the database and its write-ahead log, in bytes.
     package let sizeBytes: Int64
   }
 
-  /// Looks at the files' sizes only: it never waits for a writer.
+  /// The present status. It reads only the sizes of the files, and never waits for a writer.
   package var status: Status {
     Status(path: file.path, schemaVersion: Schema.version, sizeBytes: file.size)
   }

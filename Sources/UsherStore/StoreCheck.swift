@@ -1,9 +1,10 @@
 package import UsherCore
 
 extension Store {
-  /// Opens every row but the audit's, which has a check of its own: a start opens few of them. Blocks.
+  /// Decrypts the rows of flows, credentials, local authentication, confirmations and accounts. A
+  /// start of the daemon decrypts only few of them, and the audit log has its own check. Blocks.
   ///
-  /// - Throws: `storage_unavailable`, naming the first row that does not open.
+  /// - Throws: `storage_unavailable` with the name of the first row that does not decrypt.
   package func check() throws(UsherError) {
     _ = try loadFlows()
     _ = try loadCredentials()

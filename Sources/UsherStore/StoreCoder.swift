@@ -1,13 +1,13 @@
 import FoundationEssentials
 package import UsherCore
 
-/// The one coder whose output is sealed before it leaves the process: `Sealed` values pass.
+/// The coder for encrypted storage, and the only one that accepts `Sealed` values.
 ///
-/// JSON with sorted keys, so that equal values give equal bytes. What it returns holds secrets in
-/// the clear: give it to a ``SealedPayload`` and to nothing else.
+/// It writes JSON with sorted keys, so that equal values give equal bytes. The result contains
+/// secrets in the clear, so it must only be passed to a ``SealedPayload``.
 package enum StoreCoder {
-  /// - Parameter userInfo: More for the values' own coding.
-  /// - Throws: `internal_error` naming the type and the member, never a value.
+  /// - Parameter userInfo: Additional entries for the encoder's `userInfo`.
+  /// - Throws: `internal_error` with the type and the member, but no value, in its cause.
   package static func encode(
     _ value: some Encodable, userInfo: [CodingUserInfoKey: any Sendable] = [:]
   ) throws(UsherError) -> [UInt8] {
@@ -24,8 +24,8 @@ package enum StoreCoder {
     }
   }
 
-  /// - Parameter userInfo: More for the values' own coding.
-  /// - Throws: `internal_error` naming the type and the member, never a value.
+  /// - Parameter userInfo: Additional entries for the decoder's `userInfo`.
+  /// - Throws: `internal_error` with the type and the member, but no value, in its cause.
   package static func decode<Value: Decodable>(
     _ type: Value.Type = Value.self, from bytes: [UInt8],
     userInfo: [CodingUserInfoKey: any Sendable] = [:]
@@ -43,11 +43,12 @@ package enum StoreCoder {
   }
 }
 
-/// Where coding failed. The coders' own errors may quote the value, so they are not kept.
+/// The place at which coding failed. The original errors are dropped, because they may quote a
+/// value.
 package struct CodingFault: Error, Equatable {
-  /// The type that was to be encoded or decoded.
+  /// The type of the encoded or decoded value.
   package let type: String
-  /// The member, dotted; empty for the whole.
+  /// The dotted path of the member; empty for the value itself.
   package let member: String
 
   fileprivate init(type: String, _ error: any Error) {

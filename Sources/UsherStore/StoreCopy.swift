@@ -4,16 +4,16 @@ import Synchronization
 package import UsherCore
 
 extension Store {
-  /// Writes a whole copy of the database, as of one moment: a backup. It is sealed as the database
-  /// is, and opens like it.
+  /// Writes a consistent copy of the whole database, for a backup. The copy is encrypted like the
+  /// database and opens with the same keys.
   ///
-  /// It is read through a connection of its own. A commit meanwhile does not wait for it and is not
-  /// in it; only the write-ahead log is not emptied until the copy is there, and grows by what is
-  /// committed. Nothing is at `path` before all of it is on disk; it is private then.
+  /// The copy is read through its own connection. Later commits do not wait for it and are not in
+  /// the copy, but the write-ahead log is not emptied until the copy is complete. The file appears
+  /// at `path` only when it is complete and on disk; only its owner can read it.
   ///
-  /// - Returns: Its length in bytes.
-  /// - Throws: `overloaded` while another copy is being made; `storage_unavailable` where the disk
-  ///   is full or fails, or the store is closed meanwhile; `cancelled` where the task is.
+  /// - Returns: The size of the copy in bytes.
+  /// - Throws: `overloaded` while another copy is made; `storage_unavailable` if the disk is full
+  ///   or fails, or if the store is closed meanwhile; `cancelled` if the task is cancelled.
   package func copy(to path: String) async throws(UsherError) -> Int64 {
     try checkOpen()
     let draft = StoreFile(path: path + ".new")
@@ -49,7 +49,7 @@ extension Store {
     let descriptor = Glibc.open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw draft.fault("open", "cannot be created") }
     defer { Glibc.close(descriptor) }
-    // SQLite fills an empty file.
+    // VACUUM INTO accepts an existing file if it is empty.
     try await source.writeWithoutTransaction { db in
       try db.execute(sql: "VACUUM INTO ?", arguments: [draft.path])
     }

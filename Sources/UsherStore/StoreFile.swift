@@ -2,18 +2,20 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// The database as a file: whose it is, who may use it, and what stands in its header.
+/// The database file: its presence, its permissions and its header.
 struct StoreFile {
   let path: String
 
-  /// What stands at the path.
+  /// The result of ``presence()``.
   enum Presence {
     case absent
     case database
   }
 
-  /// - Throws: `storage_unavailable` for anything that is neither nothing nor a database that
-  ///   this usherd can read. The file is only read.
+  /// Returns whether there is a database at the path. Does not write to the file.
+  ///
+  /// - Throws: `storage_unavailable` if there is something other than a database that this usherd
+  ///   can read.
   func presence() throws(UsherError) -> Presence {
     var status = stat()
     guard stat(path, &status) == 0 else {
@@ -29,7 +31,7 @@ struct StoreFile {
     return .database
   }
 
-  /// Takes away what others may do with the files.
+  /// Restricts access to the files to their owner.
   func makePrivate() throws(UsherError) {
     for file in [path, path + "-wal", path + "-shm"] {
       guard chmod(file, 0o600) == 0 || errno == ENOENT else {
@@ -38,7 +40,7 @@ struct StoreFile {
     }
   }
 
-  /// Returns when what was named in the directory, or renamed, stays so.
+  /// Syncs the directory, so that created and renamed files survive a crash.
   func syncDirectory() throws(UsherError) {
     let directory = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { throw fault("open", "cannot be made durable") }
@@ -46,7 +48,7 @@ struct StoreFile {
     guard fsync(directory) == 0 else { throw fault("fsync", "cannot be made durable") }
   }
 
-  /// Bytes of the database and of its write-ahead log.
+  /// The size of the database and its write-ahead log, in bytes.
   var size: Int64 { size(of: path) + size(of: path + "-wal") }
 
   var directory: String {
@@ -54,12 +56,12 @@ struct StoreFile {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// A refusal to open, naming the file.
+  /// Returns an error that names the file.
   func refusal(_ what: String, cause: (any Error)? = nil) -> UsherError {
     UsherError(.storageUnavailable, "the database \(path) \(what)", cause: cause)
   }
 
-  /// A refusal because of the last system call.
+  /// Returns an error for the last failed system call, from `errno`.
   func fault(_ call: String, _ what: String) -> UsherError {
     let fault = SystemFault(call: call, errno: errno)
     return refusal("\(what): \(String(cString: strerror(fault.errno)))", cause: fault)
@@ -104,10 +106,11 @@ struct StoreFile {
   }
 }
 
-/// Keeps a second usherd away: an exclusive `flock` on a file beside the database.
+/// An exclusive `flock` on a file beside the database, which prevents a second usherd from opening
+/// it.
 ///
-/// Not on the database itself: closing a descriptor of it would drop SQLite's own locks. The file
-/// stays; the kernel drops the lock when the process dies, however it dies.
+/// The database itself is not locked, because closing a descriptor of it would release SQLite's own
+/// locks. The lock file is never deleted; the kernel releases the lock when the process ends.
 final class StoreLock: Sendable {
   private let descriptor: Mutex<Int32?>
 
@@ -132,7 +135,7 @@ final class StoreLock: Sendable {
   func release() {
     descriptor.withLock { descriptor in
       if let open = descriptor {
-        // A child that was forked and has not yet run its program has a copy of the descriptor.
+        // Unlocks explicitly, because a forked child that has not called exec yet shares the lock.
         flock(open, LOCK_UN)
         close(open)
       }

@@ -3,17 +3,17 @@ import GRDB
 import Synchronization
 package import UsherCore
 
-// The key besides the master key that opens the store.
+// The recovery key, which opens the store like the master key.
 extension Store {
-  /// Whether there is a recovery key. It never waits for a writer.
+  /// Whether there is a recovery key. Never waits for a writer.
   package var hasRecoveryKey: Bool { hasRecoverySlot.withLock { $0 } }
 
-  /// Wraps the data key by a recovery key; the one before opens the database no more.
+  /// Encrypts the data key with a recovery key, in place of an earlier recovery key.
   ///
-  /// Copies that were made earlier keep the recovery key they had.
+  /// Earlier copies of the database keep their recovery key.
   ///
-  /// - Throws: `conflict` where there is one that is not to be replaced; `storage_unavailable` as
-  ///   ``commit(_:)``.
+  /// - Throws: `conflict` if there is a recovery key and `replacing` is false;
+  ///   `storage_unavailable` as ``commit(_:)``.
   package func setRecoveryKey(
     _ key: RecoveryKey, replacing: Bool
   ) async throws(UsherError) {
@@ -29,9 +29,10 @@ extension Store {
     hasRecoverySlot.withLock { $0 = true }
   }
 
-  /// Whether the recovery key opens the database, which is only read. Blocks; for start-up.
+  /// Returns whether a recovery key opens a database; false if there is no file. Does not write to
+  /// the file. Blocks; called at start-up only.
   ///
-  /// - Throws: `storage_unavailable` for what is no database of ours, or cannot be read.
+  /// - Throws: `storage_unavailable` if the file is not a database of usherd or cannot be read.
   package static func isOpened(
     at path: String, by key: RecoveryKey
   ) throws(UsherError) -> Bool {

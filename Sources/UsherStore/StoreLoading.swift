@@ -2,13 +2,14 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// Reading all of a table, at start-up and for a check: without isolation, which one statement on the
-/// one connection does not need, and which GRDB looks for in a connection that may be closed by now.
-/// These block, and return copies that hold secrets in the clear.
-///
-/// All of them throw `storage_unavailable`; a row that does not open is named, and none is skipped.
+// Reads whole tables, at start-up and for a check. These methods block, and return secrets in the
+// clear. They throw `storage_unavailable` with the name of the first row that does not decrypt; no
+// row is skipped.
+//
+// A single statement needs no isolation. GRDB's isolated read would crash the process if the
+// connection has been closed meanwhile.
 extension Store {
-  /// The remembered requests, expired ones too.
+  /// Returns the remembered requests, including expired ones.
   package func loadRequests() throws(UsherError) -> [RequestRow] {
     try load(
       "SELECT realm, uid, client, provider, request_id, flow, expires_at FROM requests"
@@ -20,7 +21,8 @@ extension Store {
     }
   }
 
-  /// Whether a flow of any owner's was started with this `requestId`, as far as that is remembered.
+  /// Returns whether a flow of any owner was started with this `requestId`, as far as that is
+  /// remembered.
   package func isRemembered(
     _ requestID: String, at provider: ProviderName
   ) throws(UsherError) -> Bool {
@@ -61,7 +63,7 @@ extension Store {
     }
   }
 
-  /// Every consent, expired ones too.
+  /// Returns all consents, including expired ones.
   package func loadConsents() throws(UsherError) -> [ConsentRow] {
     try load(
       "SELECT account, client, grant_name, expires_at, sealed FROM consents"
@@ -88,7 +90,7 @@ extension Store {
     }
   }
 
-  /// Every confirmation, expired ones too.
+  /// Returns all confirmations, including expired ones.
   package func loadConfirmations() throws(UsherError) -> [ConfirmationRow] {
     try load(
       "SELECT realm, uid, client, question, expires_at, sealed FROM confirmations"
@@ -100,7 +102,7 @@ extension Store {
     }
   }
 
-  /// The note of this name, if there is one.
+  /// Returns the note with a name, if there is one.
   package func loadNote(_ name: String) throws(UsherError) -> NoteRow? {
     try load("SELECT name, sealed FROM notes WHERE name = ?", [name]) { columns in
       let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
@@ -108,7 +110,7 @@ extension Store {
     }.first
   }
 
-  /// The notes whose names begin with a text in ASCII, in the order of their names.
+  /// Returns the notes whose names begin with an ASCII prefix, in the order of their names.
   package func loadNotes(named prefix: String) throws(UsherError) -> [NoteRow] {
     try load(
       "SELECT name, sealed FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name",
@@ -119,7 +121,7 @@ extension Store {
     }
   }
 
-  /// Opens an account's row, and checks that it is found by its subject.
+  /// Decrypts an account's row, and checks that its subject tag is the tag of its subject.
   func open(
     _ sealed: Data, tagged tag: Data, into clear: AccountRow
   ) throws(UsherError) -> AccountRow {
@@ -136,7 +138,7 @@ extension Store {
     try load(sql, arguments, from: database, read)
   }
 
-  /// - Parameter connection: Where a statement that is made again and again is kept.
+  /// Reads all rows of a query through a connection, which caches the prepared statement.
   func load<Value>(
     _ sql: String, _ arguments: StatementArguments, from connection: DatabaseQueue,
     _ read: (inout Columns) throws -> Value
@@ -159,7 +161,8 @@ extension Store {
   }
 }
 
-/// The columns of one row from left to right. GRDB's subscripts die on a value of another type.
+/// Reads the columns of a row from left to right. Throws for a value of another type, which would
+/// crash in GRDB's subscripts.
 struct Columns {
   private let row: Row
   private var index = 0
@@ -201,6 +204,6 @@ struct Columns {
 }
 
 extension Timestamp {
-  /// Stands until a row is opened.
+  /// A placeholder until a row is decrypted.
   fileprivate static let never = Timestamp(milliseconds: 0)
 }

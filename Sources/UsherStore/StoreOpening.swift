@@ -5,44 +5,45 @@ import GRDB
 import Glibc
 import UsherCore
 
-/// From a path to a database that is ours, whole, of this schema, and opens with the master key.
+/// Opens or creates the database at a path, and checks that it is a database of usherd, undamaged,
+/// of a known schema, and opens with the master key or the recovery key.
 ///
-/// Until all of that is known the file is only read.
+/// Nothing is written to an existing file until all checks have succeeded.
 struct StoreOpening {
-  /// Above this size in bytes the pages are not all checked at every start; rows still are, each
-  /// when it is opened.
+  /// The size in bytes above which a start does not check all pages. Each row is still checked when
+  /// it is decrypted.
   private static let largestChecked: Int64 = 64 << 20
 
   let file: StoreFile
   let masterKey: SymmetricKey
-  /// Whether a database whose sets of rows were changed by something else is taken as it is.
+  /// Whether to accept a database whose row sets were changed by something other than usherd.
   let acceptsChanges: Bool
   let clock: any UsherCore.Clock
   let entropy: any Entropy
 
   struct OpenDatabase {
-    /// The one connection that writes.
+    /// The only connection that writes.
     let database: DatabaseQueue
-    /// One that only reads.
+    /// A read-only connection.
     let reader: DatabaseQueue
     let keys: Keys
   }
 
   struct Keys {
     let dataKey: SymmetricKey
-    /// Whether it was the recovery key that opened its slot.
+    /// Whether the recovery key opened the database, and not the master key.
     let isRecovered: Bool
     let hasRecoverySlot: Bool
-    /// The tables whose sets of rows were changed by something else, and are taken as they are.
+    /// The tables whose row sets were changed by something other than usherd, and are accepted.
     let changedTables: [String]
-    /// Whether nothing shows that rows are missing: a schema without sets of rows that only the
-    /// recovery key vouches for.
+    /// Whether missing rows cannot be detected: the schema has no row sets, and only the recovery
+    /// key opened the database.
     let isUnproven: Bool
   }
 
   typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
 
-  /// - Parameter recoveryKey: Asked where the master key opens nothing.
+  /// - Parameter recoveryKey: Called if the master key does not open the database.
   func open(orBy recoveryKey: RecoveryKeySource) throws(UsherError) -> OpenDatabase {
     do {
       switch try file.presence() {
@@ -52,7 +53,7 @@ struct StoreOpening {
       let keys = try inspect(orBy: recoveryKey)
       try file.makePrivate()
       let database = try connect(keys)
-      // It finds the write-ahead log there, which it could not make.
+      // Opened last: a read-only connection cannot create the write-ahead log.
       let reader = try DatabaseQueue(
         path: file.path, configuration: Self.configuration(readonly: true))
       return OpenDatabase(database: database, reader: reader, keys: keys)
@@ -64,8 +65,8 @@ struct StoreOpening {
     }
   }
 
-  /// Makes a new database under another name, whole, and then renames it: there is never half of
-  /// one at the path, whenever the process dies.
+  /// Creates a complete database under another name and then renames it, so that a crash never
+  /// leaves an incomplete database at the path.
   private func create() throws {
     let draft = file.path + ".new"
     removeDraft(draft)
@@ -93,7 +94,7 @@ struct StoreOpening {
     try database.close()
   }
 
-  /// Writes what a database of an earlier schema, or a new one, does not have.
+  /// Writes the rows that a new database, or one of an earlier schema, does not have yet.
   private func complete(
     _ db: Database, from earlier: Int, _ dataKey: SymmetricKey
   ) throws {
@@ -103,7 +104,8 @@ struct StoreOpening {
     }
     guard earlier < Schema.firstWithRowSets else { return }
     try Store.beginUnlocked(in: db, by: sealer, at: clock.now())
-    // Its form says that there are sets of rows: an older schema is not believed from then on.
+    // The slot's form states that there are row sets, so setting the schema version back is
+    // detected.
     try KeySlot.master.put(
       dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
     try RowSets(of: db, by: sealer).write(to: db, by: sealer)
@@ -118,7 +120,7 @@ struct StoreOpening {
     for suffix in ["", "-journal", "-wal", "-shm"] { unlink(draft + suffix) }
   }
 
-  /// Checks the database through a connection that cannot write, and unwraps the data key.
+  /// Checks the database through a read-only connection, and decrypts the data key.
   private func inspect(orBy recoveryKey: RecoveryKeySource) throws -> Keys {
     let database = try DatabaseQueue(
       path: file.path, configuration: Self.configuration(readonly: true))
@@ -155,8 +157,8 @@ struct StoreOpening {
     }
   }
 
-  /// An index that does not have a row hides it from what looks the row up, as a change does, and not
-  /// from what reads all rows, as the next start does.
+  /// Checks the indexes of the guarded tables. A row that is missing from an index is not found by
+  /// the look-up of a change, but is found by the full read of the next start.
   private func checkIndexes(in db: Database, _ schema: SchemaListing) throws {
     for table in GuardedTable.allCases.map(\.rawValue) where schema.hasTable(table) {
       let finding = try String.fetchOne(db, sql: "PRAGMA integrity_check('\(table)')")
@@ -174,9 +176,9 @@ struct StoreOpening {
         + "usherd makes it; restore a backup: usherctl restore")
   }
 
-  /// The tables in which something other than usherd deleted rows or put older ones back.
+  /// Returns the tables in which something other than usherd deleted, added or replaced rows.
   ///
-  /// - Throws: `storage_unavailable` naming them, unless they are to be accepted.
+  /// - Throws: `storage_unavailable` with their names, unless ``acceptsChanges`` is true.
   private func changedTables(
     in db: Database, _ version: Int, _ dataKey: SymmetricKey
   ) throws -> [String] {
@@ -217,7 +219,8 @@ struct StoreOpening {
     try database.writeWithoutTransaction { db in
       try Schema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
-      // Last, and read back: GRDB lowers it wherever GRDB itself turns the write-ahead log on.
+      // Set last and read back, because GRDB lowers it when GRDB itself enables the write-ahead
+      // log.
       try db.execute(sql: "PRAGMA synchronous = FULL")
       let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
       guard mode == "wal", synchronous == 2 else {
@@ -229,7 +232,8 @@ struct StoreOpening {
           try KeySlot.master.put(
             keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
         }
-        // What was accepted or cannot be checked may be anybody's: the operator unlocks it.
+        // Rows that were accepted or cannot be checked may be forged, so the operator has to
+        // unlock.
         if !keys.changedTables.isEmpty || keys.isUnproven { try Store.beginLocked(in: db) }
         let sealer = try sealer(keys.dataKey)
         try RowSets(of: db, by: sealer).write(to: db, by: sealer)
@@ -260,7 +264,7 @@ struct StoreOpening {
   }
 }
 
-/// A key for the moment of opening; Crypto wipes it when it is given back.
+/// A key that is used only while the database is opened. Crypto wipes it when it is released.
 private struct PassingKey: HeldKey {
   let key: SymmetricKey
 

@@ -2,19 +2,19 @@ package import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// An account with all that belongs to it, as it was written.
+/// An account with its tokens and consents.
 package struct StoredAccount: Sendable {
   package let account: AccountRow
   package let tokens: [TokenRow]
   package let consents: [ConsentRow]
 }
 
-/// As ``StoredAccount``, not opened yet: all of one moment.
+/// The rows of a ``StoredAccount``, read in one statement and not decrypted yet.
 package struct SealedAccount: Sendable {
   fileprivate typealias Sealed<Row> = (clear: Row, sealed: Data)
 
   package let id: AccountID
-  /// Where it stands in the table.
+  /// The rowid of the account.
   fileprivate let place: Int64
   fileprivate let tag: Data
   fileprivate let account: Sealed<AccountRow>
@@ -24,34 +24,35 @@ package struct SealedAccount: Sendable {
   package var owner: Owner { account.clear.owner }
 }
 
-/// An account that the daemon has to look at, as its row says in the clear.
+/// An account that the daemon must process in the background, from the clear columns of its row.
 package struct WakingAccount: Sendable, Equatable {
   package let id: AccountID
   package let provider: ProviderName
   package let wakeAt: Timestamp
-  /// Where it stands in the table.
+  /// The rowid of the account.
   fileprivate let place: Int64
 }
 
-/// Reading accounts as they are needed, a few at a time, through a connection that waits for no
-/// commit: what was committed before is found.
-///
-/// These block for as long as the disk takes. All throw `storage_unavailable`.
+// Reads accounts on demand, a few at a time, through the read-only connection. It does not wait for
+// a commit in progress, and sees all earlier commits. These methods block on the disk, and throw
+// `storage_unavailable`.
 extension Store {
-  /// Which accounts are read.
+  /// The accounts to read.
   package enum AccountSelection: Sendable {
-    /// The one of this id, if it is this owner's; nil: anybody's.
+    /// The account with an id, if it is owned by this owner; nil: by any owner.
     case id(AccountID, of: Owner?)
-    /// Those of an owner, at one provider or at all of them.
+    /// The accounts of an owner, at one provider or, with nil, at all of them.
     case owner(Owner, at: ProviderName?)
-    /// Those of all owners that have this tag of a provider's calls.
+    /// The accounts of all owners with this ``AccountRow/callTag``.
     case called(Data, at: ProviderName)
     case all
   }
 
+  /// Returns a page of accounts.
+  ///
   /// - Parameters:
-  ///   - last: The last one of the page before; nil: from the first on.
-  ///   - count: How many at most; fewer are the last ones.
+  ///   - last: The last account of the previous page; nil for the first page.
+  ///   - count: The maximum number of accounts. A page with fewer accounts is the last one.
   package func accounts(
     _ selection: AccountSelection, after last: SealedAccount? = nil, atMost count: Int
   ) throws(UsherError) -> [SealedAccount] {
@@ -72,7 +73,7 @@ extension Store {
     return accounts
   }
 
-  /// - Throws: The row that does not open is named.
+  /// Decrypts an account; throws `storage_unavailable` with the name of a row if that fails.
   package func open(_ sealed: SealedAccount) throws(UsherError) -> StoredAccount {
     var tokens: [TokenRow] = []
     for (clear, sealed) in sealed.tokens { tokens.append(try sealer.open(sealed, into: clear)) }
@@ -86,7 +87,7 @@ extension Store {
       consents: consents)
   }
 
-  /// The account of a person at a provider, if this owner has it.
+  /// Returns the owner's account with a subject at a provider, if there is one.
   package func account(
     ofSubject subject: String, owner: Owner, provider: ProviderName
   ) throws(UsherError) -> AccountID? {
@@ -99,9 +100,10 @@ extension Store {
     ) { AccountID(try $0.next()) }.first
   }
 
-  /// The accounts that wake up to a moment, the first one first.
+  /// Returns a page of the accounts whose ``AccountRow/wakeAt`` is `end` or earlier, the earliest
+  /// first.
   ///
-  /// - Parameter last: The last one of the page before; nil: from the first on.
+  /// - Parameter last: The last account of the previous page; nil for the first page.
   package func wakingAccounts(
     after last: WakingAccount? = nil, until end: Timestamp, atMost count: Int
   ) throws(UsherError) -> [WakingAccount] {
@@ -121,9 +123,9 @@ extension Store {
     }
   }
 
-  /// Accounts with a consent that expired at this moment or before, by their ids.
+  /// Returns a page of the accounts with a consent that expired at `time` or before, by their ids.
   ///
-  /// - Parameter last: The last one of the page before; nil: from the first on.
+  /// - Parameter last: The last account of the previous page; nil for the first page.
   package func accountsWithConsents(
     expiredBy time: Timestamp, after last: AccountID? = nil, atMost count: Int
   ) throws(UsherError) -> [AccountID] {
@@ -135,8 +137,8 @@ extension Store {
     ) { AccountID(try $0.next()) }
   }
 
-  /// What belongs to the accounts that `chosen` selects the ids of, in one statement: no commit
-  /// comes in between.
+  /// Returns a query for the rows, tokens and consents of the accounts whose ids `chosen` selects.
+  /// It is one statement, so that no commit happens in between.
   private static func withAll(_ chosen: String) -> String {
     """
     WITH chosen (id) AS MATERIALIZED (\(chosen))
@@ -156,7 +158,8 @@ extension Store {
 }
 
 extension Store.AccountSelection {
-  /// The statement that selects their ids. Each kind of it is one text.
+  /// Returns the query that selects the ids. Its text depends only on the case, so that the
+  /// prepared statement can be cached.
   fileprivate func chosen(
     after last: SealedAccount?, atMost count: Int
   ) -> (sql: String, arguments: StatementArguments) {
@@ -164,9 +167,8 @@ extension Store.AccountSelection {
     switch self {
     case .id(let id, nil): return ("SELECT id FROM accounts WHERE id = ?", [id.rawValue])
     case .id(let id, let owner?):
-      // The row with the next id is read where there is none with this one: time does not tell an id
-      // that another owner has from one that nobody has. The plus keeps the index out of the second
-      // look.
+      // A row is read even if no account has the id, so that the time does not reveal whether
+      // another owner has it. The unary plus keeps the last condition from using the index.
       return (
         """
         SELECT id FROM accounts
