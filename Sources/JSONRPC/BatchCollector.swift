@@ -1,4 +1,4 @@
-/// Gathers the replies of one batch: they leave as one array, once all are in.
+/// Collects the replies of a batch. They are sent as one array when all of them have arrived.
 ///
 /// ```swift
 /// var batch = BatchCollector(elements)
@@ -9,11 +9,11 @@
 /// }
 /// ```
 ///
-/// Replies stand in the order of their calls, whenever they came. JSON-RPC 2.0 § 6.
+/// The array has the order of the calls, whatever the order of arrival (JSON-RPC 2.0 § 6).
 package struct BatchCollector: Sendable {
   private var slots: [Slot]
   private var open: Int
-  /// Bytes of the replies that came so far.
+  /// The number of bytes of the replies so far.
   package private(set) var filledBytes = 0
 
   private enum Slot: Sendable {
@@ -23,11 +23,11 @@ package struct BatchCollector: Sendable {
   }
 
   package enum OnReply: Sendable, Hashable {
-    /// Other replies are still to come.
+    /// Other replies are still missing.
     case waiting
-    /// The last one came: the array to send, without a line end.
+    /// All replies have arrived. The value is the array to send, without a line end.
     case complete([UInt8])
-    /// A notification's, a second one for the same call, or an index that is not there.
+    /// The reply is for a notification, a second one for the same call, or for an invalid index.
     case ignore
   }
 
@@ -42,10 +42,11 @@ package struct BatchCollector: Sendable {
     for case .waiting in slots { open += 1 }
   }
 
-  /// Whether there is nothing to wait for, and nothing to send if nothing was filled.
+  /// Whether no reply is missing. A batch of notifications expects none from the start, and gets
+  /// none.
   package var expectsNothing: Bool { open == 0 }
 
-  /// - Parameter reply: One response object, complete.
+  /// Adds the reply, a complete response object, to the call at an index.
   package mutating func fill(_ index: Int, with reply: [UInt8]) -> OnReply {
     guard slots.indices.contains(index), case .waiting = slots[index] else { return .ignore }
     slots[index] = .filled(reply)

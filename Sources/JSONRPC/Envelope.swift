@@ -1,16 +1,16 @@
-/// One call as it stands in its line: offsets, no copies.
+/// A call, as offsets into its line.
 ///
-/// Every accessor takes the line that was scanned, or a copy of it; a shorter one stops the
-/// program. Keep the line, or copy what you need, for as long as you need it.
+/// Every accessor takes the scanned line or a copy of it, so the caller must keep the line. A
+/// shorter line traps.
 package struct Envelope: Sendable, Hashable {
-  /// nil for a notification. A null id is one, and is echoed.
+  /// Nil for a notification. A call with the id `null` is a request, and `null` is echoed.
   private let idToken: Token?
   private let method: Text
   package let params: Params
 
   package enum Kind: Sendable, Hashable {
     case request
-    /// Gets no reply, whatever happens.
+    /// Never gets a reply.
     case notification
   }
 
@@ -19,7 +19,7 @@ package struct Envelope: Sendable, Hashable {
     case object(Range<Int>)
     case array(Range<Int>)
 
-    /// Offsets of the whole value in its line, brackets included.
+    /// The offsets of the whole value in its line, including the brackets; nil without params.
     package var range: Range<Int>? {
       switch self {
       case .none: nil
@@ -38,36 +38,36 @@ package struct Envelope: Sendable, Hashable {
 
   package var kind: Kind { idToken == nil ? .notification : .request }
 
-  /// Whether the method's name is written with escapes: then only ``method(in:)`` gives it.
+  /// Whether the method's name is written with escapes. Then only ``method(in:)`` returns it.
   package var isMethodEscaped: Bool { method.isEscaped }
 
   /// The method's name.
   package func method(in line: UnsafeRawBufferPointer) -> String { line.string(method) }
 
-  /// The method's name as bytes of the line, for a table keyed by bytes; nil where it is escaped.
+  /// The method's name as bytes of the line, for a table keyed by bytes; nil if it is escaped.
   package func methodBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     method.isEscaped ? nil : line.part(method.range)
   }
 
-  /// Whether it calls `name`, and says so without escapes.
+  /// Whether the method's name is `name`, written without escapes.
   package func calls(_ name: StaticString, in line: UnsafeRawBufferPointer) -> Bool {
     !method.isEscaped && line.part(method.range).equals(name)
   }
 
-  /// The params as they stand in the line, strictly checked; nil where there are none.
+  /// The bytes of the params, which are valid JSON; nil if there are none.
   package func paramsBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     params.range.map { line.part($0) }
   }
 
-  /// Offsets of the id in its line; nil for a notification.
+  /// The offsets of the id in its line; nil for a notification.
   package var idRange: Range<Int>? { idToken?.range }
 
-  /// The id's bytes to echo; nil for a notification.
+  /// The bytes of the id, to be echoed; nil for a notification.
   package func idBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     idToken.map { line.part($0.range) }
   }
 
-  /// The id to remember while the call runs; nil for a notification.
+  /// A copy of the id, to be kept while the call runs; nil for a notification.
   package func id(in line: UnsafeRawBufferPointer) -> RequestID? {
     idToken.map { RequestID($0, in: line) }
   }

@@ -1,14 +1,17 @@
-/// How large a message may be. A value over a limit is refused with an error that names the limit.
+/// The limits on the size of a message. A message over a limit is refused with an error that names
+/// it.
 public struct JSONLimits: Sendable, Hashable {
-  /// Bytes of a line before its `\n`; a `\r` before it counts. For ``LineSplitter``.
+  /// The maximum number of bytes of a line before its `\n`, including a `\r`. For ``LineSplitter``.
   public var lineBytes = 1 << 20
-  /// Objects and arrays inside each other: `[]` is 1, `[{}]` is 2. A batch's array counts.
+  /// The maximum nesting depth of objects and arrays: `[]` is 1, `[{}]` is 2. The array of a batch
+  /// counts.
   ///
-  /// Values outside 1…512 are clamped: the reader recurses this deep, so the limit has one itself.
+  /// Values outside 1…512 are clamped, because the reader recurses to this depth.
   public var nesting = 32
-  /// Calls in one batch.
+  /// The maximum number of calls in a batch.
   public var batch = 64
-  /// Values in a ``JSONValue`` that is parsed: objects and arrays, and each value in them.
+  /// The maximum number of values in a parsed ``JSONValue``, counting objects, arrays and every
+  /// value in them.
   public var values = Int.max
 
   public init(
@@ -20,7 +23,7 @@ public struct JSONLimits: Sendable, Hashable {
     self.values = values
   }
 
-  /// The limits as errors name them.
+  /// The names of the limits in errors.
   public enum Name: String, Sendable {
     case line
     case nesting

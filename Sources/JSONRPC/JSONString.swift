@@ -1,6 +1,7 @@
 extension [UInt8] {
-  /// Appends `text` as a JSON string with its quotes: valid UTF-8, escaped only where JSON demands
-  /// it (quote, backslash, U+0000…U+001F), so that equal strings give equal bytes.
+  /// Appends `text` as a JSON string with quotes, in valid UTF-8. Only the characters that JSON
+  /// requires to be escaped are escaped (quote, backslash, U+0000…U+001F), so that equal strings
+  /// give equal bytes.
   package mutating func appendJSONString(_ text: String) {
     var text = text
     append(UInt8(ascii: "\""))

@@ -1,13 +1,13 @@
-/// What makes a text not the JSON that we accept, and where.
+/// The reason why a text is not accepted as JSON, and its position.
 ///
-/// It quotes nothing of the text, which may hold secrets.
+/// It quotes nothing of the text, which may contain secrets.
 public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
   public let problem: Problem
-  /// Bytes from the beginning of the text to what was refused.
+  /// The offset of the error in bytes from the beginning of the text.
   public let offset: Int
 
   public enum Problem: Sendable, Hashable {
-    /// Nothing, or nothing but white space.
+    /// The text is empty or only white space.
     case blank
     case unexpectedEnd
     case notAValue
@@ -15,10 +15,10 @@ public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertibl
     case noColon
     case noComma
     case malformedNumber
-    /// Its grammar is right, but no `Double` holds it. Only ``JSONValue`` refuses this: the scanner
-    /// echoes numbers and does not read them.
+    /// The number is valid JSON but out of the range of `Double`. Only ``JSONValue`` refuses it;
+    /// the scanner does not convert numbers.
     case numberOutOfRange
-    /// U+0000…U+001F unescaped in a string.
+    /// An unescaped U+0000…U+001F in a string.
     case controlCharacter
     case malformedEscape
     case loneSurrogate
@@ -27,10 +27,10 @@ public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertibl
     /// Two members of one object with the same unescaped name.
     case duplicateMember
     case tooDeep
-    /// Only ``JSONValue`` refuses this: the scanner keeps no values.
+    /// Only ``JSONValue`` refuses this; the scanner stores no values.
     case tooManyValues
     case trailingBytes
-    /// More than 2 GiB: far above every line limit.
+    /// The text has more than 2 GiB.
     case tooLong
   }
 
@@ -39,7 +39,7 @@ public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertibl
     self.offset = offset
   }
 
-  /// A sentence for people, as `the nesting is too deep at byte 40`.
+  /// A sentence for people, such as `the nesting is too deep at byte 40`.
   public var description: String { "\(problem.sentence) at byte \(offset)" }
 }
 
@@ -67,7 +67,7 @@ extension JSONSyntaxError.Problem {
     }
   }
 
-  /// The limit that was passed, if it was one.
+  /// The limit that was exceeded, if any.
   var limit: JSONLimits.Name? {
     switch self {
     case .tooDeep: .nesting

@@ -1,18 +1,18 @@
-/// A JSON value of any shape, for what has no type of its own.
+/// A JSON value of any form, for data that has no Swift type of its own.
 ///
 /// ```swift
 /// let value: JSONValue = ["name": "till", "ports": [1, 2]]
 /// value["name"]?.stringValue          // "till"
 /// ```
 ///
-/// `integer` is a number written without fraction and exponent that fits; every other number is a
-/// `number`, so 1 and 1.0 differ. An object has no order.
+/// A number without fraction and exponent that fits `Int64` is an `integer`; every other number is
+/// a `number`. So 1 and 1.0 differ. The members of an object have no order.
 public enum JSONValue: Sendable, Hashable {
   case null
   case bool(Bool)
   case integer(Int64)
-  /// Finite: JSON knows no other. `init(_: Double)` refuses what is not, ``encoded()`` writes it as
-  /// null, and `Codable` throws.
+  /// A finite number, because JSON has no others. For a number that is not finite `init(_: Double)`
+  /// returns nil, ``encoded()`` writes null, and `Codable` throws.
   case number(Double)
   case string(String)
   case array([JSONValue])
@@ -22,7 +22,7 @@ public enum JSONValue: Sendable, Hashable {
 // MARK: - Looking inside
 
 extension JSONValue {
-  /// nil unless it is finite.
+  /// Creates a number; nil if it is not finite.
   public init?(_ number: Double) {
     guard number.isFinite else { return nil }
     self = .number(number)
@@ -38,7 +38,7 @@ extension JSONValue {
     if case .integer(let value) = self { value } else { nil }
   }
 
-  /// Integers too, rounded where a Double is less exact.
+  /// The value of a number or integer. Large integers are rounded to the nearest `Double`.
   public var numberValue: Double? {
     switch self {
     case .integer(let value): Double(value)
@@ -59,8 +59,9 @@ extension JSONValue {
     if case .object(let value) = self { value } else { nil }
   }
 
-  /// A member. Reading gives nil where there is none or this is no object; setting turns anything
-  /// else into an object, and nil removes the member.
+  /// A member of an object. Reading returns nil if there is no such member or the value is not an
+  /// object. Setting replaces a value that is not an object with one; setting nil removes the
+  /// member.
   public subscript(key: String) -> JSONValue? {
     get { objectValue?[key] }
     set {
@@ -71,7 +72,7 @@ extension JSONValue {
     }
   }
 
-  /// An element; nil where there is none or this is no array.
+  /// An element of an array; nil if there is no such element or the value is not an array.
   public subscript(index: Int) -> JSONValue? {
     guard let elements = arrayValue, elements.indices.contains(index) else { return nil }
     return elements[index]
@@ -91,7 +92,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral,
   public init(stringLiteral value: String) { self = .string(value) }
   public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-  /// A name given twice has its last value.
+  /// If a name occurs twice, the last value is used.
   public init(dictionaryLiteral members: (String, JSONValue)...) {
     self = .object(Dictionary(members) { _, last in last })
   }

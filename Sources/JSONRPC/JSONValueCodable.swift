@@ -1,7 +1,7 @@
 extension JSONValue: Codable {
-  /// Works with any coder that describes itself, as JSON does. Bool is tried before numbers, and
-  /// integers before others; a coder may hand 1.0 over as an integer (Foundation's does). A
-  /// ``JSONValueDecoder`` has the value already.
+  /// Decodes a value from any self-describing format, such as JSON. Tries `Bool` before numbers,
+  /// and integers before other numbers. A decoder may return 1.0 as an integer, as Foundation's
+  /// does.
   public init(from decoder: any Decoder) throws {
     if let decoder = decoder as? JSONValueDecoder {
       self = decoder.value

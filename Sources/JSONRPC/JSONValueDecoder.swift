@@ -1,8 +1,7 @@
 /// Decodes a type from a ``JSONValue`` in memory, without encoding the value first.
 ///
-/// It accepts what Foundation's `JSONDecoder` accepts of the same text and reports mistakes as
-/// `DecodingError` with the coding path. A ``JSONValue`` member takes its value as it is, so that a
-/// value of any size costs nothing.
+/// It accepts the same values as Foundation's `JSONDecoder`, and reports errors as `DecodingError`
+/// with the coding path. A ``JSONValue`` member gets its value directly, without decoding.
 package struct JSONValueDecoder: Decoder {
   let value: JSONValue
   fileprivate let path: Path
@@ -10,7 +9,7 @@ package struct JSONValueDecoder: Decoder {
   package var codingPath: [any CodingKey] { path.keys }
   package var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  /// - Throws: `DecodingError`, or what the type's own initializer throws.
+  /// - Throws: `DecodingError`, or an error of the type's initializer.
   package static func decode<T: Decodable>(
     _ type: T.Type, from value: JSONValue
   ) throws -> T {
@@ -82,7 +81,7 @@ private struct Place: SingleValueDecodingContainer {
     return try T(from: JSONValueDecoder(value: value, path: path))
   }
 
-  /// The value as a type that JSON has itself; nil for other types.
+  /// Returns the value if the type corresponds to a JSON type; nil for other types.
   private func taken(as type: any Decodable.Type) throws -> Any? {
     switch type {
     case is JSONValue.Type: return value
@@ -102,8 +101,8 @@ private struct Place: SingleValueDecodingContainer {
     return value
   }
 
-  /// A number with a fraction of zero is an integer. A `number` of -2^63 or beyond is the rounded
-  /// value of an integer that Int64 does not hold.
+  /// Accepts a number with a fraction of zero as an integer. A `number` of magnitude 2^63 or more
+  /// is refused, because it is the rounded value of an integer that `Int64` cannot represent.
   private func take<I: FixedWidthInteger>(integer type: I.Type) throws -> I {
     switch value {
     case .integer(let value): try take(type, I(exactly: value))

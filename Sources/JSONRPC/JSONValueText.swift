@@ -1,11 +1,11 @@
 extension JSONValue {
-  /// Reads one JSON text, as strictly as the scanner reads a line.
+  /// Parses a JSON text, as strictly as the scanner parses a line.
   ///
-  /// Beyond that it refuses what it could only hold changed: a number out of a Double's range, and
-  /// two names in one object that Swift's strings take for the same (`é` precomposed and not).
-  /// Integers beyond Int64 become the nearest Double.
+  /// Also refuses values that it could not represent unchanged: a number out of the range of
+  /// `Double`, and two names in one object that `String` considers equal (`é` precomposed and
+  /// decomposed). Integers out of the range of `Int64` become the nearest `Double`.
   ///
-  /// - Parameter limits: Of these only the nesting and the number of values count here.
+  /// - Parameter limits: Only the nesting and the number of values are used.
   public init(
     parsing bytes: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
   ) throws(JSONSyntaxError) {
@@ -27,8 +27,9 @@ extension JSONValue {
     try self.init(parsing: Array(text.utf8), limits: limits)
   }
 
-  /// Compact JSON in UTF-8: one line, members sorted by their bytes, so equal values give equal
-  /// bytes. A number that is not finite is written as null.
+  /// Returns the value as compact JSON in UTF-8, without line breaks. Members are sorted by the
+  /// bytes of their names, so that equal values give equal bytes. A number that is not finite
+  /// becomes null.
   public func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.appendJSON(self)
@@ -37,7 +38,7 @@ extension JSONValue {
 }
 
 extension [UInt8] {
-  /// Appends what ``JSONValue/encoded()`` gives.
+  /// Appends the result of ``JSONValue/encoded()``.
   package mutating func appendJSON(_ value: JSONValue) {
     switch value {
     case .null: append("null")
@@ -74,9 +75,9 @@ extension [UInt8] {
 }
 
 extension Reader {
-  /// Reads the value here, as ``value()`` does, and keeps it.
+  /// Reads the value at the current position like ``value()``, and returns it.
   ///
-  /// - Parameter left: How many values may still be read.
+  /// - Parameter left: The number of values that may still be read.
   mutating func jsonValue(_ left: inout Int) throws(JSONSyntaxError) -> JSONValue {
     guard left > 0 else { throw JSONSyntaxError(.tooManyValues, at: at) }
     left -= 1

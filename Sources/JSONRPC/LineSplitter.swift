@@ -1,4 +1,4 @@
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 ///
 /// ```swift
 /// // A ChannelInboundHandler's channelRead(context:data:), `bytes` being a ByteBuffer:
@@ -18,38 +18,39 @@
 /// }
 /// ```
 ///
-/// A line ends at `\n`; one `\r` before it is dropped. What stands after the last `\n` when the
-/// stream ends is not a line. Any chunking of a stream gives the same events. Each byte is looked
-/// at once, so a peer that sends one byte at a time costs no more than its bytes.
+/// A line ends at `\n`; one `\r` before it is removed. Bytes after the last `\n` of the stream are
+/// not a line. The events do not depend on how the stream is divided into chunks. Each byte is
+/// examined once, so a peer that sends single bytes does not cost more than another.
 package struct LineSplitter: Sendable {
   private let maxLineBytes: Int
   private var state = State.betweenLines
-  /// The line so far, while ``State/insideLine``; empty otherwise.
+  /// The bytes of the line so far in state ``State/insideLine``; otherwise empty.
   private var buffer: [UInt8] = []
-  /// Lines that have ended so far, too long ones among them; wraps.
+  /// The number of lines so far, including those that were too long; wraps around.
   package private(set) var endedLines: UInt64 = 0
 
   private enum State: Sendable {
     case betweenLines
     case insideLine
-    /// Said to be too long; the rest is thrown away up to the newline.
+    /// The line is discarded up to its newline.
     case discarding
   }
 
   package enum Event {
-    /// A whole line without its end; valid only inside the closure that got it.
+    /// A complete line without its end. The bytes are valid only inside the closure that gets them.
     case line(UnsafeRawBufferPointer)
-    /// A line passed the limit. Comes once a line, as soon as it is certain; the stream goes on
-    /// with the next line.
+    /// A line exceeds the limit. Reported once for a line, as soon as it is certain; the next event
+    /// is about the next line.
     case tooLong
   }
 
-  /// - Parameter maxLineBytes: Bytes before the `\n`, a `\r` included; at least 1.
+  /// - Parameter maxLineBytes: The maximum number of bytes before the `\n`, including a `\r`; at
+  ///   least 1.
   package init(maxLineBytes: Int = JSONLimits().lineBytes) {
     self.maxLineBytes = max(1, maxLineBytes)
   }
 
-  /// Whether a line has begun that has not ended; also while a too long one is thrown away.
+  /// Whether a line has begun and not ended, including a line that is being discarded.
   package var hasPartialLine: Bool {
     switch state {
     case .betweenLines: false
@@ -57,19 +58,19 @@ package struct LineSplitter: Sendable {
     }
   }
 
-  /// Bytes that are kept of a line that has not ended.
+  /// The number of buffered bytes of the line that has not ended.
   package var partialBytes: Int { buffer.count }
 
-  /// Throws away the line that has begun, up to its newline.
+  /// Discards the line that has begun, up to its newline.
   package mutating func discardLine() {
     guard state == .insideLine else { return }
     state = .discarding
     buffer = []
   }
 
-  /// Takes in a whole chunk. `body` must not touch this splitter.
+  /// Processes a whole chunk. `body` must not access this splitter.
   ///
-  /// A line that lies in the chunk as a whole is handed out where it lies, uncopied.
+  /// A line that is completely inside the chunk is passed without copying.
   package mutating func feed(_ chunk: UnsafeRawBufferPointer, _ body: (Event) -> Void) {
     var rest = chunk
     while !rest.isEmpty {
@@ -84,26 +85,27 @@ package struct LineSplitter: Sendable {
     }
   }
 
-  /// The same for bytes that lie elsewhere; copies them once.
+  /// Processes a chunk of bytes in any sequence, which is copied once.
   package mutating func feed(_ chunk: some Sequence<UInt8>, _ body: (Event) -> Void) {
     Array(chunk).withUnsafeBytes { feed($0, body) }
   }
 
-  /// What the front of a chunk was.
+  /// The result of ``next(_:)``.
   package enum Piece: Sendable, Equatable {
-    /// A line as it lies in the chunk, without its end.
+    /// The offsets of a line in the chunk, without its end.
     case line(Range<Int>)
-    /// A line that began before the chunk.
+    /// A line that began in an earlier chunk.
     case gathered([UInt8])
-    /// As ``Event/tooLong``.
+    /// The same as ``Event/tooLong``.
     case tooLong
-    /// Nothing that has ended.
+    /// The chunk contained no further line end.
     case nothing
   }
 
-  /// Takes bytes from the front of `chunk` until there is one event or the chunk is used up.
+  /// Consumes bytes from the front of `chunk` until there is an event or the chunk is used up.
   ///
-  /// For callers that may have to stop between two lines; the bytes left are theirs to keep.
+  /// For callers that may have to stop between two lines. The caller has to keep the remaining
+  /// bytes.
   package mutating func next(_ chunk: UnsafeRawBufferPointer) -> (piece: Piece, used: Int) {
     var used = 0
     while used < chunk.count {
@@ -116,7 +118,7 @@ package struct LineSplitter: Sendable {
     return (.nothing, used)
   }
 
-  /// The chunk holds no newline: it is kept, or the line has become too long.
+  /// Buffers a chunk without a newline, unless the line becomes too long.
   private mutating func keep(_ chunk: UnsafeRawBufferPointer) -> Piece {
     if state == .discarding { return .nothing }
     guard chunk.count <= maxLineBytes - buffer.count else {
@@ -129,9 +131,9 @@ package struct LineSplitter: Sendable {
     return .nothing
   }
 
-  /// The line ends with `tail`.
+  /// Ends the line with `tail`.
   ///
-  /// - Returns: Nil where it is thrown away.
+  /// - Returns: Nil if the line is discarded.
   private mutating func end(with tail: UnsafeRawBufferPointer, at start: Int) -> Piece? {
     defer { state = .betweenLines }
     endedLines &+= 1
@@ -141,7 +143,7 @@ package struct LineSplitter: Sendable {
       return .tooLong
     }
     if buffer.isEmpty { return .line(start..<(start + tail.withoutCarriageReturn.count)) }
-    // Not kept for the next line: this one may have had a secret in it.
+    // The memory is released, because the line may contain a secret.
     defer { buffer = [] }
     buffer.append(contentsOf: tail)
     if buffer.last == UInt8(ascii: "\r") { buffer.removeLast() }

@@ -1,6 +1,6 @@
-/// The inside of a string: the bytes between its quotes, as they stand in the text.
+/// The content of a JSON string: the range of the bytes between its quotes, before unescaping.
 struct Text: Sendable, Hashable {
-  /// UInt32 because an object keeps sixteen of these; `Reader` takes no text over 2 GiB.
+  /// `UInt32`, because each object has sixteen of these. `Reader` accepts at most 2 GiB.
   private let start: UInt32
   private let countAndFlag: UInt32
 
@@ -18,29 +18,29 @@ struct Text: Sendable, Hashable {
 
 /// The names that one object has used so far, compared unescaped.
 ///
-/// Sixteen names are compared one by one without allocation; more go into a hashed set, so that
-/// an object of any size costs linear time. (Swift's hashing is seeded per process: nobody can
-/// choose names that collide.)
+/// Up to sixteen names are compared one by one without allocation. More names go into a hashed set,
+/// so that an object of any size takes linear time. Swift's hashing is seeded per process, so a
+/// peer cannot choose names that collide.
 ///
-/// A comparison with an escaped name unescapes it again, for as many bytes as the shorter name has. The
-/// reader does that for four names, or for eight short ones, because a set for every small object costs
-/// more. More names go into the set, which unescapes each name once.
+/// Each comparison with an escaped name unescapes it again, up to the length of the shorter name.
+/// That is done for up to four names, or up to eight short ones, because a set for every small
+/// object costs more. More names go into the set, which unescapes each name once.
 struct MemberNames {
   private static let fewLimit = 16
   /// The number of names, of any length, that are compared one by one although one has an escape.
   private static let handful = 4
   /// The number of short names that are compared one by one although one has an escape.
   private static let shortNamesLimit = 8
-  /// The most bytes of a short name, as written.
+  /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8
   private var few = InlineArray<16, Text>(repeating: .empty)
-  /// Whether one of the few has an escape.
+  /// Whether a name in ``few`` has an escape.
   private var isEscaped = false
-  /// Nil while there are few.
+  /// The set of all names; nil while ``few`` contains them.
   private var many: Set<Key>?
   private(set) var count = 0
 
-  /// - Returns: False if the name is there already.
+  /// Adds a name; returns false if the object has it already.
   mutating func insert(_ name: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     defer { count += 1 }
     guard many == nil, count < Self.fewLimit, !name.isEscaped, !isEscaped else {
@@ -51,7 +51,7 @@ struct MemberNames {
     return true
   }
 
-  /// The same, where a name has an escape or there are many.
+  /// Adds a name if a name has an escape or there are many names.
   @inline(never)
   private mutating func insertUnescaped(
     _ name: Text, in bytes: UnsafeRawBufferPointer
@@ -65,17 +65,17 @@ struct MemberNames {
       return true
     }
     var all = many ?? Set((0..<count).map { Key(few[$0], in: bytes) })
-    // One owner, or it is copied for each name.
+    // Keeps the set uniquely referenced; otherwise each insertion would copy it.
     many = nil
     defer { many = all }
     return all.insert(Key(name, in: bytes)).inserted
   }
 
-  /// A name with the text it stands in; lives no longer than the reader.
+  /// A name that is compared by its unescaped bytes. It is valid only as long as the reader's text.
   private struct Key: Hashable {
-    /// The bytes of the name in the text, with its escapes.
+    /// The bytes of the name in the text, with escapes.
     private let written: UnsafeRawBufferPointer
-    /// The name without its escapes; nil where it has none.
+    /// The unescaped name; nil if it has no escapes.
     private let unescaped: [UInt8]?
 
     init(_ name: Text, in bytes: UnsafeRawBufferPointer) {
@@ -83,7 +83,7 @@ struct MemberNames {
       unescaped = name.isEscaped ? bytes.unescaped(name) : nil
     }
 
-    /// Code unit by code unit as RFC 8259 § 8.3 has it, without Unicode normalisation.
+    /// Compares code units (RFC 8259 § 8.3), without Unicode normalization.
     static func == (left: Key, right: Key) -> Bool {
       left.withBytes { left in right.withBytes { left.elementsEqual($0) } }
     }
@@ -97,18 +97,18 @@ struct MemberNames {
 }
 
 extension Text {
-  /// Whether two names without escapes are the same.
+  /// Returns whether two names without escapes are equal.
   fileprivate func isSame(as other: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     count == other.count && bytes.part(range).elementsEqual(bytes.part(other.range))
   }
 
-  /// Whether two names are the same without their escapes.
+  /// Returns whether two names are equal after unescaping.
   fileprivate func isSame(unescaped other: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     guard isEscaped || other.isEscaped else { return isSame(as: other, in: bytes) }
     return Unescaped(self, in: bytes).elementsEqual(Unescaped(other, in: bytes))
   }
 
-  /// The bytes of a string without its escapes, one after the other, without allocation.
+  /// The unescaped bytes of a string, produced one by one without allocation.
   private struct Unescaped: Sequence, IteratorProtocol {
     private let source: UnsafeRawBufferPointer
     private var at = 0

@@ -1,19 +1,19 @@
-/// Finds a few members of an object where they stand in its text, without keeping the others.
+/// Finds a few members of an object in its text, without storing the others.
 ///
-/// The text is part of a line that the scanner has accepted.
+/// The text must be part of a line that the scanner has accepted.
 package enum MemberSearch {
   package enum Found: Sendable, Equatable {
-    /// A string of at most ``longestText`` bytes, with its escapes resolved.
+    /// A string of at most ``longestText`` bytes, unescaped.
     case text(String)
-    /// Any other value: its place in the text.
+    /// The range of any other value in the text.
     case other(Range<Int>)
   }
 
-  /// Longer strings are not read: they are no names of anything.
+  /// The maximum number of bytes of a string that is returned as text. Longer strings are not
+  /// copied, because they cannot be the name or id of an object.
   package static let longestText = 256
 
-  /// - Returns: For each of the names what the object has; nil where there is no such member, and for
-  ///   all of them where the text is no object.
+  /// Returns the member for each name; nil if there is no such member or the text is not an object.
   package static func find(
     _ names: [StaticString], in bytes: UnsafeRawBufferPointer
   ) -> [Found?] {
@@ -26,16 +26,17 @@ package enum MemberSearch {
     return found
   }
 
-  /// What an object has that may have one member only.
+  /// The result of ``only(_:in:)``.
   package enum Only: Sendable, Equatable {
-    /// The text is an array.
+    /// The text is not an object.
     case notAnObject
-    /// The name of a member that may not be there.
+    /// The object has another member, with this name.
     case stray(String)
     case missing
     case found(Range<Int>)
   }
 
+  /// Finds the only member that an object may have.
   package static func only(_ name: StaticString, in bytes: UnsafeRawBufferPointer) -> Only {
     var result = Only.missing
     let isObject = eachMember(of: bytes) { member, value in
@@ -49,8 +50,8 @@ package enum MemberSearch {
     return isObject ? result : .notAnObject
   }
 
-  /// - Parameter body: Returns whether to go on.
-  /// - Returns: False where the text is no object.
+  /// Calls `body` for each member until it returns false; returns false if the text is not an
+  /// object.
   @discardableResult
   private static func eachMember(
     of bytes: UnsafeRawBufferPointer, _ body: (Text, Token) -> Bool
@@ -72,7 +73,7 @@ package enum MemberSearch {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether a member's name is this one, byte by byte.
+  /// Returns whether a member has the given name, compared byte by byte.
   fileprivate func has(_ text: Text, _ name: StaticString) -> Bool {
     if text.isEscaped { return unescaped(text).withUnsafeBytes { $0.equals(name) } }
     return part(text.range).equals(name)

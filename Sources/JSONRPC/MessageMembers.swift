@@ -1,6 +1,6 @@
-/// The members of a JSON-RPC object, as they were found: not yet judged.
+/// The members of a JSON-RPC message that JSON-RPC defines, not validated yet.
 struct MessageMembers {
-  /// Where the object begins.
+  /// The offset at which the object begins.
   let start: Int
   var version: Token?
   var id: Token?
@@ -9,7 +9,7 @@ struct MessageMembers {
   var result: Token?
   var error: Token?
 
-  /// Reads the object here. Members with other names are read and ignored.
+  /// Reads the object at the current position. Ignores members with other names.
   init(_ reader: inout Reader) throws(JSONSyntaxError) {
     start = reader.at
     try reader.enter()
@@ -59,7 +59,7 @@ struct MessageMembers {
     }
   }
 
-  /// The id to echo in a refusal: absent if it has a type that no id has, or is too long to be echoed.
+  /// The id to echo in an error reply; nil if its type is not permitted for ids or it is too long.
   var readableID: Token? {
     guard let id, id.range.count <= RequestID.longest else { return nil }
     switch id.kind {

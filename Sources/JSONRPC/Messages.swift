@@ -1,7 +1,7 @@
-/// The messages of JSON-RPC 2.0, appended to a buffer. None ends its line: append `\n` yourself.
-///
-/// `result`, `params`, `data` and ids are JSON already and go in as they are, so they must be
-/// valid and hold no newline; what ``JSONValue/encoded()`` and the scanner give is.
+// Appends JSON-RPC 2.0 messages to a buffer. The caller has to append the `\n`.
+//
+// `result`, `params`, `data` and ids are JSON and are copied unchanged, so they must be valid and
+// contain no newline. The results of `JSONValue.encoded()` and of the scanner are.
 extension [UInt8] {
   /// `{"jsonrpc":"2.0","id":…,"result":…}`
   package mutating func appendResult(
@@ -21,7 +21,7 @@ extension [UInt8] {
     }
   }
 
-  /// `{"jsonrpc":"2.0","id":…,"error":{"code":…,"message":…,"data":…}}`; without data where nil.
+  /// `{"jsonrpc":"2.0","id":…,"error":{"code":…,"message":…,"data":…}}`; no `data` if it is nil.
   package mutating func appendError(
     code: Int, message: String, data: [UInt8]? = nil, id: UnsafeRawBufferPointer
   ) {
@@ -44,13 +44,13 @@ extension [UInt8] {
     id.raw.withUnsafeBytes { appendError(code: code, message: message, data: data, id: $0) }
   }
 
-  /// `{"jsonrpc":"2.0","method":…,"params":…}`; without params where nil.
+  /// `{"jsonrpc":"2.0","method":…,"params":…}`; no `params` if it is nil.
   package mutating func appendNotification(method: String, params: [UInt8]? = nil) {
     append(#"{"jsonrpc":"2.0""#)
     appendCall(method: method, params: params)
   }
 
-  /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`; without params where nil.
+  /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`; no `params` if it is nil.
   package mutating func appendRequest(method: String, params: [UInt8]? = nil, id: RequestID) {
     append(#"{"jsonrpc":"2.0","id":"#)
     append(contentsOf: id.raw)
@@ -67,7 +67,7 @@ extension [UInt8] {
     append("}")
   }
 
-  /// `[…,…]`. An empty batch is not allowed on the wire: send nothing instead.
+  /// `[…,…]`. JSON-RPC does not permit an empty batch: send nothing instead.
   package mutating func appendBatch(_ messages: [[UInt8]]) {
     append("[")
     for (index, message) in messages.enumerated() {
@@ -77,7 +77,7 @@ extension [UInt8] {
     append("]")
   }
 
-  /// Room for an envelope around `count` bytes, growing geometrically.
+  /// Reserves space for a message with `count` bytes of content, growing geometrically.
   private mutating func reserve(_ count: Int) {
     let needed = self.count + count + 40
     if needed > capacity { reserveCapacity(Swift.max(needed, 2 * capacity)) }

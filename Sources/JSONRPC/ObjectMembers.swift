@@ -1,10 +1,10 @@
-/// Where the members of a JSON object stand in its text, so that parts of it can be taken out or
-/// exchanged as bytes.
+/// The ranges of the members of a JSON object in its text, so that their bytes can be extracted or
+/// replaced.
 package struct ObjectMembers: Sendable {
   private let ranges: [String: Range<Int>]
 
-  /// - Parameter place: Of the object in the bytes; all of them where it is nil.
-  /// - Throws: Where that is no JSON object.
+  /// - Parameter place: The range of the object in the bytes; nil for all of them.
+  /// - Throws: If the range does not contain a JSON object.
   package init(
     of bytes: [UInt8], at place: Range<Int>? = nil
   ) throws(JSONSyntaxError) {
@@ -31,9 +31,9 @@ package struct ObjectMembers: Sendable {
     return ranges
   }
 
-  /// As deep as the reader goes.
+  /// The maximum nesting of ``Reader``.
   private static let deepest = 512
 
-  /// Where the value of a member is, quotes and brackets included; nil where there is no such member.
+  /// The range of a member's value, including quotes or brackets; nil if there is no such member.
   package subscript(_ name: String) -> Range<Int>? { ranges[name] }
 }

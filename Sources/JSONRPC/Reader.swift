@@ -1,9 +1,9 @@
-/// A strict reader of one JSON text (RFC 8259), and the only one: envelopes, ``JSONValue`` and the
-/// client's side are all built on it, so all refuse the same.
+/// A strict pull parser for a JSON text (RFC 8259). Envelopes, ``JSONValue`` and the client are all
+/// built on it, so all of them refuse the same texts.
 ///
-/// It walks over the bytes once. Callers pull: enter a container, ask for the next member or
-/// element, read its value. Every look at a byte goes through ``current`` or ``byte(_:)``, which
-/// check the bounds: beyond the end they read 0, which no grammar rule accepts.
+/// It reads the bytes once. Callers enter a container, ask for the next member or element, and read
+/// its value. Every byte is read through ``current`` or ``byte(_:)``, which check the bounds:
+/// beyond the end they return 0, which no grammar rule accepts.
 struct Reader {
   let bytes: UnsafeRawBufferPointer
   private let count: Int
@@ -23,7 +23,7 @@ struct Reader {
     }
   }
 
-  /// After the value: only white space may be left.
+  /// Checks that only white space follows the value.
   mutating func finish() throws(JSONSyntaxError) {
     skipSpace()
     if at < count { throw JSONSyntaxError(.trailingBytes, at: at) }
@@ -45,16 +45,16 @@ struct Reader {
     }
   }
 
-  /// The error for the byte here; at the end of the text it is that.
+  /// Returns the error for the current byte; at the end of the text it is `unexpectedEnd`.
   private func refusal(_ problem: JSONSyntaxError.Problem) -> JSONSyntaxError {
     JSONSyntaxError(at < count ? problem : .unexpectedEnd, at: at)
   }
 }
 
-/// A value that was read: what it is and where.
+/// The kind and the range of a value that was read.
 struct Token: Sendable, Hashable {
   let kind: Kind
-  /// The whole value, a string's quotes included.
+  /// The range of the whole value, including the quotes of a string.
   let range: Range<Int>
 
   enum Kind: Sendable, Hashable {
@@ -70,7 +70,7 @@ struct Token: Sendable, Hashable {
 // MARK: - Values
 
 extension Reader {
-  /// Reads one value with all that is in it.
+  /// Reads a value, including all nested values.
   mutating func value() throws(JSONSyntaxError) -> Token {
     let start = at
     let kind: Token.Kind
@@ -112,7 +112,7 @@ extension Reader {
     return kind
   }
 
-  /// - Returns: Whether it is an integer: no fraction, no exponent.
+  /// Reads a number; returns whether it is an integer, without fraction and exponent.
   mutating func number() throws(JSONSyntaxError) -> Bool {
     if current == UInt8(ascii: "-") { at += 1 }
     if current == UInt8(ascii: "0") { at += 1 } else { try digits() }
@@ -140,7 +140,7 @@ extension Reader {
 // MARK: - Containers
 
 extension Reader {
-  /// Steps over the opening bracket here.
+  /// Reads the opening bracket of an object or array.
   mutating func enter() throws(JSONSyntaxError) {
     guard depth < nesting else { throw JSONSyntaxError(.tooDeep, at: at) }
     depth += 1
@@ -152,7 +152,7 @@ extension Reader {
     at += 1
   }
 
-  /// Steps to the next member's value and gives its name; nil when the object has ended.
+  /// Advances to the value of the next member and returns its name; nil at the end of the object.
   mutating func nextMember(_ names: inout MemberNames) throws(JSONSyntaxError) -> Text? {
     guard try nextItem(isFirst: names.count == 0, closing: UInt8(ascii: "}")) else { return nil }
     let start = at
@@ -163,7 +163,7 @@ extension Reader {
     return name
   }
 
-  /// The same for an object that has been scanned: that no name occurs twice is known.
+  /// The same for an object that was scanned before: it is not checked again for duplicate names.
   mutating func nextScannedMember(isFirst: Bool) throws(JSONSyntaxError) -> Text? {
     guard try nextItem(isFirst: isFirst, closing: UInt8(ascii: "}")) else { return nil }
     guard current == UInt8(ascii: "\"") else { throw refusal(.notAName) }
@@ -179,7 +179,7 @@ extension Reader {
     skipSpace()
   }
 
-  /// Steps to the next element; false when the array has ended.
+  /// Advances to the next element; returns false at the end of the array.
   mutating func nextElement(_ isFirst: inout Bool) throws(JSONSyntaxError) -> Bool {
     defer { isFirst = false }
     return try nextItem(isFirst: isFirst, closing: UInt8(ascii: "]"))
@@ -205,7 +205,7 @@ extension Reader {
 // MARK: - Strings
 
 extension Reader {
-  /// Reads the string here: UTF-8, escapes, control characters.
+  /// Reads a string, and checks UTF-8, escapes and control characters.
   mutating func string() throws(JSONSyntaxError) -> Text {
     at += 1
     let start = at
@@ -247,8 +247,8 @@ extension Reader {
     }
   }
 
-  /// One character of two to four bytes, well-formed by table 3-7 of the Unicode standard: nothing
-  /// overlong, no surrogates, nothing above U+10FFFF.
+  /// Reads a character of two to four bytes. It must be well-formed by table 3-7 of the Unicode
+  /// Standard: no overlong form, no surrogate, nothing above U+10FFFF.
   private mutating func multibyteCharacter() throws(JSONSyntaxError) {
     let length: Int
     var second: ClosedRange<UInt8> = 0x80...0xBF

@@ -1,16 +1,17 @@
-/// Why a line, or one element of a batch, is not a call. It gets one error reply.
+/// The reason why a line, or an element of a batch, is not a valid message. On the server it gets
+/// one error reply.
 ///
-/// A value of offsets: it allocates only when asked for its ``message`` or ``id(in:)``.
+/// It contains only offsets, and allocates only in ``message`` and ``id(in:)``.
 package struct Refusal: Error, Sendable, Hashable {
   package let reason: Reason
-  /// Bytes from the beginning of the line to what was refused.
+  /// The offset of the error in bytes from the beginning of the line.
   package let offset: Int
-  /// The id, where it could be read.
+  /// The id of the call; nil if it could not be read.
   private let idToken: Token?
 
   package enum Reason: Sendable, Hashable {
     case syntax(JSONSyntaxError.Problem)
-    /// Neither an object nor, at the top, an array.
+    /// The value is neither an object nor a batch.
     case notAMessage
     case emptyBatch
     case batchTooLarge
@@ -22,9 +23,9 @@ package struct Refusal: Error, Sendable, Hashable {
     case idOfWrongType
     /// The id has more than ``RequestID/longest`` bytes.
     case idTooLong
-    /// In a server's message: not exactly one of `result` and `error`, or no id beside it.
+    /// A message from a server has no id, or does not have exactly one of `result` and `error`.
     case notAResponse
-    /// In a server's message: an `error` without an integer `code` and a string `message`.
+    /// The `error` of a message from a server has no integer `code` or no string `message`.
     case malformedError
   }
 
@@ -36,7 +37,8 @@ package struct Refusal: Error, Sendable, Hashable {
 
   init(_ error: JSONSyntaxError) { self.init(.syntax(error.problem), at: error.offset) }
 
-  /// -32700 for a text that is not JSON (as strict as we are), else -32600. JSON-RPC 2.0 § 5.1.
+  /// The JSON-RPC error code: -32700 for a text that is not accepted as JSON, otherwise -32600
+  /// (JSON-RPC 2.0 § 5.1).
   package var code: Int {
     switch reason {
     case .syntax: -32700
@@ -46,7 +48,7 @@ package struct Refusal: Error, Sendable, Hashable {
     }
   }
 
-  /// The limit that was passed, if it was one.
+  /// The limit that was exceeded, if any.
   package var limit: JSONLimits.Name? {
     switch reason {
     case .syntax(let problem): problem.limit
@@ -57,12 +59,13 @@ package struct Refusal: Error, Sendable, Hashable {
     }
   }
 
-  /// A sentence for people, as `the method is missing at byte 0`; quotes nothing of the line.
+  /// A sentence for people, such as `the method is missing at byte 0`. It quotes nothing of the
+  /// line.
   package var message: String { "\(reason.sentence) at byte \(offset)" }
 
-  /// The bytes to echo: the id where it could be read, else `null`.
+  /// The bytes of the id to echo; `null` if the id could not be read.
   ///
-  /// - Parameter line: The line that was scanned.
+  /// - Parameter line: The scanned line.
   package func idBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     idToken.map { line.part($0.range) } ?? .jsonNull
   }

@@ -1,8 +1,8 @@
-// Ids by what they mean, for `rpc.cancel`.
+// Compares ids by value, for `rpc.cancel`.
 extension RequestID {
-  /// The id that stands in a call's parameters, as it is written there.
+  /// Creates an id from a value in the parameters of a call.
   ///
-  /// - Parameter bytes: A value of a line that the scanner has accepted.
+  /// - Parameter bytes: The bytes of the value, from a line that the scanner has accepted.
   /// - Returns: Nil for a value that cannot be an id.
   package init?(value bytes: UnsafeRawBufferPointer) {
     guard bytes.count <= Self.longest, var reader = try? Reader(bytes, nesting: 1),
@@ -14,7 +14,7 @@ extension RequestID {
     }
   }
 
-  /// Whether both are the same string, or numbers of the same value, however they are written.
+  /// Returns whether both are the same string, or numbers with the same value, however written.
   package func hasValue(of other: RequestID) -> Bool {
     if self == other { return true }
     guard let number = DecimalNumber(raw) else { return false }
@@ -25,11 +25,11 @@ extension RequestID {
 /// The exact value of a JSON number: 0.digits × 10^exponent.
 private struct DecimalNumber: Equatable {
   private var isNegative = false
-  /// Without zeros at either end; none for zero.
+  /// The digits without leading and trailing zeros; empty for zero.
   private var digits: [UInt8] = []
   private var exponent = 0
 
-  /// Nil for what is no number, is too long, or has an exponent that no Int32 holds.
+  /// Nil if the value is not a number, is too long, or has an exponent out of the range of `Int32`.
   init?(_ json: [UInt8]) {
     guard let first = json.first, first == UInt8(ascii: "-") || first &- 0x30 < 10,
       json.count <= RequestID.longest

@@ -1,15 +1,16 @@
-/// A call's `id`: a string, a number or null, kept as it was written so that it is echoed exactly.
+/// The `id` of a call: a string, a number or null, stored as written so that it is echoed exactly.
 ///
-/// Two ids are equal if they are the same JSON value: strings by their characters however escaped,
-/// numbers by their spelling (`1` and `1.0` are two ids, and 9007199254740993 is itself).
+/// Two strings are equal if their characters are, however they are escaped. Two numbers are equal
+/// if they are written in the same way: `1` and `1.0` differ, and large numbers such as
+/// 9007199254740993 are not rounded.
 package struct RequestID: Sendable, Hashable {
-  /// Bytes of the longest id, a string's quotes included: a call with a longer one is refused before the
-  /// id is copied.
+  /// The maximum number of bytes of an id, including the quotes of a string. A call with a longer
+  /// id is refused before the id is copied.
   package static let longest = 256
 
-  /// As it was written: the bytes to echo.
+  /// The id as it was written: the bytes to echo.
   package let raw: [UInt8]
-  /// The same with escapes resolved as far as JSON allows.
+  /// The id with only those escapes that JSON requires, for comparison.
   private let canonical: [UInt8]
 
   package static let null = RequestID(json: Array("null".utf8))
@@ -22,9 +23,10 @@ package struct RequestID: Sendable, Hashable {
     self.init(json: json)
   }
 
-  /// The id that a decoded value means, as in `rpc.cancel`; nil for what cannot be an id.
+  /// Creates an id from a decoded value; nil if the value cannot be an id.
   ///
-  /// An integer beyond Int64 is no longer exact here and equals no such id read from a line.
+  /// An integer out of the range of `Int64` is not exact in a ``JSONValue``, so it does not equal
+  /// such an id from a line.
   package init?(_ value: JSONValue) {
     switch value {
     case .string, .integer, .number, .null: self.init(json: value.encoded())

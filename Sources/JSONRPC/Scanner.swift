@@ -1,22 +1,22 @@
-/// What a line is.
+/// The result of scanning a line.
 package enum Scanned: Sendable, Hashable {
   case call(Envelope)
-  /// At least one element; the replies go through a ``BatchCollector``.
+  /// A batch of at least one element. A ``BatchCollector`` collects the replies.
   case batch([Element])
-  /// The whole line gets one error reply.
+  /// The whole line is refused with one error reply.
   case refused(Refusal)
-  /// Begins like an HTTP request: somebody took this socket for a web server.
+  /// The line begins like an HTTP request.
   case looksLikeHTTP
 
   package enum Element: Sendable, Hashable {
     case call(Envelope)
-    /// This element gets an error reply; its neighbours run.
+    /// This element is refused with an error reply; the other elements are executed.
     case refused(Refusal)
   }
 }
 
-/// Reads one line as JSON-RPC 2.0 in one pass, without allocation unless it is a batch, an object
-/// has more than sixteen members or a name is escaped.
+/// Scans a line as JSON-RPC 2.0 in one pass. It allocates only for a batch, for an object with more
+/// than sixteen members, and for escaped names.
 ///
 /// ```swift
 /// switch scanner.scan(line) {
@@ -33,11 +33,11 @@ package enum Scanned: Sendable, Hashable {
 /// }
 /// ```
 ///
-/// The whole line is checked, also what nobody will look at: RFC 8259's grammar, valid UTF-8
-/// without a byte order mark, whole surrogate pairs, no member twice in an object, the nesting. A
-/// syntax error anywhere in a line refuses all of it, in a batch too. A blank line is refused as
-/// one (-32700): a peer that sends one has lost its place. Unknown members of the envelope are
-/// ignored, since the specification does not forbid them.
+/// The whole line is checked, including values that are not used: the grammar of RFC 8259, valid
+/// UTF-8 without a byte order mark, complete surrogate pairs, no duplicate members, the nesting. A
+/// syntax error anywhere in a line refuses the whole line, even in a batch. A blank line is a
+/// syntax error (-32700). Unknown members of the envelope are ignored, because the specification
+/// does not forbid them.
 package struct Scanner: Sendable {
   private let nesting: Int
   private let batchLimit: Int
@@ -47,7 +47,7 @@ package struct Scanner: Sendable {
     batchLimit = limits.batch
   }
 
-  /// - Parameter line: Without its `\n`. The result holds offsets into it.
+  /// - Parameter line: The line without its `\n`. The result contains offsets into it.
   package func scan(_ line: UnsafeRawBufferPointer) -> Scanned {
     do {
       var reader = try Reader(line, nesting: nesting)
@@ -110,7 +110,8 @@ package struct Scanner: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// None of these can begin JSON, so only a line already refused is looked at.
+  /// Whether the line begins like an HTTP request. JSON never begins so, so only lines that were
+  /// refused need this check.
   fileprivate var looksLikeHTTP: Bool {
     let methods: [StaticString] = [
       "GET ", "POST ", "PUT ", "HEAD ", "OPTIONS ", "DELETE ", "PATCH ", "CONNECT ", "TRACE ",

@@ -1,4 +1,4 @@
-/// What a server sends: the client's side of the wire.
+/// A message from a server, as a client reads it.
 ///
 /// ```swift
 /// for message in try ServerMessage.read(line) {
@@ -11,22 +11,22 @@
 /// ```
 package enum ServerMessage: Sendable, Hashable {
   case response(Response)
-  /// `params` is JSON, strictly checked.
+  /// `params` is valid JSON.
   case notification(method: String, params: [UInt8]?)
-  /// A server of ours calls nobody; a client answers method_not_found.
+  /// usherd sends no requests; a client replies with `method_not_found`.
   case request(id: RequestID, method: String, params: [UInt8]?)
 
   package struct Response: Sendable, Hashable {
-    /// Null where the server could not read the call's id.
+    /// The id of the call; `null` if the server could not read it.
     package let id: RequestID
-    /// The result is JSON, strictly checked, for a decoder or ``JSONValue``.
+    /// The error, or the result as valid JSON.
     package let outcome: Result<[UInt8], ResponseError>
   }
 
-  /// Reads one line as strictly as the server reads ours; a batch gives several messages.
+  /// Reads a line, as strictly as the server does; a batch gives several messages.
   ///
-  /// - Throws: ``Refusal`` for anything else. One bad element refuses its whole batch, since it is
-  ///   unknown which call it was to answer.
+  /// - Throws: ``Refusal`` for an invalid line. One invalid element refuses its whole batch,
+  ///   because it is unknown which call it replies to.
   package static func read(
     _ line: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
   ) throws(Refusal) -> [ServerMessage] {

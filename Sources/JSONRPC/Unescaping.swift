@@ -1,13 +1,13 @@
 extension UnsafeRawBufferPointer {
-  /// A part of this buffer, by offsets that were found in it.
+  /// Returns a part of this buffer.
   ///
-  /// The check is kept in release builds: offsets used with another line must not read beyond it.
+  /// The bounds are also checked in release builds, in case the offsets are from another line.
   func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
     precondition(range.lowerBound >= 0 && range.upperBound <= count, "offsets of another line")
     return UnsafeRawBufferPointer(rebasing: self[range])
   }
 
-  /// A string's bytes with its escapes resolved. `Reader` has accepted the text.
+  /// Returns the unescaped bytes of a string that `Reader` has accepted.
   func unescaped(_ text: Text) -> [UInt8] {
     let source = part(text.range)
     guard text.isEscaped else { return Array(source) }
@@ -23,15 +23,15 @@ extension UnsafeRawBufferPointer {
     return result
   }
 
-  /// A string's value.
+  /// Returns the value of a string that `Reader` has accepted.
   func string(_ text: Text) -> String {
     if text.isEscaped { return String(decoding: unescaped(text), as: UTF8.self) }
     return String(decoding: part(text.range), as: UTF8.self)
   }
 
-  /// Reads the escape here and steps behind it.
+  /// Reads the escape at `at` and advances `at` behind it.
   ///
-  /// - Returns: UTF-8; empty where the text ends within the escape.
+  /// - Returns: The character in UTF-8; empty if the text ends within the escape.
   func escapedCharacter(at: inout Int) -> UTF8.EncodedScalar {
     guard count - at >= 2 else {
       at = count
@@ -53,7 +53,7 @@ extension UnsafeRawBufferPointer {
     return UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
   }
 
-  /// What the letter after a backslash stands for; nil if it is no such letter (or `u`).
+  /// Returns the character for the letter after a backslash; nil if the letter is `u` or not valid.
   static func simpleEscape(_ letter: UInt8) -> UInt8? {
     switch letter {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
@@ -66,7 +66,7 @@ extension UnsafeRawBufferPointer {
     }
   }
 
-  /// The code unit that four hexadecimal digits make; nil if there are not four.
+  /// Returns the code unit of four hexadecimal digits; nil if there are not four.
   func fourHexDigits(at start: Int) -> UInt32? {
     guard count - start >= 4 else { return nil }
     var unit: UInt32 = 0

@@ -1,5 +1,5 @@
-/// Eight bytes at once: a result has a byte's top bit set where that byte is looked for. It is zero
-/// only if there is none, and exact up to the first (lowest) one.
+// Searches eight bytes at once. A result has the top bit of each matching byte set. It is zero only
+// if no byte matches, and exact up to the first (lowest) match.
 extension UInt64 {
   private static let eachByte: UInt64 = 0x0101_0101_0101_0101
   private static let topBits: UInt64 = 0x8080_8080_8080_8080
@@ -10,14 +10,14 @@ extension UInt64 {
     return (zeroWhereEqual &- Self.eachByte) & ~zeroWhereEqual & Self.topBits
   }
 
-  /// Control characters, quote and backslash.
+  /// Marks control characters, the quote and the backslash.
   @inline(__always)
   var bytesToEscape: UInt64 {
     let control = (self &- (Self.eachByte &* 0x20)) & ~self & Self.topBits
     return control | bytesEqual(to: UInt8(ascii: "\"")) | bytesEqual(to: UInt8(ascii: "\\"))
   }
 
-  /// Those, and all that is not ASCII.
+  /// Marks the same bytes, and all bytes that are not ASCII.
   @inline(__always)
   var bytesThatNeedALook: UInt64 { bytesToEscape | (self & Self.topBits) }
 }
