@@ -116,7 +116,7 @@ package struct ClientMatch: SettingsSection {
     table.needsOneSetting()
   }
 
-  /// Returns what is wrong with a unit's name, or nil.
+  /// Returns a description of the error in a unit's name; nil if the name is valid.
   static func complaint(unit: String) -> String? {
     let isName = unit.consists(upTo: 255) { $0.isWordByte || $0.isOne(of: ":-.@\\") }
     let hasType = unit.hasSuffix(".service") || unit.hasSuffix(".scope")

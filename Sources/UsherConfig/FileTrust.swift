@@ -23,7 +23,8 @@ package struct FileTrust: Sendable {
   ///   instance.
   package init(user: UInt32?) { self.user = user }
 
-  /// Returns what is wrong and the command that fixes it; nil if only trusted users can write.
+  /// Returns a description of the problem with the command that fixes it; nil if only trusted users
+  /// can write.
   ///
   /// - Parameter isShared: Whether a world-writable directory is accepted if it has the sticky bit:
   ///   then users cannot replace each other's files, and each file is checked by itself.

@@ -1,4 +1,4 @@
-/// `[limits]`: the limits on the callers' use of the daemon (RPC.md § Limits).
+/// `[limits]`: the limits on the callers' use of the daemon.
 ///
 /// A caller over a limit gets an error that names the setting.
 package struct Limits: SettingsSection {

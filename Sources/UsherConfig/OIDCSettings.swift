@@ -84,7 +84,7 @@ package struct OIDCSettings: SettingsSection {
     text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
-  /// Returns what is wrong with the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1), or nil.
+  /// Returns a description of the error in the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1), or nil.
   static func complaint(scopes: [String]) -> String? {
     let isToken: (String) -> Bool = { scope in
       scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }

@@ -48,7 +48,7 @@ extension Config {
 }
 
 extension PolicyCheck {
-  /// The uid and gid of nobody: `(uid_t)-1` is not a valid id.
+  /// The uid and gid of an unknown caller: `(uid_t)-1`, which is not a valid id.
   fileprivate static let nobody = UInt32.max
 
   fileprivate func caller(

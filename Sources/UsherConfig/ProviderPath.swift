@@ -20,8 +20,8 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { text }
 
-  /// Returns what is wrong if the path has any placeholder except this one, or this one twice; nil
-  /// if nothing is wrong.
+  /// Returns a description of the error if the path has any placeholder except this one, or this
+  /// one twice; otherwise nil.
   ///
   /// - Parameter isNeeded: Whether the placeholder is required, because no other part of the
   ///   request carries the value.

@@ -19,7 +19,8 @@ package protocol ProviderTypeSettings: SettingsSection {
   /// revocation may end more than the token, such as a binding or a device.
   var revokesReplaced: Bool { get }
 
-  /// Returns these settings as those of a type whose flows the provider shares; nil if it shares none.
+  /// Returns these settings as those of a type whose flows the provider shares; nil if it shares
+  /// none.
   func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings?
 }
 
@@ -85,7 +86,7 @@ package struct Provider<Settings: ProviderTypeSettings>: Codable, Equatable, Sen
     one.storage === other.storage || one.config == other.config
   }
 
-  /// Decodes what ``encode(to:)`` wrote.
+  /// Decodes the form that ``encode(to:)`` writes.
   ///
   /// - Throws: `DecodingError` if the provider is of another type.
   package init(from decoder: any Decoder) throws {

@@ -32,7 +32,8 @@ package final class SettingsTable {
 
   /// Binds a setting that keeps its default if the file does not contain it.
   ///
-  /// - Parameter complaint: Returns what is wrong with a value of the right type, or nil.
+  /// - Parameter complaint: Returns a description of the error in a value of the right type, or
+  ///   nil.
   package func setting<Value: SettingValue>(
     _ value: inout Value, _ key: String, complaint: (Value) -> String? = { _ in nil }
   ) {

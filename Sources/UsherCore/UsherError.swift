@@ -20,7 +20,8 @@ public struct UsherError: Error, Sendable {
     self.cause = cause
   }
 
-  /// The values that a program needs to react to an error (RPC.md § Errors, member `data`).
+  /// The values that a program needs to react to an error. Clients get them in the member `data` of
+  /// a JSON-RPC error.
   public struct Detail: Sendable, Equatable {
     /// The number of milliseconds after which a retry makes sense.
     public var retryAfterMs: Int?
@@ -89,7 +90,7 @@ public struct UsherError: Error, Sendable {
   }
 }
 
-/// The provider's own description of a failure (RPC.md § Objects).
+/// The provider's own description of a failure.
 public struct ProviderErrorCode: Sendable, Equatable, Codable {
   public var name: ProviderName
   /// The code, always as a string: `GPE-2208`, `dataError`, `2019`, `invalid_grant`.
@@ -112,7 +113,7 @@ public struct ProviderErrorCode: Sendable, Equatable, Codable {
 }
 
 extension UsherError {
-  /// The reason of an error, which programs compare (RPC.md § Errors).
+  /// The reason of an error, which programs compare. Clients get the raw value as `data.reason`.
   public enum Reason: String, Sendable, Equatable, Codable, CaseIterable {
     case parseError = "parse_error"
     case invalidRequest = "invalid_request"

@@ -1,8 +1,7 @@
 package import JSONRPC
 package import UsherCore
 
-/// A provider's later news about an account: what it reports after the flow that created the
-/// account has ended.
+/// A provider's later reports about an account, after the flow that created the account has ended.
 ///
 /// The value is derived from the account's attributes, so it can be rebuilt after a restart. It
 /// does no I/O: the daemon sends the requests, runs the timers and stores the results.
@@ -16,7 +15,7 @@ package protocol AccountFollowUp: Sendable {
   /// - Parameter token: The account's access token, if it has one.
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
 
-  /// Returns what changes in the account because of a call that was judged to be about it.
+  /// Returns the changes of the account because of a call that was judged to be about it.
   func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome
 }
 
@@ -33,7 +32,7 @@ package protocol AccountInquiry: AccountFollowUp {
 
   func inquiry(of account: AccountID) -> any ProviderCall
 
-  /// Returns what changes in the account because of the outcome of a poll.
+  /// Returns the changes of the account because of the outcome of a poll.
   func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome
 }
 

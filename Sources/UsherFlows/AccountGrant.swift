@@ -12,8 +12,8 @@ package struct AccountGrant: Sendable, Equatable {
   package var attributes: [String: JSONValue]
   package var profile: [String: JSONValue]?
   package var keepAlive: Bool
-  /// The tokens; nil if the provider issued none. An account without tokens only records who the
-  /// user is.
+  /// The tokens; nil if the provider issued none. An account without tokens only records the user's
+  /// identity.
   package var tokens: TokenSet?
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
@@ -39,7 +39,7 @@ package struct AccountGrant: Sendable, Equatable {
   package struct Reliance: Sendable, Equatable {
     /// The account that must still exist.
     package var account: AccountID
-    /// The grants that must still be in force for the flow's client.
+    /// The grants that must still be valid for the flow's client.
     package var consents: Set<String>
 
     package init(account: AccountID, consents: Set<String>) {
@@ -70,7 +70,7 @@ package struct AbandonedGrant: Sendable, Equatable {
   }
 
   package var kept: Kept
-  /// Tells the user what was stored; the end of a sentence.
+  /// Names the stored object for the user; the end of a sentence.
   package var message: String
 
   package init(_ grant: AccountGrant, _ message: String) {

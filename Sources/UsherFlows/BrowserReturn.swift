@@ -135,7 +135,7 @@ extension Redirect {
     }
   }
 
-  /// Returns what to listen for.
+  /// Returns the description of the expected redirect.
   ///
   /// - Parameter earlier: The redirect URI before a restart: its port is requested again.
   func expectation(
@@ -193,7 +193,7 @@ extension Failure {
   static let neitherCodeNorError = Failure.protocolError(
     "the provider's answer has neither a code nor an error")
 
-  /// - Parameter message: What the daemon lacks, and what helps.
+  /// - Parameter message: A sentence that names the missing resource and the remedy.
   fileprivate static func busy(_ message: String) -> Failure {
     Failure(
       reason: .overloaded, title: "Too busy for the way back from the browser",

@@ -73,7 +73,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// cancelled or expires then, the outcome is unknown.
   var isOutcomeUnknown: Bool { get }
 
-  /// Names what is unknown while ``isOutcomeUnknown`` is set; the end of a sentence.
+  /// Names the unknown outcome while ``isOutcomeUnknown`` is true; the end of a sentence.
   var doubt: String { get }
 
   /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires
@@ -182,8 +182,8 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   }
 }
 
-/// Checks against the provider's credentials without disclosing them: whether a value equals the
-/// credential, and what is wrong with a named one.
+/// Checks against the provider's credentials without disclosing them: compares a value with the
+/// credential, and finds the error in a named one.
 package struct CredentialCheck: Sendable {
   private let credential: Secret?
   private let named: [String: Secret]
@@ -281,8 +281,8 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
   /// The daemon's answer to `Effect.ask` or `Effect.keep`.
   case told(DaemonNews)
   /// The daemon was restarted: operations in progress may or may not have happened. The machine
-  /// repeats what is safe to repeat. Otherwise it moves to a step that asks the user, with problem
-  /// `interrupted`.
+  /// repeats an operation if that is safe. Otherwise it moves to a step that asks the user, with
+  /// problem `interrupted`.
   case resumed
 }
 

@@ -30,7 +30,7 @@ package enum CallbackVerdict: Sendable, Equatable {
   case notMine
   /// The call names this one, but lacks the right credential.
   case unauthorized
-  /// The call contradicts what is known: it is about another submission.
+  /// The call contradicts the stored state: it is about another submission.
   case conflict
   case mine
 }

@@ -279,8 +279,8 @@ extension BSAAuthenticate {
   /// Authenticates the user with the method that the account is registered for.
   ///
   /// A recent proof of this flow is reused for a new number and for a QR id that replaces a refused
-  /// one, because neither has signed anybody in yet. Each site requires a new authentication,
-  /// because anyone can start a sign-in for this user at that moment.
+  /// one, because neither has signed the user in yet. Each site requires a new authentication,
+  /// because another person can start a sign-in for this user at that moment.
   ///
   /// - Parameter site: The site's address as the provider reports it.
   mutating func prove(

@@ -310,7 +310,7 @@ extension Failure {
       retryable: true, provider: RTCode.invalid.word(provider))
   }
 
-  /// Adds what the user can do although the registration may have succeeded.
+  /// Adds a hint for the case that the registration has succeeded nevertheless.
   fileprivate static func unusableRegistration(_ failure: Failure) -> Failure {
     var failure = failure
     failure.message +=

@@ -16,7 +16,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
   static let sendLimit = 5
 
   let contact: BSAContact
-  /// The registered user that the contact must belong to; nil if it may be anybody's.
+  /// The registered user that the contact must belong to; nil if it may be any user's.
   let member: BSAMember?
   /// The authentication method that the member is registered with, as the provider reports it.
   private(set) var registered: BSAAuthType?

@@ -2,7 +2,8 @@ import UsherAPI
 import UsherCore
 
 /// The SDK's error codes: 13 results, two of which have 6 and 5 variants (seed, tables 2 to 4). The
-/// page FreedomID of the documentation says what causes each, and why some cannot occur.
+/// page FreedomID of the documentation gives the cause of each, and the reason why some cannot
+/// occur.
 package enum FreedomIDWord: String, CaseIterable, Sendable {
   case parsingError
   case incorrectApiKey

@@ -2,7 +2,7 @@ import JSONRPC
 import UsherCore
 
 /// A user's data reduced to the granted fields: one member per grant, null if the provider has no
-/// value. Other members of the reply are dropped (FLOWS.md, Freedom ID).
+/// value. Other members of the reply are dropped.
 struct GrantedProfile: Equatable {
   let members: [String: JSONValue]
 

@@ -3,8 +3,8 @@ import UsherCore
 
 /// The capture of the user's card and face on the provider's page.
 ///
-/// The next call follows from what is known: first a token, then the page, then the submission's
-/// status.
+/// The stored state determines the next call: first for a token, then for the page, then for the
+/// submission's status.
 struct Capture: Codable, Sendable, Equatable {
   let session: CaptureSession
   let source: Source

@@ -83,7 +83,7 @@ extension GoPayCall {
       ], proof.map { [$0] } ?? [], hiding: [code])
   }
 
-  /// Returns a SNAP request with a signature over exactly what is sent.
+  /// Returns a SNAP request with a signature over exactly the bytes that are sent.
   private static func signed(
     _ path: ProviderPath, _ body: [String: JSONValue], externalID: String,
     _ headers: [HTTPRequest.Header], hiding secrets: [Secret],

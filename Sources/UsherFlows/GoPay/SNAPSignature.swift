@@ -14,7 +14,7 @@ enum SNAPSignature {
   /// Returns the signature of the request for a client token: SHA256withRSA over
   /// `clientKey|timestamp`, in Base64.
   ///
-  /// - Throws: A sentence that says what is wrong with the key, without any part of it.
+  /// - Throws: A sentence that describes the error in the key, without any part of the key.
   static func asymmetric(
     clientKey: String, timestamp: String, privateKey: Secret
   ) throws(UnusableKey) -> String {

@@ -1,7 +1,7 @@
 package import UsherCore
 
 /// A question of a flow to the machine's local authenticator, always about the flow's owner
-/// (FLOWS.md § Local authentication; the page LocalAuth of the documentation).
+/// (the page LocalAuth of the documentation).
 package enum LocalAuthQuestion: Sendable, Equatable {
   /// Which methods are available to the owner; answered by ``LocalAuthNews/standing(_:)``.
   case standing

@@ -26,7 +26,8 @@ package struct LocalAuthRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A method of local authentication. The seed's `NONE` authenticates nobody and is no choice here.
+/// A method of local authentication. The seed's `NONE` is not a choice here, because it does not
+/// authenticate the user.
 package enum LocalAuthType: String, Codable, Sendable, CaseIterable {
   case biometric
   case passcode
@@ -47,7 +48,7 @@ package struct LocalAuthProof: Codable, Sendable, Equatable {
   }
 
   /// Returns whether the proof satisfies a request for a method. The seed allows `requestSignUp`
-  /// after any successful `startSimpleAuth`, even one where the passcode replaced the finger.
+  /// after any successful `startSimpleAuth`, even if the passcode replaced the finger.
   package func serves(_ wanted: LocalAuthType) -> Bool { method == wanted || insteadOf == wanted }
 
   /// Returns whether the proof is at most `age` old. A time in the future does not count.

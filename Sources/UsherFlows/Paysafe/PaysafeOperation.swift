@@ -58,7 +58,7 @@ package struct PaysafeOperation: FlowMachine {
     case retrying(Demanded, RetryBackoff)
   }
 
-  /// An approval that the wallet demands, with what it approves.
+  /// An approval that the wallet demands, with the digest of the operation.
   private struct Demanded: Codable, Sendable, Equatable {
     let approval: PaysafeCall.Approval
     /// The digest of the operation at the time when the customer was asked.

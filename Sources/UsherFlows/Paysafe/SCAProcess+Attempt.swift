@@ -124,7 +124,7 @@ extension SCAProcess {
 }
 
 extension CallOutcome {
-  /// Removes texts of the provider that repeat what the customer typed, because they are shown and
+  /// Removes texts of the provider that repeat the customer's input, because they are shown and
   /// stored.
   ///
   /// `HTTPReply.withoutEchoes(of:)` does not mask values as short as a code or PIN, nor replies

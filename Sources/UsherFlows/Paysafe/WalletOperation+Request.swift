@@ -70,7 +70,7 @@ extension SHA256 {
 }
 
 extension JSONValue {
-  /// Whether the value is sent exactly as it was written. What was approved must be what is sent.
+  /// Whether the value is sent exactly as it was written. The sent value must be the approved one.
   fileprivate var isExact: Bool {
     switch self {
     case .null, .bool, .integer, .string: true
@@ -93,7 +93,7 @@ extension JSONValue {
 
 /// Checks for a path that is appended to a base URL and must not lead elsewhere.
 enum WalletPath {
-  /// Returns what is wrong with the path, as the end of a sentence.
+  /// Returns a description of the error in the path, as the end of a sentence.
   ///
   /// - Returns: Nil if every server on the way interprets the path in the same way.
   static func flaw(of text: String) -> String? {

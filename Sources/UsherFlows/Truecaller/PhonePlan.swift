@@ -40,8 +40,7 @@ package struct PhonePlan: Equatable, Sendable {
   ///
   /// Sources: the list of assigned country codes of ITU-T Recommendation E.164 for the calling
   /// codes; the national numbering plans as published with the ITU (E.129) for the lengths. The
-  /// table was written by hand from common knowledge of these plans and was not copied from a
-  /// database.
+  /// table was compiled from common knowledge of these plans and was not copied from a database.
   ///
   /// The table rejects impossible numbers; it does not prove that a number exists. If a plan has
   /// numbers of many lengths, the range spans all of them. First digits are given only in these

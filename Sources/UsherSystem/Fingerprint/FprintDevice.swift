@@ -1,8 +1,8 @@
 /// One fingerprint reader, accessed through fprintd 1.94: net.reactivated.Fprint.Manager and
 /// net.reactivated.Fprint.Device.
 ///
-/// Each session has its own bus connection. When the connection ends, fprintd releases what was
-/// claimed through it, so the reader becomes free even if fprintd stops answering calls.
+/// Each session has its own bus connection. When the connection ends, fprintd releases the reader
+/// that was claimed through it, even if fprintd has stopped answering calls.
 struct FprintDevice {
   private let bus: MessageBus
   /// The unique name of fprintd's connection. No other process can reply or signal in its name.
