@@ -47,26 +47,24 @@ struct BrowserReturn: Equatable {
 
   func news<Call>(_ event: FlowEvent<Call>) -> News {
     switch event {
-    case .redirected(let answer): return .cameBack(answer)
+    case .browser(.redirected(let answer)): return .cameBack(answer)
     case .input(.redirect(let url)): return handedIn(url)
     case .input(.back): return .refused(field: "input.back", message: "there is no step before")
-    case .resumed:
+    case .daemon(.resumed):
       guard let redirect else { return .nothing }
       return .listenAgain(redirect.expectation(state: state, earlier: redirectURI, form: form))
-    case .listening(let uri) where listener == .restoring:
+    case .browser(.listening(let uri)) where listener == .restoring:
       return uri == redirectURI || isFixed ? .listener(.up, nil) : .stranded
-    case .listenFailed(let message, _, isBusy: true)
+    case .browser(.listenFailed(let message, _, isBusy: true))
     where listener == .restoring && !(isFixed && hasPKCE):
       return .failed(.busy(message))
     // The page that is open in the browser redirects to another user's program.
-    case .listenFailed(let message, mayReachAnother: true, _)
+    case .browser(.listenFailed(let message, mayReachAnother: true, _))
     where listener == .restoring && !hasPKCE:
       return .failed(.unsafeReturn(message))
-    case .listenFailed(let message, let isAnothers, _) where listener == .restoring:
+    case .browser(.listenFailed(let message, let isAnothers, _)) where listener == .restoring:
       return isFixed ? .listener(.none, isAnothers ? .noListener(message) : nil) : .stranded
-    case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .calledBack,
-      .told,
-      .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .nothing
     }
   }
@@ -102,9 +100,9 @@ extension Redirect {
     _ event: FlowEvent<Call>, state: Secret, hasPKCE: Bool, form: RedirectForm = .oauth
   ) -> Opening {
     switch event {
-    case .listening(let redirectURI):
+    case .browser(.listening(let redirectURI)):
       return .open(redirectURI: fixedURI(state, form) ?? redirectURI, .up, nil)
-    case .listenFailed(let message, let isAnothers, let isBusy):
+    case .browser(.listenFailed(let message, let isAnothers, let isBusy)):
       guard let redirectURI = fixedURI(state, form) else {
         return .failed(isBusy ? .busy(message) : .noListener(message))
       }
@@ -113,8 +111,8 @@ extension Redirect {
       }
       return .open(
         redirectURI: redirectURI, .none, isAnothers ? .noListener(message) : nil)
-    case .resumed: return .listenAgain(expectation(state: state, form: form))
-    case .input, .redirected, .called, .discovered, .idTokenVerified, .calledBack, .told, .woken:
+    case .daemon(.resumed): return .listenAgain(expectation(state: state, form: form))
+    case .input, .browser, .provider, .daemon, .woken:
       return .nothing
     }
   }

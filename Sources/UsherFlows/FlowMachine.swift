@@ -253,39 +253,6 @@ package struct TransitionContext: Sendable {
   package mutating func random(_ count: Int) -> [UInt8] { entropy.bytes(count) }
 }
 
-/// An event that a flow receives.
-package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
-  /// The owner's input for the present step. The engine has checked that it has the step's type.
-  case input(FlowInput)
-  /// The browser was redirected to the loopback listener. The engine has compared the state.
-  case redirected(RedirectAnswer)
-  /// The listener is open; the redirect URI to send to the provider.
-  case listening(redirectURI: String)
-  /// No listener could be opened, for example because the port is in use.
-  ///
-  /// - Parameters:
-  ///   - mayReachAnother: Whether another user holds the port, or may hold it, and could receive
-  ///     the provider's reply.
-  ///   - isBusy: Whether the daemon has run out of file descriptors.
-  case listenFailed(String, mayReachAnother: Bool = false, isBusy: Bool = false)
-  /// The outcome of `Effect.call`.
-  case called(Call, CallOutcome)
-  /// The outcome of `Effect.discover`.
-  case discovered(Discovery)
-  /// The outcome of `Effect.verifyIDToken` or `Effect.verifySignature`.
-  case idTokenVerified(IDTokenVerdict)
-  /// The delay of `Effect.wake` has passed.
-  case woken
-  /// The provider made a call, and ``FlowMachine/judge(_:)`` assigned it to this flow.
-  case calledBack(ProviderCallback)
-  /// The daemon's answer to `Effect.ask` or `Effect.keep`.
-  case told(DaemonNews)
-  /// The daemon was restarted: operations in progress may or may not have happened. The machine
-  /// repeats an operation if that is safe. Otherwise it moves to a step that asks the user, with
-  /// problem `interrupted`.
-  case resumed
-}
-
 /// An action that the engine performs after the machine's new state is on disk.
 package enum Effect<Call: ProviderCall>: Sendable, Equatable {
   /// Makes the call; the outcome arrives as `.called`. The provider's request time-out applies.

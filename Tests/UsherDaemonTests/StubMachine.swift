@@ -43,20 +43,20 @@ struct StubMachine: FlowMachine {
   ) -> Answer<StubCall> {
     switch event {
     case .input(.code(let code, fields: _)): return typed(code.revealed())
-    case .called(let call, .reply) where call.name == "link":
+    case .provider(.called(let call, .reply)) where call.name == "link":
       return move(to: "answered link", [.call(self.call("next"))])
-    case .called(let call, .reply): return move(to: "answered \(call.name)")
+    case .provider(.called(let call, .reply)): return move(to: "answered \(call.name)")
     case .woken: return move(to: "woken")
-    case .resumed: return move(to: "resumed", [.call(call("again"))])
-    case .called, .input, .redirected, .listening, .listenFailed, .discovered, .idTokenVerified,
-      .calledBack, .told(.localAuth):
+    case .daemon(.resumed): return move(to: "resumed", [.call(call("again"))])
+    case .provider(.called), .input, .browser, .provider(.discovered), .provider(.idTokenVerified),
+      .provider(.calledBack), .daemon(.told(.localAuth)):
       return .ignore
-    case .told(.kept(let account)): return move(to: "kept \(account)")
-    case .told(.consents(let grants)):
+    case .daemon(.told(.kept(let account))): return move(to: "kept \(account)")
+    case .daemon(.told(.consents(let grants))):
       return move(to: "may " + grants.sorted().joined(separator: " "))
-    case .told(.presence(let isThere)): return move(to: isThere ? "there" : "gone")
-    case .told(.oneTimeCode(.given)): return move(to: "shown")
-    case .told(.oneTimeCode): return move(to: "not shown")
+    case .daemon(.told(.presence(let isThere))): return move(to: isThere ? "there" : "gone")
+    case .daemon(.told(.oneTimeCode(.given))): return move(to: "shown")
+    case .daemon(.told(.oneTimeCode)): return move(to: "not shown")
     }
   }
 

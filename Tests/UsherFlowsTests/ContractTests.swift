@@ -189,9 +189,8 @@ private struct LeakyFlow: FlowMachine {
     case .woken:
       wakes += 1
       return .ignore
-    case .listenFailed: return .fail(.protocolError(""))
-    case .input, .redirected, .listening, .called, .discovered, .idTokenVerified, .calledBack,
-      .told, .resumed:
+    case .browser(.listenFailed): return .fail(.protocolError(""))
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -107,7 +107,7 @@ private struct ContractCheck<Machine: FlowMachine> {
   private var resuming: [String] {
     var machine = flow.machine
     var moment = moment
-    switch machine.receive(.resumed, at: &moment) {
+    switch machine.receive(.daemon(.resumed), at: &moment) {
     case .proceed(let effects):
       return effects.isEmpty && isWaiting(machine) ? ["a restart leaves it waiting"] : []
     case .ignore:
@@ -130,11 +130,14 @@ private struct ContractCheck<Machine: FlowMachine> {
   private var anything: [String] {
     let events: [FlowEvent<Machine.Call>] = [
       .input(.redirect(url: Secret(""))), .input(.redirect(url: Secret("http://[::1"))),
-      .redirected(RedirectAnswer()), .redirected(RedirectAnswer(error: "")),
-      .listening(redirectURI: ""), .listenFailed(""), .discovered(.unreachable(message: "gone")),
-      .discovered(.unusable(message: "bad")), .idTokenVerified(.genuine(payload: [])),
-      .idTokenVerified(.refused(message: "bad")), .idTokenVerified(.unreachable(message: "gone")),
-      .woken, .resumed,
+      .browser(.redirected(RedirectAnswer())), .browser(.redirected(RedirectAnswer(error: ""))),
+      .browser(.listening(redirectURI: "")), .browser(.listenFailed("")),
+      .provider(.discovered(.unreachable(message: "gone"))),
+      .provider(.discovered(.unusable(message: "bad"))),
+      .provider(.idTokenVerified(.genuine(payload: []))),
+      .provider(.idTokenVerified(.refused(message: "bad"))),
+      .provider(.idTokenVerified(.unreachable(message: "gone"))),
+      .woken, .daemon(.resumed),
     ]
     return events.flatMap { event -> [String] in
       var machine = flow.machine

@@ -129,19 +129,20 @@ final class EffectRunner: Sendable {
       session.setListener(listener)?.close()
       if isStopped.withLock({ $0 }) { letGo(session) }
       if session.isFinished { stopListening(session) }
-      report(.listening(redirectURI: listener.redirectURI))
+      report(.browser(.listening(redirectURI: listener.redirectURI)))
     } catch {
       switch error {
       case .taken(let message, let isAnothers):
-        report(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false))
+        report(.browser(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false)))
       case .stateTaken: report(.stateTaken)
       case .noDescriptors(let error):
-        report(.listenFailed(error.message, mayReachAnother: true, isBusy: true))
+        report(.browser(.listenFailed(error.message, mayReachAnother: true, isBusy: true)))
       case .failed:
         report(
-          .listenFailed(
-            "no listener for the redirect can be had on this machine", mayReachAnother: true,
-            isBusy: false))
+          .browser(
+            .listenFailed(
+              "no listener for the redirect can be had on this machine", mayReachAnother: true,
+              isBusy: false)))
       }
     }
   }
@@ -161,7 +162,7 @@ final class EffectRunner: Sendable {
         return try await listeners.open(expectation, for: session.uid) {
           [weak session, scheduler = dependencies.scheduler] answer in
           let revision = session?.standing.revision ?? 0
-          report(.redirected(answer))
+          report(.browser(.redirected(answer)))
           return await session?.page(after: revision, scheduler)
         }
       } catch {

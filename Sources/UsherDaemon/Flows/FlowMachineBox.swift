@@ -44,9 +44,7 @@ final class Compensation: Sendable {
 /// ``FlowEvent`` with the machine's call type erased.
 enum EngineEvent: Sendable {
   case input(FlowInput)
-  case redirected(RedirectAnswer)
-  case listening(redirectURI: String)
-  case listenFailed(String, mayReachAnother: Bool, isBusy: Bool)
+  case browser(BrowserEvent)
   /// Another flow waits for a redirect with the same state.
   case stateTaken
   case called(any ProviderCall, CallOutcome)
@@ -56,8 +54,7 @@ enum EngineEvent: Sendable {
   case idTokenVerified(IDTokenVerdict)
   case woken
   case calledBack(ProviderCallback)
-  case told(DaemonNews)
-  case resumed
+  case daemon(DaemonEvent)
 }
 
 /// ``Effect`` with the machine's call type erased.
@@ -163,19 +160,15 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
   private static func typed(_ event: EngineEvent) -> FlowEvent<Machine.Call>? {
     switch event {
     case .input(let input): .input(input)
-    case .redirected(let answer): .redirected(answer)
-    case .listening(let uri): .listening(redirectURI: uri)
-    case .listenFailed(let message, let isAnothers, let isBusy):
-      .listenFailed(message, mayReachAnother: isAnothers, isBusy: isBusy)
+    case .browser(let event): .browser(event)
     case .called(let call, let outcome):
-      (call as? Machine.Call).map { .called($0, outcome) }
-    case .discovered(let discovery): .discovered(discovery)
-    case .idTokenVerified(let verdict): .idTokenVerified(verdict)
-    case .overtaken, .stateTaken: nil
+      (call as? Machine.Call).map { .provider(.called($0, outcome)) }
+    case .discovered(let discovery): .provider(.discovered(discovery))
+    case .idTokenVerified(let verdict): .provider(.idTokenVerified(verdict))
+    case .calledBack(let callback): .provider(.calledBack(callback))
+    case .daemon(let event): .daemon(event)
     case .woken: .woken
-    case .calledBack(let callback): .calledBack(callback)
-    case .told(let news): .told(news)
-    case .resumed: .resumed
+    case .overtaken, .stateTaken: nil
     }
   }
 }

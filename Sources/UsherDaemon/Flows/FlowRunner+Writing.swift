@@ -200,7 +200,7 @@ extension FlowRunner {
     guard !isWithheld(session.owner) else { return }
     for effect in decision.effects {
       if case .keep = effect, let account = plan.account {
-        deliver(.event(.told(.kept(account.record.id))), to: session)
+        deliver(.event(.daemon(.told(.kept(account.record.id)))), to: session)
         continue
       }
       // The outcome is dropped if the runner or the flow has been released.

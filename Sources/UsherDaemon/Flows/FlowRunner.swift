@@ -106,7 +106,7 @@ final class FlowRunner: Sendable {
   /// Resumes a flow.
   func resume(_ session: FlowSession) {
     deadlines.watch(session)
-    deliver(.event(.resumed), to: session)
+    deliver(.event(.daemon(.resumed)), to: session)
   }
 
   /// Resumes a flow that was restored from the store, unless mail for it has already done so.

@@ -302,7 +302,7 @@ extension FlowSession.Current {
   fileprivate mutating func postResumption() -> Bool {
     guard isToResume else { return false }
     isToResume = false
-    mailbox.append(.init(mail: .event(.resumed), cause: nil))
+    mailbox.append(.init(mail: .event(.daemon(.resumed)), cause: nil))
     return true
   }
 }

@@ -14,15 +14,14 @@ extension BSAAuthenticate {
 
   mutating func checking(_ event: FlowEvent<BSACall>, _ visit: BSAVisit) -> Answer<BSACall> {
     switch event {
-    case .told(.presence(true)): return start(visit, Attempt())
-    case .told(.presence(false)):
+    case .daemon(.told(.presence(true))): return start(visit, Attempt())
+    case .daemon(.told(.presence(false))):
       let failure = Failure(
         reason: .denied, title: "Taken away", message: "the account was forgotten in the meantime",
         retryable: false)
       return .fail(failure, clearUp: abandoned)
-    case .resumed: return check(visit)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .daemon(.resumed): return check(visit)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -36,7 +35,7 @@ extension BSAAuthenticate {
     _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .called(.start(visit, userKey: order.account.subject), let outcome)
+    case .provider(.called(.start(visit, userKey: order.account.subject), let outcome))
     where !attempt.isPaused:
       switch BSAReply(outcome) {
       case .said(let data):
@@ -52,9 +51,8 @@ extension BSAAuthenticate {
         return .proceed([])
       case let reply: return later(reply, attempt, visit) { .starting(visit, $0) }
       }
-    case .woken where attempt.isPaused, .resumed: return start(visit, attempt)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .woken where attempt.isPaused, .daemon(.resumed): return start(visit, attempt)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -74,7 +72,7 @@ extension BSAAuthenticate {
     _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ channel: Sealed<Secret>, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .called(completeCall(visit), let outcome) where !attempt.isPaused:
+    case .provider(.called(completeCall(visit), let outcome)) where !attempt.isPaused:
       switch BSAReply(outcome) {
       case .said: return fetch(visit, channel, Attempt())
       // The reply to an earlier call was lost: that call completed the sign-in.
@@ -84,12 +82,11 @@ extension BSAAuthenticate {
         return later(reply, attempt, visit) { .completing(visit, channel: channel, $0) }
       }
     case .woken where attempt.isPaused: return complete(visit, channel, attempt)
-    case .resumed:
+    case .daemon(.resumed):
       var attempt = attempt
       attempt.isLost = attempt.isLost || !attempt.isPaused
       return complete(visit, channel, attempt)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -110,7 +107,7 @@ extension BSAAuthenticate {
     _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ channel: Sealed<Secret>, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .called(resultCall(visit, channel), let outcome) where !attempt.isPaused:
+    case .provider(.called(resultCall(visit, channel), let outcome)) where !attempt.isPaused:
       switch BSAReply(outcome) {
       case .said(let data):
         guard let token = data.visibleSecret else { return .fail(.lacking("token in data")) }
@@ -118,9 +115,8 @@ extension BSAAuthenticate {
       case let reply:
         return later(reply, attempt, visit) { .fetching(visit, channel: channel, $0) }
       }
-    case .woken where attempt.isPaused, .resumed: return fetch(visit, channel, attempt)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .woken where attempt.isPaused, .daemon(.resumed): return fetch(visit, channel, attempt)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

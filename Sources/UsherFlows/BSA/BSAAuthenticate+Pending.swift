@@ -25,13 +25,12 @@ extension BSAAuthenticate {
     _ event: FlowEvent<BSACall>, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch event {
-    case .called(numberCall, let outcome) where !retrying.isPaused && order.way == .otp:
+    case .provider(.called(numberCall, let outcome)) where !retrying.isPaused && order.way == .otp:
       return generated(BSAReply(outcome), retrying, now)
-    case .told(.oneTimeCode(let answer)) where !retrying.isPaused && order.way == .totp:
+    case .daemon(.told(.oneTimeCode(let answer))) where !retrying.isPaused && order.way == .totp:
       return generated(answer, retrying, now)
-    case .woken where retrying.isPaused, .resumed: return generate(retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .woken where retrying.isPaused, .daemon(.resumed): return generate(retrying)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -98,9 +97,9 @@ extension BSAAuthenticate {
     _ event: FlowEvent<BSACall>, _ shown: Shown?, _ poll: Poll, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch event {
-    case .called(existCall, let outcome) where !poll.isPaused:
+    case .provider(.called(existCall, let outcome)) where !poll.isPaused:
       return asked(BSAReply(outcome), shown, poll, now)
-    case .woken where poll.isPaused, .resumed:
+    case .woken where poll.isPaused, .daemon(.resumed):
       // The shown number has expired: request another one.
       if let shown, shown.until <= now { return generate(RetryBackoff()) }
       var poll = poll
@@ -108,8 +107,7 @@ extension BSAAuthenticate {
       poll.retrying.goOn()
       state = .pending(shown, poll)
       return .proceed([.call(existCall)])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

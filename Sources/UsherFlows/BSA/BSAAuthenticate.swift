@@ -270,8 +270,7 @@ extension BSAAuthenticate {
       return prove(BSAVisit(device: order.device, qrID: text), at: now)
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -212,18 +212,17 @@ extension BSARegistration {
     _ now: Timestamp
   ) -> Answer<BSACall> {
     switch event {
-    case .called(call(work), let outcome) where !work.retrying.isPaused:
+    case .provider(.called(call(work), let outcome)) where !work.retrying.isPaused:
       return signedUp(BSAReply(outcome), work, provider)
     case .woken where work.retrying.isPaused: return again(work, provider, now)
-    case .resumed:
+    case .daemon(.resumed):
       guard work.retrying.isPaused || purpose == .replacement else {
         return fail(.mayBeRegistered("the daemon was restarted before the provider answered"))
       }
       var work = work
       work.isLost = work.isLost || !work.retrying.isPaused
       return again(work, provider, now)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -100,7 +100,7 @@ package struct BSAReregisterDevice: FlowMachine {
   package mutating func receive(
     _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
   ) -> Answer<BSACall> {
-    if let refusal { return event == .resumed ? .fail(refusal) : .ignore }
+    if let refusal { return event == .daemon(.resumed) ? .fail(refusal) : .ignore }
     return registration?.receive(event, provider, at: moment.now) ?? .ignore
   }
 

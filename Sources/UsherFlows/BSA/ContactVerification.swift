@@ -143,15 +143,14 @@ extension ContactVerification {
     _ now: Timestamp
   ) -> Progress {
     switch event {
-    case .called(sendCall, let outcome) where !sending.retrying.isPaused:
+    case .provider(.called(sendCall, let outcome)) where !sending.retrying.isPaused:
       return sent(BSAReply(outcome), sending, provider, now)
     case .woken where sending.retrying.isPaused: return .proceed(send(sending))
-    case .resumed where sending.retrying.isPaused: return .proceed(send(sending))
-    case .resumed:
+    case .daemon(.resumed) where sending.retrying.isPaused: return .proceed(send(sending))
+    case .daemon(.resumed):
       return mayHaveSent(
         "the daemon was restarted before the provider answered", sending, provider, now)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -242,8 +241,7 @@ extension ContactVerification {
       return .proceed(send(Sending(previous: challenge)))
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -276,7 +274,8 @@ extension ContactVerification {
     _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
     switch event {
-    case .called(.verify(contact, let number), let outcome) where !check.retrying.isPaused:
+    case .provider(.called(.verify(contact, let number), let outcome))
+    where !check.retrying.isPaused:
       return verified(BSAReply(outcome), number, challenge, check, provider)
     case .woken where check.retrying.isPaused:
       guard let number = check.number.secret else { return show(challenge, .interrupted) }
@@ -284,9 +283,8 @@ extension ContactVerification {
         return show(challenge, .numberExpired(nil, provider.name))
       }
       return .proceed(verify(number, challenge, check))
-    case .resumed: return show(challenge, .interrupted)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .daemon(.resumed): return show(challenge, .interrupted)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -43,14 +43,13 @@ extension FreedomDeviceAuthorize {
     _ event: FlowEvent<FreedomDeviceCall>, _ completion: FreedomCompletion, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     switch event {
-    case .called(call(completion), let outcome) where !completion.retrying.isPaused:
+    case .provider(.called(call(completion), let outcome)) where !completion.retrying.isPaused:
       return completed(outcome, completion, now)
-    case .woken where completion.retrying.isPaused, .resumed:
+    case .woken where completion.retrying.isPaused, .daemon(.resumed):
       var completion = completion
       completion.retrying.goOn()
       return send(completion)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

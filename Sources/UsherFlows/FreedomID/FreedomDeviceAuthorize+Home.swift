@@ -29,8 +29,7 @@ extension FreedomDeviceAuthorize {
       return prove(account)
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -62,16 +61,15 @@ extension FreedomDeviceAuthorize {
     _ moment: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch event {
-    case .told(.consents(let consents)):
+    case .daemon(.told(.consents(let consents))):
       let remembered = order.grants.filter { consents.contains($0.rawValue) }
       guard remembered.count < order.grants.count else {
         return complete(account, remembered, new: [], &moment)
       }
       state = .permissions(account, remembered: remembered)
       return .proceed([])
-    case .resumed: return .proceed([.ask(.consents(of: account.id))])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .daemon(.resumed): return .proceed([.ask(.consents(of: account.id))])
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -110,8 +108,7 @@ extension FreedomDeviceAuthorize {
       }
       return chooseAgain(.deniedOnce)
     case .input(.back): return chooseAgain(nil)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

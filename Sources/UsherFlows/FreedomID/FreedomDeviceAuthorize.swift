@@ -167,14 +167,14 @@ extension FreedomDeviceAuthorize {
   ) -> Answer<FreedomDeviceCall> {
     let call = FreedomDeviceCall.accounts(device: order.device)
     switch event {
-    case .called(call, let outcome) where !retrying.isPaused: return checked(outcome, retrying)
-    case .woken where retrying.isPaused, .resumed:
+    case .provider(.called(call, let outcome)) where !retrying.isPaused:
+      return checked(outcome, retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
       var retrying = retrying
       retrying.goOn()
       state = .checking(retrying)
       return .proceed([.call(call)])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -248,14 +248,13 @@ extension FreedomDeviceAuthorize {
     _ event: FlowEvent<FreedomDeviceCall>, _ person: SignedIn, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     switch event {
-    case .told(.kept(let id)):
+    case .daemon(.told(.kept(let id))):
       tied.removeAll { $0.subject.hasSameBytes(as: person.subject) }
       tied.append(NamedAccount(id: id, subject: person.subject, label: person.label))
       return goHome(nil)
     // The account may be stored already; storing it again changes nothing.
-    case .resumed: return .proceed([.keep(person.grant)])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .daemon(.resumed): return .proceed([.keep(person.grant)])
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -115,8 +115,7 @@ extension FreedomLogin {
       }
       return show(.form(method))
     case .input(.back): return .home
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -138,8 +137,7 @@ extension FreedomLogin {
         return .refuse(field: error.field, message: error.message)
       }
     case .input(.back): return show(.choosing)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -155,8 +153,7 @@ extension FreedomLogin {
       }
       return call(Errand(task: .password(name)), password, device)
     case .input(.back): return show(.form(name.method))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -188,8 +185,7 @@ extension FreedomLogin {
       case .twoFactor: show(.choosing)
       case .otp, .sca: show(.form(challenge.name.method))
       }
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -211,7 +207,7 @@ extension FreedomLogin {
     _ provider: ProviderName, _ now: Timestamp
   ) -> Progress {
     switch event {
-    case .called(let call, let outcome) where !errand.retrying.isPaused:
+    case .provider(.called(let call, let outcome)) where !errand.retrying.isPaused:
       guard call == errand.task.call(call.secret, device) else { return .ignore }
       let reply = FreedomIDReply(outcome, hiding: call.typed + [errand.task.name.login.text])
       return answered(reply, call.secret, errand, provider, now)
@@ -221,12 +217,11 @@ extension FreedomLogin {
           ? show(errand.task.origin, .interrupted) : call(errand, nil, device)
       }
       return call(errand, typed, device)
-    case .resumed where errand.task.sends && !errand.retrying.isPaused:
+    case .daemon(.resumed) where errand.task.sends && !errand.retrying.isPaused:
       return perhapsSent(errand.task, nil, now)
     // The daemon no longer has the password or code that the user typed.
-    case .resumed: return show(errand.task.origin, .interrupted)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .daemon(.resumed): return show(errand.task.origin, .interrupted)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -61,11 +61,11 @@ extension FreedomPartnerAuthorize {
     _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
-    case .called(.user(tokens.accessToken.unsealed()), let outcome) where !retrying.isPaused:
+    case .provider(.called(.user(tokens.accessToken.unsealed()), let outcome))
+    where !retrying.isPaused:
       return completed(outcome, tokens, retrying, &moment)
-    case .woken where retrying.isPaused, .resumed: return complete(tokens, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .woken where retrying.isPaused, .daemon(.resumed): return complete(tokens, retrying)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -156,15 +156,15 @@ extension FreedomPartnerAuthorize {
     _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
-    case .called(visit.call(grants), let outcome) where visit.isAwaitingLink:
+    case .provider(.called(visit.call(grants), let outcome)) where visit.isAwaitingLink:
       return linked(outcome, visit, moment.now)
     case .woken: return visit.isAwaitingLink ? .ignore : askIfDue(visit, moment.now)
     // Without a link the user cannot have been in the browser, so the round starts again.
-    case .resumed where visit.link == nil: return listen(nil, &moment)
-    case .input, .redirected, .listening, .listenFailed, .resumed:
+    case .daemon(.resumed) where visit.link == nil: return listen(nil, &moment)
+    case .input, .browser, .daemon(.resumed):
       guard let link = visit.link else { return .ignore }
       return returning(event, visit, link, &moment)
-    case .called, .discovered, .idTokenVerified, .calledBack, .told: return .ignore
+    case .provider, .daemon: return .ignore
     }
   }
 
@@ -266,7 +266,7 @@ extension FreedomPartnerAuthorize {
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     switch event {
-    case .called(.exchange(let code), let outcome) where !retrying.isPaused:
+    case .provider(.called(.exchange(let code), let outcome)) where !retrying.isPaused:
       return exchanged(outcome, code, retrying, &moment)
     case .woken where retrying.isPaused:
       guard let code = code.secret else { return listen(.interrupted, &moment) }
@@ -274,9 +274,8 @@ extension FreedomPartnerAuthorize {
       state = .exchanging(Transient(nil), retrying)
       return .proceed([.call(.exchange(code: code))])
     // The code may be spent.
-    case .resumed: return listen(.interrupted, &moment)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .daemon(.resumed): return listen(.interrupted, &moment)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -122,14 +122,13 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
 
   mutating func receive(_ event: FlowEvent<FreedomPartnerCall>) -> Answer<FreedomPartnerCall> {
     switch event {
-    case .called(call, let outcome) where !retrying.isPaused: return answered(outcome)
-    case .woken where retrying.isPaused, .resumed where retrying.isPaused:
+    case .provider(.called(call, let outcome)) where !retrying.isPaused: return answered(outcome)
+    case .woken where retrying.isPaused, .daemon(.resumed) where retrying.isPaused:
       retrying.goOn()
       return .proceed([.call(call)])
-    case .resumed:
+    case .daemon(.resumed):
       return .fail(.inTheDark("the daemon was restarted while the call was under way", provider))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

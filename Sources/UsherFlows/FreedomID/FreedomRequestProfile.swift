@@ -137,11 +137,11 @@ extension FreedomRequestProfile {
     _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     switch event {
-    case .called(.profile(inquiry.account, inquiry.request), let outcome) where !retrying.isPaused:
+    case .provider(.called(.profile(inquiry.account, inquiry.request), let outcome))
+    where !retrying.isPaused:
       return requested(outcome, inquiry, retrying)
-    case .woken where retrying.isPaused, .resumed: return request(inquiry, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .woken where retrying.isPaused, .daemon(.resumed): return request(inquiry, retrying)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -196,10 +196,10 @@ extension FreedomRequestProfile {
     _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ isAsking: Bool
   ) -> Answer<FreedomPartnerCall> {
     switch event {
-    case .called(inquiry.status, let outcome) where isAsking: return told(outcome, inquiry)
-    case .woken where !isAsking, .resumed: return ask(inquiry)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
+    case .provider(.called(inquiry.status, let outcome)) where isAsking:
+      return told(outcome, inquiry)
+    case .woken where !isAsking, .daemon(.resumed): return ask(inquiry)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

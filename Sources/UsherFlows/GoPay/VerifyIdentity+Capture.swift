@@ -16,15 +16,14 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     let call = GoPayCall.currentSubmission(link.token, requestID: order.requestID)
     switch event {
-    case .called(call, let outcome) where !retrying.isPaused:
+    case .provider(.called(call, let outcome)) where !retrying.isPaused:
       return answered(GoPayReply(outcome, to: call), link, retrying, &moment)
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       var retrying = retrying
       retrying.goOn()
       return ask(about: link, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -68,16 +67,16 @@ extension VerifyIdentity {
     _ event: FlowEvent<GoPayCall>, _ capture: Capture, _ now: Timestamp
   ) -> Answer<GoPayCall> {
     switch event {
-    case .called(capture.call, let outcome) where !capture.retrying.isPaused:
+    case .provider(.called(capture.call, let outcome)) where !capture.retrying.isPaused:
       return answered(GoPayReply(outcome, to: capture.call), capture, now)
-    case .calledBack(let callback): return calledBack(callback, capture, now)
+    case .provider(.calledBack(let callback)): return calledBack(callback, capture, now)
     case .input(let input): return answered(input, capture)
     case .woken where capture.page == nil && !capture.retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       var capture = capture
       capture.retrying.goOn()
       return go(on: capture)
-    case .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .told:
+    case .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -19,7 +19,7 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     let call = order.authCode(link)
     switch event {
-    case .called(call, let outcome) where !retrying.isPaused:
+    case .provider(.called(call, let outcome)) where !retrying.isPaused:
       switch GoPayReply(outcome, to: call) {
       case .said(let data):
         do throws(UnusableReply) {
@@ -33,13 +33,12 @@ extension VerifyIdentity {
       case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
       }
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       var retrying = retrying
       retrying.goOn()
       state = .authCode(link, retrying)
       return .proceed([.call(call)])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -18,7 +18,7 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     let isOver = moment.now >= exchange.deadline
     switch event {
-    case .called(let call, let outcome)
+    case .provider(.called(let call, let outcome))
     where call == exchange.call(order) && !exchange.retrying.isPaused:
       if isOver {
         let undoing = Self.clearUp(call, outcome)
@@ -28,17 +28,16 @@ extension VerifyIdentity {
     case .input(let input) where exchange.way == .app:
       if isOver { return .fail(.exchangeTimedOut(provider.name)) }
       return answered(input, exchange, &moment)
-    case .woken where isOver, .resumed where isOver:
+    case .woken where isOver, .daemon(.resumed) where isOver:
       return .fail(.exchangeTimedOut(provider.name))
     case .woken where !exchange.retrying.isPaused:
       return .proceed([.wake(after: exchange.deadline - moment.now)])
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       var exchange = exchange
       exchange.retrying.goOn()
       state = .waitAck(exchange)
       return .proceed(exchange.effects(order, at: moment.now))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

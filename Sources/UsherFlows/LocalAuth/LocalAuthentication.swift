@@ -96,10 +96,9 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   ) -> Progress {
     switch event {
     case .input(let input): take(input)
-    case .told(.localAuth(let news)): hear(news, at: now)
-    case .resumed: resume()
-    case .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .woken,
-      .calledBack, .told:
+    case .daemon(.told(.localAuth(let news))): hear(news, at: now)
+    case .daemon(.resumed): resume()
+    case .browser, .provider, .woken, .daemon:
       .ignore
     }
   }

@@ -141,25 +141,24 @@ extension OIDCAuthorize {
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
-    case .discovered(.found(let metadata)):
+    case .provider(.discovered(.found(let metadata))):
       guard let endpoint = metadata.authorizationEndpoint else {
         return .fail(.protocolError("the provider names no authorization endpoint"))
       }
       return listen(
         OIDCAttempt(metadata, authorizationEndpoint: endpoint, &moment), problem: nil)
-    case .discovered(.unusable(let message)): return .fail(.protocolError(message))
-    case .discovered(.unreachable(let message)):
+    case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
+    case .provider(.discovered(.unreachable(let message))):
       guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
       state = .discovering(retrying)
       problem = .unreachable(message)
       return .proceed([.wake(after: pause)])
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       retrying.goOn()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack,
-      .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -254,15 +253,15 @@ extension OIDCAuthorize {
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
-    case .called(.exchange(let exchange, _), .unreachable(let message, sent: false))
+    case .provider(.called(.exchange(let exchange, _), .unreachable(let message, sent: false)))
     where exchange.verifier == attempt.verifier.unsealed():
       return redeemLater(exchange.code, message, nil, attempt, redirectURI, retrying)
-    case .called(.exchange(let exchange, _), .reply(let reply))
+    case .provider(.called(.exchange(let exchange, _), .reply(let reply)))
     where exchange.verifier == attempt.verifier.unsealed() && reply.isPostponed:
       let message = "the provider answers HTTP \(reply.status)"
       return redeemLater(
         exchange.code, message, reply.retryAfter, attempt, redirectURI, retrying)
-    case .called(.exchange(let exchange, _), let outcome)
+    case .provider(.called(.exchange(let exchange, _), let outcome))
     where exchange.verifier == attempt.verifier.unsealed():
       return exchanged(outcome, attempt, &moment)
     case .woken where !retrying.isPaused: return .ignore
@@ -271,9 +270,8 @@ extension OIDCAuthorize {
       retrying.goOn()
       state = .exchanging(attempt, redirectURI: redirectURI, Transient(nil), retrying)
       return .proceed([.call(exchange(code, attempt, redirectURI))])
-    case .resumed: return renew(attempt, .interrupted, &moment)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .daemon(.resumed): return renew(attempt, .interrupted, &moment)
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

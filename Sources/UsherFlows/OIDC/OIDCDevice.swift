@@ -148,24 +148,23 @@ extension OIDCDevice {
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
-    case .discovered(.found(let metadata)):
+    case .provider(.discovered(.found(let metadata))):
       guard metadata.deviceAuthorizationEndpoint != nil else {
         return .fail(.protocolError("the provider names no device authorization endpoint"))
       }
       return request(metadata, RetryBackoff())
-    case .discovered(.unusable(let message)): return .fail(.protocolError(message))
-    case .discovered(.unreachable(let message)):
+    case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
+    case .provider(.discovered(.unreachable(let message))):
       guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
       state = .discovering(retrying)
       problem = .unreachable(message)
       return .proceed([.wake(after: pause)])
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       retrying.goOn()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack,
-      .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -184,7 +183,7 @@ extension OIDCDevice {
     _ now: Timestamp
   ) -> Answer<OIDCCall> {
     switch event {
-    case .called(.deviceAuthorization, .reply(let reply)):
+    case .provider(.called(.deviceAuthorization, .reply(let reply))):
       switch DeviceReply(reply, from: provider.name, at: now) {
       case .granted(let device):
         return show(Polling(metadata: metadata, device: device, interval: device.interval))
@@ -194,16 +193,15 @@ extension OIDCDevice {
         return requestLater(message, metadata, retrying, after)
       case .unreadable(let message): return .fail(.protocolError(message))
       }
-    case .called(.deviceAuthorization, .unreachable(let message, _)):
+    case .provider(.called(.deviceAuthorization, .unreachable(let message, _))):
       // A device code that was never shown expires by itself.
       return requestLater(message, metadata, retrying, nil)
-    case .called(.deviceAuthorization, .unreadable(let message)),
-      .called(.deviceAuthorization, .noToken(let message)):
+    case .provider(.called(.deviceAuthorization, .unreadable(let message))),
+      .provider(.called(.deviceAuthorization, .noToken(let message))):
       return .fail(.protocolError(message))
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed: return request(metadata, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .woken, .daemon(.resumed): return request(metadata, retrying)
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -243,13 +241,11 @@ extension OIDCDevice {
       asking.isAsking = true
       state = .polling(asking)
       return .proceed([.call(.devicePoll(deviceCode: code, polling.metadata))])
-    case .called(.devicePoll(code, _), let outcome) where polling.isAsking:
+    case .provider(.called(.devicePoll(code, _), let outcome)) where polling.isAsking:
       return answered(outcome, polling, now)
     // After a restart the poll is repeated, because its reply may be lost.
-    case .resumed: return show(polling.doubting(polling.isAsking), problem: problem)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told,
-      .woken:
+    case .daemon(.resumed): return show(polling.doubting(polling.isAsking), problem: problem)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -90,21 +90,22 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
-    case .idTokenVerified(.genuine(let payload)):
+    case .provider(.idTokenVerified(.genuine(let payload))):
       return judge(payload, token.unsealed(), settings, now)
-    case .idTokenVerified(.refused(let message)), .idTokenVerified(.keyless(let message)):
+    case .provider(.idTokenVerified(.refused(let message))),
+      .provider(.idTokenVerified(.keyless(let message))):
       return refuse(.protocolError(message))
-    case .idTokenVerified(.unreachable(let message, reply: _)):
+    case .provider(.idTokenVerified(.unreachable(let message, reply: _))):
       guard let pause = retrying.failed() else { return refuse(.unreachable(message)) }
       phase = .verifying(token, retrying)
       problem = .unreachable(message)
       return .proceed([.wake(after: pause)])
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       retrying.goOn()
       phase = .verifying(token, retrying)
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -144,7 +145,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   ) -> Answer<OIDCCall> {
     var retrying = before ?? RetryBackoff()
     switch event {
-    case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome)
+    case .provider(.called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome))
     where !retrying.isPaused:
       if person == nil, let fault = outcome.passingError, let pause = retrying.failed() {
         phase = .asking(nil, retrying)
@@ -153,12 +154,11 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       }
       return learned(outcome, of: person)
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       retrying.goOn()
       phase = .asking(person, retrying)
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -134,7 +134,7 @@ extension PaysafeAuthorize {
     _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch event {
-    case .called(.configToken, .reply(let reply)):
+    case .provider(.called(.configToken, .reply(let reply))):
       switch PaysafeFingerprint(reply, from: provider.name) {
       case .granted(let fingerprint):
         return begin(PaysafeAttempt(login, fingerprint: fingerprint, &moment))
@@ -143,19 +143,18 @@ extension PaysafeAuthorize {
       case .retry(let message, let after): return configureLater(message, retrying, after)
       case .unreadable(let message): return .fail(.protocolError(message))
       }
-    case .called(.configToken, .unreachable(let message, sent: _)):
+    case .provider(.called(.configToken, .unreachable(let message, sent: _))):
       return configureLater(message, retrying, nil)
-    case .called(.configToken, .unreadable(let message)),
-      .called(.configToken, .noToken(let message)):
+    case .provider(.called(.configToken, .unreadable(let message))),
+      .provider(.called(.configToken, .noToken(let message))):
       return .fail(.protocolError(message))
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       var retrying = retrying
       retrying.goOn()
       state = .configuring(retrying)
       return .proceed([.call(.configToken(brand: login.brand))])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -271,14 +270,14 @@ extension PaysafeAuthorize {
   ) -> Answer<PaysafeCall> {
     var redemption = redemption
     switch event {
-    case .called(.exchange(let exchange), .unreachable(let message, sent: false))
+    case .provider(.called(.exchange(let exchange), .unreachable(let message, sent: false)))
     where exchange.verifier == redemption.verifier.unsealed():
       return redeemLater(exchange.code, message, nil, redemption)
-    case .called(.exchange(let exchange), .reply(let reply))
+    case .provider(.called(.exchange(let exchange), .reply(let reply)))
     where exchange.verifier == redemption.verifier.unsealed() && reply.isPostponed:
       let message = "the provider answers HTTP \(reply.status)"
       return redeemLater(exchange.code, message, reply.retryAfter, redemption)
-    case .called(.exchange(let exchange), let outcome)
+    case .provider(.called(.exchange(let exchange), let outcome))
     where exchange.verifier == redemption.verifier.unsealed():
       return redeemed(outcome, redemption.attempt, &moment)
     case .woken where !redemption.retrying.isPaused: return .ignore
@@ -289,9 +288,8 @@ extension PaysafeAuthorize {
       redemption.code = Transient(nil)
       redemption.retrying.goOn()
       return redeem(code, redemption)
-    case .resumed: return renew(redemption.attempt, .interrupted, &moment)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .daemon(.resumed): return renew(redemption.attempt, .interrupted, &moment)
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -25,9 +25,9 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
   ) -> Answer<PaysafeCall> {
     let isOver = now >= deadline
     switch event {
-    case .input where isOver, .woken where isOver, .resumed where isOver:
+    case .input where isOver, .woken where isOver, .daemon(.resumed) where isOver:
       return .fail(.exchangeTimedOut)
-    case .woken, .resumed: return .proceed([.wake(after: deadline - now)])
+    case .woken, .daemon(.resumed): return .proceed([.wake(after: deadline - now)])
     case .input(.exchanged(let fields)):
       do throws(UnfitField) {
         let exchanged = try ExchangedTokens(fields, at: now)
@@ -38,8 +38,7 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
     case .input(.exchangeFailed(let reason)): return .fail(.exchangeFailed(reason))
     case .input(.back):
       return .refuse(field: "input.back", message: "the code cannot be taken back")
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -168,17 +168,17 @@ extension PaysafeOperation {
     _ now: Timestamp
   ) -> Answer<PaysafeCall> {
     switch event {
-    case .called(.operation(operation, account: account, approval: demanded?.approval), let outcome)
+    case .provider(
+      .called(.operation(operation, account: account, approval: demanded?.approval), let outcome))
     where !retrying.isPaused:
       return answered(outcome, demanded, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return call(demanded, retrying)
     // During a back-off pause no call is in flight, so repeating it is safe.
-    case .resumed:
+    case .daemon(.resumed):
       guard operation.isSafe || retrying.isPaused else { return .fail(.unknownByRestart) }
       return call(demanded, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -35,9 +35,8 @@ extension SCAProcess {
       guard let expiry = challenge.expiresAt, expiry <= now, !challenge.isOver, !isExpired(now)
       else { return woken(now) }
       return show(challenge.over(at: now), .challengeExpired, now)
-    case (.resumed, _): return .proceed(timer(now))
-    case (.input, _), (.redirected, _), (.listening, _), (.listenFailed, _), (.called, _),
-      (.discovered, _), (.idTokenVerified, _), (.calledBack, _), (.told, _):
+    case (.daemon(.resumed), _): return .proceed(timer(now))
+    case (.input, _), (.browser, _), (.provider, _), (.daemon, _):
       return .ignore
     }
   }
@@ -69,12 +68,11 @@ extension SCAProcess {
     _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
   ) -> Answer {
     switch event {
-    case .called(.attempt(terms.event, challenge.option.verification, let value), let outcome):
+    case .provider(
+      .called(.attempt(terms.event, challenge.option.verification, let value), let outcome)):
       return answered(outcome.withoutTexts(repeating: value), challenge, now)
-    case .resumed: return inquire(.attempt(challenge))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told,
-      .woken:
+    case .daemon(.resumed): return inquire(.attempt(challenge))
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

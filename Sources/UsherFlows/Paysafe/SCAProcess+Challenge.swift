@@ -38,17 +38,16 @@ extension SCAProcess {
     _ event: FlowEvent<PaysafeCall>, _ sending: Sending, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
-    case .called(.challenge(terms.event, sending.option.verification, _), let outcome)
+    case .provider(.called(.challenge(terms.event, sending.option.verification, _), let outcome))
     where !retrying.isPaused:
       return answered(outcome, sending, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return send(sending, retrying)
     // During a back-off pause no call is in flight.
-    case .resumed where retrying.isPaused: return send(sending, retrying)
+    case .daemon(.resumed) where retrying.isPaused: return send(sending, retrying)
     // The challenge may have been sent.
-    case .resumed: return inquire(.challenge(sending))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .daemon(.resumed): return inquire(.challenge(sending))
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

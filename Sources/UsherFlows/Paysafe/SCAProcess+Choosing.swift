@@ -15,7 +15,7 @@ extension SCAProcess {
   ) -> Answer {
     var retrying = retrying
     switch event {
-    case .called(.event(terms.event), let outcome) where !retrying.isPaused:
+    case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
       switch standing(outcome) {
       case .said(let standing): return settled(standing, now) ?? present(notice, now)
       case .refused(let refusal):
@@ -27,12 +27,11 @@ extension SCAProcess {
       case .noToken(let message): return .fail(.newLogInNeeded(message))
       }
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       retrying.goOn()
       state = .required(retrying, notice: notice)
       return .proceed([.call(.event(terms.event))])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -82,9 +81,8 @@ extension SCAProcess {
       }
       return sendUnlessCooling(Sending(option: option), now)
     case .woken: return woken(now)
-    case .resumed: return .proceed(timer(now))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .daemon(.resumed): return .proceed(timer(now))
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

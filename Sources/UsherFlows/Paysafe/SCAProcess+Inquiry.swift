@@ -19,12 +19,11 @@ extension SCAProcess {
     _ event: FlowEvent<PaysafeCall>, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
-    case .called(.event(terms.event), let outcome) where !retrying.isPaused:
+    case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
       return answered(outcome, doubt, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed: return inquire(doubt, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .woken, .daemon(.resumed): return inquire(doubt, retrying)
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -170,12 +169,10 @@ extension SCAProcess {
     case .input(.redirect(let url)): return cameBack(url, watch)
     case .woken where !watch.isAsking: return look(watch)
     // The reply to a poll may be lost after a restart, so the poll is repeated.
-    case .resumed: return look(watch)
-    case .called(.event(terms.event), let outcome) where watch.isAsking:
+    case .daemon(.resumed): return look(watch)
+    case .provider(.called(.event(terms.event), let outcome)) where watch.isAsking:
       return answered(outcome, watch, now)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told,
-      .woken:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -114,22 +114,22 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall>? {
     switch event {
-    case .told(.kept):
+    case .daemon(.told(.kept)):
       guard case .keeping(let failure) = phase else { return .ignore }
       return .fail(failure)
-    case .called(.keptProfile, let outcome)
+    case .provider(.called(.keptProfile, let outcome))
     where phase == .reading && account != nil && !retrying.isPaused && outcome.saysTokenIsGone:
       return nil
-    case .called(let call, let outcome) where call == self.call && !retrying.isPaused:
+    case .provider(.called(let call, let outcome)) where call == self.call && !retrying.isPaused:
       return answered(outcome, provider)
-    case .idTokenVerified(let verdict):
+    case .provider(.idTokenVerified(let verdict)):
       guard case .checking(let profile) = phase, !retrying.isPaused else { return .ignore }
       return judged(profile, verdict, provider)
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed:
+    case .woken, .daemon(.resumed):
       retrying.goOn()
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack, .told:
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }

@@ -197,15 +197,14 @@ extension VerifyPhone {
     _ now: Timestamp
   ) -> Answer<TruecallerCall> {
     switch event {
-    case .called(claim.create, let outcome) where !request.retrying.isPaused:
+    case .provider(.called(claim.create, let outcome)) where !request.retrying.isPaused:
       return created(read(outcome, claim), claim, request, now)
     case .woken where !request.retrying.isPaused: return .ignore
-    case .resumed where !request.retrying.isPaused:
+    case .daemon(.resumed) where !request.retrying.isPaused:
       let message = "the daemon was restarted before the provider answered"
       return .fail(.unknownSending(message, TCError.network.word(provider.name)))
-    case .woken, .resumed: return create(claim, request)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told:
+    case .woken, .daemon(.resumed): return create(claim, request)
+    case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
@@ -302,9 +301,7 @@ extension VerifyPhone {
       return create(claim, CodeRequest())
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told,
-      .woken, .resumed:
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
@@ -338,7 +335,8 @@ extension VerifyPhone {
     _ check: CodeCheck, _ now: Timestamp
   ) -> Answer<TruecallerCall> {
     switch event {
-    case .called(.verify(claim.number, let code, challenge.token.unsealed()), let outcome)
+    case .provider(
+      .called(.verify(claim.number, let code, challenge.token.unsealed()), let outcome))
     where !check.retrying.isPaused:
       return checked(read(outcome, claim, code: code), code, claim, challenge, check, now)
     case .woken where check.retrying.isPaused:
@@ -347,10 +345,8 @@ extension VerifyPhone {
         return show(claim, challenge, .codeExpired(nil, provider.name))
       }
       return verify(code, claim, challenge, check)
-    case .resumed: return show(claim, challenge, .interrupted)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told,
-      .woken:
+    case .daemon(.resumed): return show(claim, challenge, .interrupted)
+    case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }

@@ -130,7 +130,7 @@ struct BSAFuzzTests {
         #expect(try storedAndRead(driven.flow).view == driven.flow.view)
         check(driven.problem?.message ?? "no problem")
         for case .signUp in driven.calls { #expect(!mayBeSignedUp, "signed up twice") }
-        if case .called(.signUp, let outcome) = event {
+        if case .provider(.called(.signUp, let outcome)) = event {
           mayBeSignedUp = BSAReply(outcome).mayBeDone
         }
       }

@@ -1,0 +1,56 @@
+package import UsherAPI
+package import UsherCore
+
+/// An event that a flow receives, grouped by its source.
+///
+/// A machine that does not expect events of a source ignores the whole group, so a new event in a
+/// group concerns only the machines that use it.
+package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
+  /// The owner's input for the present step. The engine has checked that it has the step's type.
+  case input(FlowInput)
+  /// The user's browser, or the loopback listener that it returns to.
+  case browser(BrowserEvent)
+  /// The provider: the outcome of an effect, or a call that the provider makes.
+  case provider(ProviderEvent<Call>)
+  /// The daemon itself.
+  case daemon(DaemonEvent)
+  /// The delay of `Effect.wake` has passed.
+  case woken
+}
+
+/// An event of the loopback listener that waits for the browser.
+package enum BrowserEvent: Sendable, Equatable {
+  /// The browser was redirected to the loopback listener. The engine has compared the state.
+  case redirected(RedirectAnswer)
+  /// The listener is open; the redirect URI to send to the provider.
+  case listening(redirectURI: String)
+  /// No listener could be opened, for example because the port is in use.
+  ///
+  /// - Parameters:
+  ///   - mayReachAnother: Whether another user holds the port, or may hold it, and could receive
+  ///     the provider's reply.
+  ///   - isBusy: Whether the daemon has run out of file descriptors.
+  case listenFailed(String, mayReachAnother: Bool = false, isBusy: Bool = false)
+}
+
+/// An event that comes from the provider.
+package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
+  /// The outcome of `Effect.call`.
+  case called(Call, CallOutcome)
+  /// The outcome of `Effect.discover`.
+  case discovered(Discovery)
+  /// The outcome of `Effect.verifyIDToken` or `Effect.verifySignature`.
+  case idTokenVerified(IDTokenVerdict)
+  /// The provider made a call, and ``FlowMachine/judge(_:token:)`` assigned it to this flow.
+  case calledBack(ProviderCallback)
+}
+
+/// An event that comes from the daemon.
+package enum DaemonEvent: Sendable, Equatable {
+  /// The daemon's answer to `Effect.ask` or `Effect.keep`.
+  case told(DaemonNews)
+  /// The daemon was restarted: operations in progress may or may not have happened. The machine
+  /// repeats what is safe to repeat. Otherwise it moves to a step that asks the user, with problem
+  /// `interrupted`.
+  case resumed
+}
