@@ -3,11 +3,11 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// What a verb works with.
+/// The environment, console and daemon clients that a usherctl command runs with.
 struct CommandContext: Sendable {
   let environment: CommandEnvironment
   let console: Console
-  /// Whether programs read the output.
+  /// Whether replies are printed as JSON, for programs to read.
   let printsJSON: Bool
   let app: UsherClient
   let admin: UsherClient
@@ -28,7 +28,10 @@ struct CommandContext: Sendable {
     return UsherClient(socketPath: path ?? standard, name: "usherctl", version: Usherctl.version)
   }
 
-  /// Makes a call on the socket where it exists, and shows the reply: as JSON, or by `show`.
+  /// Makes a call and prints its reply: as JSON with `--json`, otherwise with `show`.
+  ///
+  /// - Parameter chosen: The client for the call. Default: the admin client for methods of the
+  ///   admin socket, otherwise the app client.
   func show<M: Method>(
     _ method: M, on chosen: UsherClient? = nil, _ show: (M.Reply) -> Void
   ) async throws {

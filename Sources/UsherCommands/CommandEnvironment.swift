@@ -1,24 +1,24 @@
 package import UsherConfig
 package import UsherCore
 
-/// What a command line is run in.
+/// The parts of the operating system that usherctl uses; tests replace them.
 package struct CommandEnvironment: Sendable {
   package var terminal: any Terminal
   package var browser: any Browser
   package var programs: any Programs
   package var clock: any Clock
-  /// Lets time pass; throws `CancellationError` as soon as the task is cancelled.
+  /// Suspends for a duration; throws `CancellationError` as soon as the task is cancelled.
   package var sleep: @Sendable (Duration) async throws -> Void
   package var variables: [String: String]
   package var userID: UInt32
-  /// Where the daemon's configuration is unless files are named.
+  /// The directory of the configuration files that are read if the command line names none.
   package var configFolder: String
-  /// The users and groups that rules may name, for rules that no daemon answers for.
+  /// The resolver for users and groups in rules, for checks that run without a daemon.
   package var names: PrincipalResolver
-  /// systemctl and its like.
+  /// The runner of system programs such as systemctl.
   package var tools: any Tools
   package var places: Places
-  /// Where what is no text goes to.
+  /// The file descriptor for binary output: a backup that is written to standard output.
   package var output: Int32
 
   package init(
@@ -44,7 +44,8 @@ package struct CommandEnvironment: Sendable {
 }
 
 extension CommandEnvironment {
-  /// The user that a daemon of this machine runs as: its unit's; without one, whoever runs it by hand.
+  /// The user that a daemon on this machine runs as: `usherd`, the user of the system service, if
+  /// it exists, otherwise the current user.
   var daemonUser: UInt32 { names.user("usherd") ?? userID }
 }
 
@@ -52,21 +53,21 @@ extension CommandEnvironment {
 package protocol Terminal: Sendable {
   func write(_ text: String, to stream: TerminalStream)
 
-  /// Whether a person is there to be asked: standard input is a terminal.
+  /// Whether a person can be asked: standard input is a terminal.
   var isInteractive: Bool { get }
 
-  /// How many characters a line of the screen has; nil where what was written cannot be written
-  /// over.
+  /// The width of the screen in characters; nil if printed lines cannot be overwritten.
   var columns: Int? { get }
 
-  /// The next line of standard input without its end; nil at the end of the input.
+  /// Returns the next line of standard input without its newline, or nil at the end of the input.
   ///
-  /// - Parameter echo: False hides what is typed, where a person types.
-  /// - Throws: `CancellationError` as soon as the task is cancelled. What a person has typed so far is
-  ///   then dropped: it was meant for a question that no longer stands.
+  /// - Parameter echo: Whether a terminal shows what is typed.
+  /// - Throws: `CancellationError` as soon as the task is cancelled. Text typed so far is then
+  ///   discarded, because it was meant for a question that is no longer asked.
   func readLine(echo: Bool) async throws -> String?
 
-  /// All of standard input, but no more than `limit` bytes and one.
+  /// Returns all of standard input, but at most `limit` + 1 bytes, so that the caller can detect
+  /// input that is too long.
   func readAll(limit: Int) async throws -> [UInt8]
 }
 
@@ -76,21 +77,21 @@ package enum TerminalStream: Sendable {
 }
 
 package protocol Browser: Sendable {
-  /// Shows a page, if there is a screen to show it on.
+  /// Opens a page, if there is a graphical session.
   ///
   /// - Returns: Whether a browser was started.
   func open(_ url: String) -> Bool
 }
 
-/// Programs of the person's own.
+/// Runs shell command lines that the person supplies, such as `--exchange-command`.
 package protocol Programs: Sendable {
-  /// Runs a command line of the shell to its end; its standard error is this program's.
+  /// Runs a shell command line until it ends. Its standard error is that of usherctl.
   ///
   /// - Parameters:
   ///   - input: All of its standard input.
-  ///   - limit: After so long it is ended, and all that it has started with it.
-  /// - Throws: `CancellationError` when the task is cancelled: it is ended likewise. ``Failure`` where
-  ///   it cannot be started.
+  ///   - limit: The time after which the command and its process group are killed.
+  /// - Throws: `CancellationError` when the task is cancelled; the command is then killed, too.
+  ///   ``Failure`` if the command cannot be started.
   func run(
     _ command: String, input: Secret, within limit: Duration
   ) async throws -> CommandEnding
@@ -98,11 +99,11 @@ package protocol Programs: Sendable {
 
 /// How a command line ended.
 package enum CommandEnding: Sendable, Equatable {
-  /// With all that it wrote to its standard output; nothing where that is no text in UTF-8.
+  /// Exit status 0, with the standard output; empty if that is not valid UTF-8.
   case done(output: Secret)
   case failed(status: Int32)
   case killed(signal: Int32)
-  /// It wrote more than anybody wants to read, and was ended.
+  /// The command wrote more than the output limit.
   case endless
   case outOfTime
 }

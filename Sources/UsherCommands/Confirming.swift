@@ -3,7 +3,7 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// For how long an answer holds.
+/// The options for how long an answer to a confirmation stays valid.
 struct AnswerSpan: ParsableArguments {
   @Flag(help: "For once; the default.")
   var once = false
@@ -18,7 +18,7 @@ struct AnswerSpan: ParsableArguments {
   struct Span: ExpressibleByArgument {
     let seconds: Int
 
-    /// Nil for what is no length of time that usherd remembers.
+    /// Creates a span; nil unless the argument is a length of time from 1 s to `Remember.longest`.
     init?(argument: String) {
       guard case .ago(let seconds)? = TimeArgument(argument: argument),
         (1...Int64(Remember.longest)).contains(seconds)
@@ -33,7 +33,7 @@ struct AnswerSpan: ParsableArguments {
     }
   }
 
-  /// Nil where nothing is said.
+  /// The chosen duration; nil if no option is given.
   var remember: Remember? {
     if let span { return .seconds(span.seconds) }
     if session { return .session }
@@ -42,7 +42,7 @@ struct AnswerSpan: ParsableArguments {
 }
 
 extension Remember {
-  /// `allowed for 7 d`
+  /// The sentence to print, such as `allowed for 7 d`.
   fileprivate func sentence(_ allow: Bool) -> String {
     let word = allow ? "allowed" : "refused"
     return switch self {
@@ -64,8 +64,8 @@ extension CommandContext {
     console.note((remember ?? .once).sentence(allow))
   }
 
-  /// Makes a call; where the person has to prove to be there first, takes him through that, and makes
-  /// it again.
+  /// Makes a call. If the daemon requires a flow first, such as local authentication, runs that
+  /// flow and makes the call once more.
   func proving<M: Method>(
     _ method: M, on client: UsherClient
   ) async throws -> (reply: M.Reply, json: [UInt8]) {

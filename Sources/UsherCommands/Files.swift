@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import UsherConfig
 
-/// The few things usherctl asks of the file system.
+/// File access that needs no durability: reading, listing and checking permissions.
 enum Files {
   static func exist(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
@@ -14,21 +14,22 @@ enum Files {
     return Array(data)
   }
 
-  /// The files of a folder with this ending, by name; none where there is no such folder.
+  /// Returns the sorted paths of a folder's visible files with this ending; empty if the folder
+  /// does not exist.
   static func list(_ folder: String, ending: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.filter { $0.hasSuffix(ending) && !$0.hasPrefix(".") }.sorted()
       .map { "\(folder)/\($0)" }
   }
 
-  /// Returns what makes the daemon refuse configuration files because others may write them, or the
-  /// directories they are in; each with the path and the command that mends it.
+  /// Returns the ownership and permission problems for which the daemon would refuse configuration
+  /// files or the directories they are in. Each problem has the path and the command that fixes it.
   ///
-  /// - Parameter user: Whose daemon it is; root: the system's.
+  /// - Parameter user: The user that the daemon runs as; root means the system's daemon.
   static func distrust(of files: [String], as user: UInt32) -> [ConfigProblem] {
     let trust = FileTrust(user: user == 0 ? nil : user)
     let folders = Set(files.map(folder)).sorted()
-    // The daemon reads conf.d beside the main file.
+    // The daemon also reads the `conf.d` directory next to the main file.
     let overlays = folders.filter { !isOverlayFolder($0) }.map { "\($0)/conf.d" }
     let paths = Set(folders + overlays + files).sorted()
     return paths.compactMap { path in

@@ -3,12 +3,12 @@ package import UsherConfig
 import UsherCore
 
 extension PrincipalResolver {
-  /// The users and groups of this machine, as the C library knows them.
+  /// Resolves the users and groups of this machine with the C library.
   package static let machine = PrincipalResolver(
     user: { getpwnam($0)?.pointee.pw_uid }, group: { getgrnam($0)?.pointee.gr_gid },
     groups: { uid in
       guard let entry = getpwuid(uid)?.pointee, let name = entry.pw_name else { return [] }
-      // As many as the kernel lets a process have (NGROUPS_MAX, limits.h).
+      // NGROUPS_MAX (limits.h): the kernel's limit for the groups of a process.
       var count = CInt(65_536)
       var groups = [gid_t](repeating: 0, count: Int(count))
       getgrouplist(name, entry.pw_gid, &groups, &count)

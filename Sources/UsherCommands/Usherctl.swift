@@ -1,21 +1,21 @@
 import ArgumentParser
 import UsherCore
 
-/// The command line of usherd.
+/// The usherctl program.
 package struct Usherctl {
   package static let version = "0.1.1"
 
-  /// Parses and runs one command line; everything it says goes to the world's terminal.
+  /// Parses and runs one command line; all output goes to the environment's terminal.
   ///
-  /// - Parameter arguments: Without the program's name.
-  /// - Returns: The exit status, as `usherctl --help` lists them.
+  /// - Parameter arguments: The arguments without the program's name.
+  /// - Returns: The exit status, one of those that `usherctl --help` lists.
   package static func run(_ arguments: [String], in environment: CommandEnvironment) async -> Int32
   {
     let console = Console(environment.terminal)
     do {
       var command = try Root.parseAsRoot(arguments)
       guard let verb = command as? any Verb else {
-        // A group of verbs, or `help`: both answer with help.
+        // A group of verbs, or `help`: running either prints help.
         try command.run()
         return 0
       }
@@ -38,10 +38,10 @@ package struct Usherctl {
   }
 }
 
-/// The contract has a type of this name too; here it is the command line's.
+/// ArgumentParser's property wrapper. `UsherAPI` also has a type with this name.
 typealias Option = ArgumentParser.Option
 
-/// All that usherctl can do.
+/// The root command with all subcommands.
 struct Root: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usherctl",
@@ -71,7 +71,7 @@ struct Root: AsyncParsableCommand {
   @OptionGroup var options: GlobalOptions
 }
 
-/// What every verb takes; may stand before or after it.
+/// The options that every command accepts, before or after its name.
 struct GlobalOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The daemon's socket.", valueName: "path"))
   var socket: String?
@@ -83,10 +83,10 @@ struct GlobalOptions: ParsableArguments {
   var json = false
 }
 
-/// One thing usherctl does.
+/// A usherctl command that does work, in contrast to a group of commands.
 protocol Verb: AsyncParsableCommand {
   var options: GlobalOptions { get }
 
-  /// - Throws: What ``Failure`` knows, which becomes the message and the exit status.
+  /// - Throws: An error that ``Failure`` turns into a message and an exit status.
   func run(at context: CommandContext) async throws
 }

@@ -22,12 +22,13 @@ import UsherCore
     exit(status)
   }
 
-  /// The first one ends what runs in good order, which removes what must not be left; the second
-  /// Ctrl-C ends the process. The others often come twice, of a terminal that goes.
+  /// Handles a signal: the first cancels the command, which then removes what it must not leave
+  /// behind; a second Ctrl-C ends the process. SIGTERM and SIGHUP do not end it: a closing terminal
+  /// often sends them twice.
   private static func on(
     _ number: CInt, _ body: @escaping @Sendable () -> Void
   ) -> (any DispatchSourceSignal)? {
-    // Of nohup.
+    // Set by nohup(1).
     if number == SIGHUP && isIgnored(number) { return nil }
     signal(number, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: number)

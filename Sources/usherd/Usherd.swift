@@ -2,7 +2,7 @@ import ArgumentParser
 import CWipe
 import UsherDaemon
 
-/// The daemon's command line.
+/// The usherd program.
 @main
 struct Usherd: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

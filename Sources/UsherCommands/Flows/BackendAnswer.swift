@@ -3,10 +3,10 @@ import UsherAPI
 import UsherCore
 
 extension FlowInput {
-  /// What the app's backend said of a credential: `{"accessToken":"…",…}` of texts and numbers, or
-  /// `{"failure":{"reason":"…"}}`.
+  /// Parses what the app's backend answered for a credential: `{"accessToken":"…",…}` with strings
+  /// and numbers as values, or `{"failure":{"reason":"…"}}`.
   ///
-  /// - Throws: ``BackendMisfit``, which names what is wrong and no value.
+  /// - Throws: ``BackendMisfit``, whose text contains no value of the answer.
   init(backendAnswer text: Secret) throws(BackendMisfit) {
     guard let members = (try? JSONValue(parsing: text.revealed()))?.objectValue else {
       throw BackendMisfit("it is no JSON object")
@@ -29,7 +29,7 @@ extension FlowInput {
   }
 }
 
-/// Why an answer of a backend cannot be used.
+/// The reason why a backend's answer cannot be used.
 struct BackendMisfit: Error, Equatable {
   let what: String
 
@@ -37,7 +37,7 @@ struct BackendMisfit: Error, Equatable {
 }
 
 extension JSONValue {
-  /// A number as it would be written: 900 also where it came as 900.0.
+  /// The text of a string or number. A whole number has no fraction: 900 also for 900.0.
   fileprivate var textOrNumber: String? {
     switch self {
     case .string(let text): text

@@ -1,11 +1,11 @@
 import UsherAPI
 import UsherCore
 
-// A code: asked for with the time that is left of it.
+// The prompt for a one-time code, with the time that is left to enter it.
 
 extension StepPrompts {
-  /// `r` and `resend` ask for a new code: no code can be that, codes are digits. `<` at what is asked
-  /// besides goes back to the code.
+  /// Asks for the code, then for the other fields of the step. `r` and `resend` always request a
+  /// new code and are never sent as a code. `<` at one of the other fields returns to the code.
   func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
     while true {
       let answer = try await line("code", canGoBack: true, countdown: step.countdown)
@@ -27,7 +27,8 @@ extension StepPrompts {
 }
 
 extension Step.EnterCode {
-  /// Without what only helps the eye; nil for what can be no code.
+  /// Returns the code to send, or nil if the text cannot be the code. Spaces and hyphens between
+  /// digits are removed.
   fileprivate func code(typed answer: String) -> String? {
     let bare = answer.filter { $0 != " " && $0 != "-" }
     let isNumber = !bare.isEmpty && bare.utf8.allSatisfy { (0x30...0x39).contains($0) }
@@ -40,7 +41,8 @@ extension Step.EnterCode {
     Countdown(end: expiresAt, lastChange: max(expiresAt, resendAt)) { self.status(at: $0) }
   }
 
-  /// `6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s`
+  /// The line above the prompt, such as
+  /// `6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s`.
   private func status(at now: Timestamp) -> String {
     var hints: [String] = []
     if let digits { hints.append("\(digits) digits") }

@@ -1,30 +1,30 @@
 import UsherCore
 
-/// A line above a question that tells the time for as long as the question stands.
+/// A line with the remaining time, shown above a question until the question is answered.
 ///
-/// On a screen it is written over each second. Elsewhere the question is taken back and asked again
-/// when the time is over, so that this stands above it.
+/// On a screen the line is overwritten every second. Without one, the line and the question are
+/// printed again when the time is over.
 struct Countdown: Sendable {
   typealias Sleep = @Sendable (Duration) async throws -> Void
 
-  /// The longest pause between two looks at the clock, which may be set meanwhile.
+  /// The longest sleep between two readings of the clock, because the clock may be set meanwhile.
   private static let longestPause = Duration.seconds(60)
 
-  /// When the time is over.
+  /// The time at which the countdown ends.
   let end: Timestamp
-  /// After this the line says the same for ever.
+  /// The time after which the line no longer changes.
   let lastChange: Timestamp
   let line: @Sendable (Timestamp) -> String
 
   private enum Heard {
     case answer(String?)
-    /// All there is to tell stands on the screen.
+    /// The line will not change any more, or the task was cancelled.
     case told
-    /// The time is over, and the screen does not say so.
+    /// The time is over, and the line on the screen could not be overwritten to say so.
     case isOver
   }
 
-  /// Asks, and tells the time above it. Nil at the end of the input.
+  /// Asks the question with the line above it. Returns nil at the end of the input.
   func answer(
     to question: String, on console: Console, _ clock: any Clock, _ sleep: @escaping Sleep
   ) async throws -> String? {
@@ -51,7 +51,7 @@ struct Countdown: Sendable {
         case .told: continue
         case .isOver:
           group.cancelAll()
-          // An answer that was given at the same time counts.
+          // An answer that arrives at the same time counts.
           guard case .success(.answer(let answer))? = await group.nextResult() else { return heard }
           return .answer(answer)
         }
@@ -74,7 +74,7 @@ struct Countdown: Sendable {
     return .told
   }
 
-  /// Until the line changes.
+  /// Returns the time until the line may change.
   private func pause(at now: Timestamp, _ isLive: Bool) -> Duration {
     let next = now < end ? end : lastChange
     guard isLive else { return min(next - now, Self.longestPause) }

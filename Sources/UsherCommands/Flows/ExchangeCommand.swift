@@ -3,15 +3,16 @@ import Synchronization
 import UsherAPI
 import UsherCore
 
-/// A command of the person's that has a credential exchanged by the app's backend.
+/// A shell command of the person's that has the app's backend exchange a credential.
 ///
-/// The credential goes to its standard input as one line of JSON, and never into its arguments or
-/// environment, which others can read.
+/// The credential is passed on standard input as one line of JSON, never in arguments or
+/// environment variables, which other processes can read.
 final class ExchangeCommand: Sendable {
   private let command: String
   private let console: Console
   private let environment: CommandEnvironment
-  /// A credential can be redeemed once: what was answered is answered again.
+  /// The last step and its answer. A credential can be redeemed only once, so the same step gets
+  /// the same answer again.
   private let last = Mutex<(step: Step.ExchangeCredential, answer: FlowInput)?>(nil)
 
   init(_ command: String, _ context: CommandContext) {
@@ -20,8 +21,8 @@ final class ExchangeCommand: Sendable {
     environment = context.environment
   }
 
-  /// - Returns: Nil when the time is over: the daemon notices that by itself.
-  /// - Throws: `CancellationError`; ``Failure`` where the command cannot be started.
+  /// - Returns: The answer; nil if the time is over, which the daemon detects itself.
+  /// - Throws: `CancellationError`; ``Failure`` if the command cannot be started.
   func answer(to step: Step.ExchangeCredential) async throws -> FlowInput? {
     let left = step.deadline - environment.clock.now()
     guard left > .zero else { return nil }
@@ -55,7 +56,7 @@ final class ExchangeCommand: Sendable {
 }
 
 extension Step.ExchangeCredential {
-  /// What the command is asked.
+  /// The line of JSON for the command's standard input.
   fileprivate var question: Secret {
     var question: JSONValue = [
       "code": .string(credential.code.revealed()), "requestId": .string(requestId),

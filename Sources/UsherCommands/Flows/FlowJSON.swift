@@ -1,7 +1,7 @@
 import JSONRPC
 
 extension JSONValue {
-  /// A flow as it may be printed: the credential that a step hands over is not.
+  /// The reply for printing: the step's code verifier and credential code read `<secret>`.
   var withoutStepSecrets: JSONValue {
     guard var flow = self["flow"], var step = flow["step"], step.objectValue != nil else {
       return self

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What every verb takes that runs a flow.
+/// The options of every command that runs a flow.
 struct FlowOptions: ParsableArguments {
   @Option(
     name: .customLong("param"),
@@ -14,7 +14,7 @@ struct FlowOptions: ParsableArguments {
   @Flag(help: "Print pages' addresses only.")
   var noBrowser = false
 
-  /// What `--help` says of them.
+  /// The help text that explains these options.
   static let discussion = """
     A --param is a text, or JSON where the flow takes something else; usherctl provider show lists \
     what it takes. A dotted name is a member of an object, and @FILE or @- is JSON from a file or from \

@@ -4,7 +4,7 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// `--param name=value`, as often as needed; a dotted name is a member of an object.
+/// One `--param name=value`; a dotted name addresses a member of an object.
 struct NamedParam: ExpressibleByArgument {
   let path: [String]
   let value: String
@@ -20,11 +20,12 @@ struct NamedParam: ExpressibleByArgument {
   var name: String { path.joined(separator: ".") }
 }
 
-/// An option of a verb that stands for one parameter of a flow, and is said by nothing else then.
+/// An option that is a shorthand for one parameter of a flow. The parameter may not be given in
+/// another way as well.
 struct ShortForm {
   let option: String
   let param: String
-  /// Nil where the option was not given.
+  /// The parameter's value; nil if the option is not given.
   let value: JSONValue?
 
   init(_ option: String, for param: String, _ value: JSONValue?) {
@@ -38,7 +39,7 @@ struct ShortForm {
   }
 }
 
-/// The parameters of a flow as they were named on the command line, made to be what the flow takes.
+/// Converts the parameters of a command line to the JSON types that the flow expects.
 struct FlowParams {
   let context: CommandContext
   let provider: String
@@ -59,7 +60,8 @@ struct FlowParams {
     return params
   }
 
-  /// Nil where the daemon does not tell: `flow.start` will say why.
+  /// Returns the JSON Schema of the flow's parameters. Nil if the daemon does not return it;
+  /// `flow.start` will then report why.
   private func schema() async throws -> JSONValue? {
     do {
       let reply = try await context.app.call(ProviderGet(provider: ProviderName(provider)))
@@ -69,7 +71,7 @@ struct FlowParams {
     }
   }
 
-  /// A text stays a text where the flow takes one, whatever it looks like.
+  /// Converts a value to JSON, unless the schema says that the parameter is a string.
   private func value(of param: NamedParam, by schema: JSONValue?) async throws -> JSONValue {
     if schema?["type"] == "string" { return .string(param.value) }
     if param.value.hasPrefix("@") {
@@ -81,14 +83,13 @@ struct FlowParams {
     return json
   }
 
-  /// All parameters at once: JSON, or `@` and where it is; what is secret in it then stands in no
-  /// list of processes.
+  /// Parses the value of `--params`: JSON, or `@FILE`, which keeps secrets out of the process list.
   func whole(_ text: String) async throws -> JSONValue {
     guard text.hasPrefix("@") else { return try JSONValue(argument: text) }
     return try await contents(of: text.dropFirst(), "--params")
   }
 
-  /// JSON from a file; `-` is standard input.
+  /// Reads JSON from a file, or from standard input if the name is `-`.
   private func contents(of name: Substring, _ option: String) async throws -> JSONValue {
     let file = String(name)
     let bytes =
@@ -105,14 +106,14 @@ struct FlowParams {
 extension NamedParam {
   fileprivate var json: JSONValue? { try? JSONValue(parsing: value) }
 
-  /// Whether it could be meant as anything but a text.
+  /// Whether the value may be something else than a string.
   fileprivate var mayBeOther: Bool {
     value.hasPrefix("@") || json.map { $0.stringValue == nil } ?? false
   }
 }
 
 extension JSONValue {
-  /// - Throws: ``Failure`` with status 64 where a parameter is named in two ways.
+  /// - Throws: ``Failure`` with status 64 if a parameter is given in two ways.
   fileprivate func adding(
     _ shortForms: [ShortForm], beside named: [NamedParam]
   ) throws -> JSONValue {
@@ -132,15 +133,15 @@ extension JSONValue {
 
   fileprivate var isContainer: Bool { arrayValue != nil || objectValue != nil }
 
-  /// The part of a JSON Schema that speaks of a member; nil where it does not.
+  /// Returns the schema of a member; nil if the schema does not describe it.
   fileprivate func member(_ path: ArraySlice<String>) -> JSONValue? {
     guard let name = path.first else { return self }
     return self["properties"]?[name]?.member(path.dropFirst())
   }
 
-  /// Sets a member of members, which are made where there are none.
+  /// Sets the member at a path. Objects on the path that do not exist are created.
   ///
-  /// - Returns: False, and nothing has changed, where one of them is there and no object.
+  /// - Returns: False, without any change, if a value on the path is not an object.
   fileprivate mutating func set(_ value: JSONValue, at path: ArraySlice<String>) -> Bool {
     guard let name = path.first else {
       self = value

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherCore
 
 extension CommandContext {
-  /// Shows a flow, as JSON or in words; without the credential its step may hand over.
+  /// Prints a flow, as JSON or as text, without the credential of its step.
   func show(_ flow: Flow, _ json: [UInt8]) {
     if printsJSON {
       let reply = (try? JSONValue(parsing: json, limits: JSONLimits(nesting: 128))) ?? .null

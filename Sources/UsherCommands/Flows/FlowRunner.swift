@@ -3,23 +3,23 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// Takes a person through a flow in the terminal, whatever its provider and kind.
+/// Runs a flow of any provider and kind in the terminal.
 struct FlowRunner {
-  /// How long after a lost answer of a command it is given again.
+  /// The delay before an exchange command's answer is sent again after the connection was lost.
   private static let pause = Duration.seconds(1)
 
   let session: FlowSession
   private let console: Console
   private let environment: CommandEnvironment
   private let prompts: StepPrompts
-  /// Nil where no browser is to be opened.
+  /// The browser; nil if none is to be opened.
   private let browser: (any Browser)?
   private let exchange: ExchangeCommand?
 
-  /// Begins a flow.
+  /// Starts a flow.
   ///
-  /// An interrupt does not end this call: whether there is a flow would not be known. ``run()``
-  /// notices it then, and cancels the flow.
+  /// An interrupt does not cancel this call, because it would then be unknown whether the flow
+  /// exists. ``run()`` detects the interrupt and cancels the flow.
   static func begin(
     _ provider: String, _ kind: String, _ params: JSONValue, requestId: String? = nil,
     at context: CommandContext, _ options: FlowOptions
@@ -43,19 +43,19 @@ struct FlowRunner {
 
   private enum Heard {
     case input(FlowInput)
-    /// Nobody answers here; the daemon notices by itself.
+    /// No answer is given here; the daemon notices the next change itself.
     case nothing
     case moved(Flow)
   }
 
-  /// Runs the flow to its end, good or bad. Whoever interrupts this cancels the flow.
+  /// Runs the flow until it ends, with or without success. Cancelling the task cancels the flow.
   ///
-  /// - Throws: ``Failure`` with status 3 when it was interrupted.
+  /// - Throws: ``Failure`` with status 3 if the task was cancelled.
   func run() async throws -> Flow {
     do {
       return try await end()
     } catch is CancellationError {
-      // This task's own calls throw at once now; the last one is another task's.
+      // Calls of a cancelled task throw at once, so another task makes the last call.
       _ = await Task { [session] in try? await session.cancel() }.value
       throw Failure("the flow was cancelled", status: Failure.Status.flowFailed)
     }
@@ -80,7 +80,7 @@ struct FlowRunner {
     }
   }
 
-  /// What comes first: an answer given here, or the flow moving on without one.
+  /// Waits for an answer given here or for a change of the flow, whichever comes first.
   private func listen(_ flow: Flow) async throws -> Heard {
     try await withThrowingTaskGroup(of: Heard.self) { group in
       defer { group.cancelAll() }
@@ -97,7 +97,8 @@ struct FlowRunner {
     }
   }
 
-  /// By the person, or by the command that is there for it.
+  /// Gets the answer from the exchange command if there is one for this step, otherwise from the
+  /// person.
   private func answer(to flow: Flow) async throws -> FlowInput? {
     if case .exchangeCredential(let step) = flow.step, let exchange {
       return try await exchange.answer(to: step)
@@ -126,17 +127,18 @@ extension FlowRunner {
     }
   }
 
-  /// The flow tells by its revision whether the answer has arrived.
+  /// Handles a lost connection. The flow's revision will show whether the answer has arrived.
   private func lost(
     _ input: FlowInput, _ message: String, answering flow: Flow
   ) async throws -> Flow {
     console.note("\(message); it may not have got your answer")
-    // Nobody has to type this one again: without a pause it would be given without end.
+    // A command's answer needs no typing: without a delay it would be sent again in a tight loop.
     if input.isOfCommand(exchange) { try await environment.sleep(Self.pause) }
     return flow
   }
 
-  /// A person may answer again; a command has said all it knows.
+  /// Handles a refused answer: a person is asked again; a command is not, so its answer becomes a
+  /// failed exchange.
   private func refused(
     _ input: FlowInput, _ error: UsherError, answering flow: Flow
   ) async throws -> Flow {
@@ -174,7 +176,7 @@ extension FlowRunner {
 }
 
 extension Flow {
-  /// - Throws: ``Failure`` with status 3 where it has ended without success.
+  /// - Throws: ``Failure`` with status 3 if the flow ended without success.
   func checkSuccess() throws {
     if status == .succeeded { return }
     let message = failure?.message ?? "the flow ended as \(status.rawValue)"

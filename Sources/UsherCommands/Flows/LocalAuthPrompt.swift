@@ -1,11 +1,12 @@
 import UsherAPI
 import UsherCore
 
-// The person at this machine: a finger on the reader, or a passcode.
+// The prompt for local authentication: fingerprint or passcode.
 
 extension StepPrompts {
-  /// A passcode has four characters at least, so one letter is a word for something else: `c` cancels,
-  /// `o` asks for another way. Enter goes the way that needs no typing, where there is one.
+  /// A passcode has at least four characters, so single letters are commands: `c` cancels, `o` asks
+  /// for another method. Enter starts the fingerprint reader, or asks for another method while the
+  /// reader is active.
   func authenticate(_ step: Step.LocalAuth) async throws -> FlowInput {
     while true {
       let answer = try await line(step.question, echo: false)

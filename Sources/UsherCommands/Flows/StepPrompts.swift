@@ -2,20 +2,21 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// Asks a person for the answer to a step, line by line.
+/// Asks a person for the input that a step needs, line by line.
 struct StepPrompts: Sendable {
   let console: Console
   let clock: any Clock
   let sleep: @Sendable (Duration) async throws -> Void
 
-  /// The input ended, or says that the person wants to go back.
+  /// The input ended, or the person typed `<` to go back.
   enum Interruption: Error {
     case endOfInput
     case back
   }
 
-  /// - Returns: Nil where there is nothing to answer, or nobody to do so and no need.
-  /// - Throws: ``Failure`` where an answer is needed and the input has ended.
+  /// - Returns: The input; nil if the step needs none, or if it can complete without one and no
+  ///   person can be asked.
+  /// - Throws: ``Failure`` if the step needs input and the input has ended.
   func ask(_ flow: Flow) async throws -> FlowInput? {
     guard let step = flow.step else { return nil }
     do {
@@ -48,9 +49,11 @@ struct StepPrompts: Sendable {
 // MARK: - Lines
 
 extension StepPrompts {
-  /// A line without the white space around it. `<` goes back where `canGoBack`.
+  /// Reads a line; white space around it is removed unless the line is hidden.
   ///
-  /// - Parameter countdown: Told above the question.
+  /// - Parameters:
+  ///   - canGoBack: Whether the line `<` throws `Interruption.back`.
+  ///   - countdown: A line with the remaining time, shown above the question.
   func line(
     _ question: String, echo: Bool = true, canGoBack: Bool = false, countdown: Countdown? = nil
   ) async throws -> String {
@@ -72,7 +75,7 @@ extension StepPrompts {
     return try await countdown.answer(to: question, on: console, clock, sleep)
   }
 
-  /// A number from 1; asks again for anything else.
+  /// Asks until a number from 1 to `count` is given.
   private func number(upTo count: Int, canGoBack: Bool = false) async throws -> Int {
     while true {
       let answer = try await line("number", canGoBack: canGoBack)
@@ -117,8 +120,10 @@ extension StepPrompts {
     return options[try await number(upTo: options.count, canGoBack: true) - 1].id
   }
 
-  /// - Parameter besideCode: Whether one can go back, to the code, and a field that is left empty is an
-  ///   answer: a name that nobody has.
+  /// Asks for each field in turn.
+  ///
+  /// - Parameter besideCode: Whether the fields are asked along with a code: `<` goes back to the
+  ///   code, and an empty optional field is sent as an empty string instead of being left out.
   func fill(_ fields: [Field], besideCode: Bool = false) async throws -> [String: Secret] {
     var values: [String: Secret] = [:]
     for field in fields {
@@ -164,7 +169,7 @@ extension StepPrompts {
     }
   }
 
-  /// What the backend said: secrets, so they are not shown.
+  /// Asks for the backend's answer. It contains secrets, so it is not shown.
   private func askForExchange() async throws -> FlowInput {
     console.note("the backend's answer as a JSON object, or 'failed REASON'")
     while true {
@@ -183,7 +188,7 @@ extension StepPrompts {
 }
 
 extension Step {
-  /// Whether the daemon may notice by itself what happens next.
+  /// Whether the daemon can complete the step without input from this prompt.
   fileprivate var goesOnAlone: Bool {
     switch self {
     case .openURL(let step): step.completes != .submit
@@ -195,7 +200,7 @@ extension Step {
 }
 
 extension Field {
-  /// `first name` for firstName.
+  /// The field's name in words: `first name` for `firstName`.
   fileprivate var words: String {
     name.replacing(/([a-z])([A-Z])/) { "\($0.1) \($0.2)" }.lowercased()
   }

@@ -1,11 +1,11 @@
 import UsherAPI
 import UsherCore
 
-/// What a person is shown of a step, before anything is asked.
+/// The text that describes a step, shown before the person is asked.
 struct StepText {
   private let flow: Flow
   private let now: Timestamp
-  /// Whether a command takes credentials: then nobody has to see them.
+  /// Whether a command exchanges credentials; they are then not shown.
   private let exchangesByCommand: Bool
 
   init(_ flow: Flow, at now: Timestamp, exchangesByCommand: Bool) {
@@ -14,7 +14,7 @@ struct StepText {
     self.exchangesByCommand = exchangesByCommand
   }
 
-  /// Nothing for a flow that stands at no step.
+  /// The lines to print; empty if the flow has no step.
   var lines: [String] { flow.step.map { lines($0) } ?? [] }
 
   private func lines(_ step: Step) -> [String] {
@@ -44,7 +44,7 @@ struct StepText {
     return lines + ["the code is valid until \(step.expiresAt)"]
   }
 
-  /// Handing the credential over is this step's purpose, unless a command does.
+  /// Shows the credential, because the step exists to hand it over, unless a command receives it.
   private func lines(_ step: Step.ExchangeCredential) -> [String] {
     if exchangesByCommand { return ["the exchange command has \((step.deadline - now).words)"] }
     var lines = ["exchange this at your backend until \(step.deadline):"]
@@ -88,7 +88,7 @@ extension Step.EnterPassword {
     }
   }
 
-  /// What the person calls it.
+  /// The word for this secret in prompts.
   var name: String { purpose.lowercased() == "pin" ? "PIN" : "password" }
 }
 

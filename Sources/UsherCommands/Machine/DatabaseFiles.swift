@@ -1,12 +1,13 @@
 import Glibc
 import UsherCore
 
-/// The database of a daemon that does not run, and what belongs to it.
+/// The database of a stopped daemon with its write-ahead log, and how to replace them.
 ///
-/// Whoever is killed at any point here leaves every byte of the database there was: under its own
-/// name, or under the one it was put aside by.
+/// If usherctl is killed at any point here, every byte of the previous database still exists, under
+/// its own name or under the name it was moved to.
 struct DatabaseFiles {
-  /// SQLite's file format, § 1.3: its magic, and the daemon's `application_id` at 68.
+  /// SQLite's magic string, and the daemon's `application_id` at offset 68 (SQLite file format,
+  /// § 1.3).
   private static let magic = Array("SQLite format 3\0".utf8)
   private static let application: [UInt8] = [0x55, 0x73, 0x68, 0x72]
 
@@ -14,7 +15,7 @@ struct DatabaseFiles {
 
   private var log: String { path + "-wal" }
   private var memory: String { path + "-shm" }
-  /// While it is there, the daemon makes no new database where there is none.
+  /// The copy of the backup. While it exists, the daemon does not create a missing database.
   private var draft: String { path + ".restoring" }
   private var draftLog: String { draft + "-wal" }
 
@@ -23,26 +24,26 @@ struct DatabaseFiles {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Whether the file is a database of usherd's with nothing missing at its end.
+  /// Checks that a file is a complete database of usherd.
   ///
-  /// - Throws: ``Failure`` where not.
+  /// - Throws: ``Failure`` if it is not.
   static func check(_ file: OpenFile, _ status: stat) throws {
     let header = try file.read(atMost: 100)
     guard header.count == 100, header.starts(with: magic), Array(header[68..<72]) == application
     else { throw Failure("\(file.path) is no backup of usherd's") }
     let pageSize = Int64(header[16]) << 8 | Int64(header[17])
     let pages = header[28..<32].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    // 1 stands for 65536.
+    // The header encodes a page size of 65536 as 1.
     guard Int64(status.st_size) >= pages * (pageSize == 1 ? 65_536 : pageSize) else {
       throw Failure("\(file.path) is cut short")
     }
   }
 
-  /// Copies a backup, with its write-ahead log where it has one, to where the database is, under
-  /// other names yet.
+  /// Copies a backup, with its write-ahead log if there is one, to draft names next to the
+  /// database.
   ///
-  /// - Throws: ``Failure`` for what is no backup, is the database itself, is being written, or cannot
-  ///   be copied; `CancellationError`.
+  /// - Throws: ``Failure`` if the file is not a backup, is the database itself, changes meanwhile
+  ///   or cannot be copied; `CancellationError`.
   func take(_ backup: String) throws {
     guard let (source, status) = try Durable.opened(backup) else {
       throw Failure("there is no \(backup)")
@@ -74,22 +75,22 @@ struct DatabaseFiles {
     try copy.sync()
   }
 
-  /// Forgets the backup that was taken and not put in place.
+  /// Deletes the copy of a backup that has not replaced the database.
   func drop() {
     unlink(draft)
     unlink(draftLog)
   }
 
-  /// Puts what was taken in the place of the database; where that fails, all is as it was.
+  /// Replaces the database by the copy of the backup; restores the previous state on failure.
   ///
-  /// - Returns: Where the one before is now; nil where there was none.
+  /// - Returns: The new path of the previous database; nil if there was none.
   func exchange() throws -> String? {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
     let hasLog = try Durable.status(draftLog) != nil
     let aside = try putAside(wholly: hasLog)
     do {
-      // The log first, where nothing is that it could be taken for the log of.
+      // The log is renamed first, while no other database exists that it could be applied to.
       if hasLog { try Durable.rename(draftLog, log) }
       try Durable.rename(draft, path)
     } catch {
@@ -100,13 +101,16 @@ struct DatabaseFiles {
     return aside
   }
 
-  /// - Parameter wholly: Whether nothing may stay under the database's name.
+  /// Moves the database to a free name.
+  ///
+  /// - Parameter wholly: Whether the database may not keep its own name, even for a moment. If it
+  ///   may, it gets a second name until it is replaced.
   private func putAside(wholly: Bool) throws -> String? {
     let present = try Durable.status(path)
     let presentLog = try Durable.status(log)
     guard present != nil || presentLog != nil else { return nil }
     if present == nil, let presentLog, let aside = try asideOf(presentLog) {
-      // Somebody was killed here below, before the last step.
+      // An earlier run was killed before the last step below, which removes the log.
       try Durable.remove(log)
       return aside
     }
@@ -129,7 +133,7 @@ struct DatabaseFiles {
     return aside
   }
 
-  /// The name by which a database was put aside whose log this is.
+  /// Returns the new name of the database whose log this is, if that database was moved.
   private func asideOf(_ log: stat) throws -> String? {
     guard log.st_nlink > 1 else { return nil }
     for name in FreeName.names(beside: path, "before-restore") {
@@ -142,25 +146,26 @@ struct DatabaseFiles {
     return nil
   }
 
-  /// Puts the database back that was put aside, in the place of the one that does not open.
+  /// Restores the moved database, in place of the one that does not open.
   func putBack(_ aside: String?) throws {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
     guard let aside else { return try remove() }
-    // What was to be the database is a draft again: see `draft`.
+    // Make the restored backup a draft again, so that no daemon creates a database meanwhile.
     if try Durable.status(aside + "-wal") != nil { try Durable.rename(path, draft) }
     for file in [log, memory] { try Durable.remove(file) }
     try undo(aside)
     drop()
   }
 
-  /// Takes back a putting aside, wherever it ended. The log has two names until it is done.
+  /// Reverts ``putAside(wholly:)`` from any intermediate state. The log keeps both names until the
+  /// end.
   private func undo(_ aside: String) throws {
     if try Durable.status(aside + "-wal") != nil, try Durable.status(log) == nil {
       try Durable.link(aside + "-wal", log)
     }
     if let kept = try Durable.status(aside) {
-      // Of two names of one file rename(2) takes none away.
+      // rename(2) does nothing if both names are links to the same file.
       if let present = try Durable.status(path), present.isSame(as: kept) {
         try Durable.remove(aside)
       } else {
@@ -175,18 +180,18 @@ struct DatabaseFiles {
   }
 }
 
-/// Keeps every usherd away from a database: the `flock` by which they keep each other away.
+/// Prevents every usherd from using a database: takes the `flock` that they use for that.
 final class DatabaseLock {
   private var descriptor: CInt?
 
-  /// - Throws: ``Failure`` where a usherd runs on it.
+  /// - Throws: ``Failure`` if a usherd is running on the database.
   init(of database: String) throws {
     let path = database + ".lock"
     let owner = try Durable.owner(of: DatabaseFiles(path: database).directory)
     let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC
     var opened = open(path, flags | O_CREAT | O_EXCL, 0o600)
     if opened >= 0 {
-      // The daemon has to be able to open it too.
+      // The daemon must be able to open the file, too.
       if geteuid() == 0 { fchown(opened, owner.user, owner.group) }
     } else {
       opened = open(path, flags)

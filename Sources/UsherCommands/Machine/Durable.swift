@@ -2,17 +2,18 @@ import FoundationEssentials
 import Glibc
 import UsherCore
 
-/// Files that are there whole or not at all, whoever is killed: keys and databases.
+/// File operations for keys and databases: a file is complete or absent, even if the process is
+/// killed.
 ///
-/// Nothing here follows a symbolic link as the last part of a path.
+/// No operation follows a symbolic link as the last component of a path.
 enum Durable {
-  /// Whose a file is to be.
+  /// The user and group that own a file.
   struct Owner: Equatable {
     var user: UInt32
     var group: UInt32
   }
 
-  /// What the kernel says of a file; nil where there is none.
+  /// Returns the file's status (lstat(2)); nil if the file does not exist.
   static func status(_ path: String) throws -> stat? {
     var status = stat()
     if lstat(path, &status) == 0 { return status }
@@ -25,8 +26,7 @@ enum Durable {
     return Owner(user: status.st_uid, group: status.st_gid)
   }
 
-  /// An open file, which is a file and nothing else, with what the kernel says of it; nil where there
-  /// is none.
+  /// Opens a regular file for reading; returns nil if it does not exist.
   static func opened(_ path: String) throws -> (file: OpenFile, status: stat)? {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -43,20 +43,20 @@ enum Durable {
     return (file, status)
   }
 
-  /// A new, empty file of mode 0600, of a name that is usherctl's alone: one that is there already is
-  /// what somebody who was killed left, and goes.
+  /// Creates an empty file of mode 0600, under a name that only usherctl uses. An existing file of
+  /// that name is left over from a killed run and is deleted.
   static func createdAnew(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     unlink(path)
     return try created(path, of: owner)
   }
 
-  /// A new, empty file of mode 0600 beside a path, under a name that nobody has.
+  /// Creates an empty file of mode 0600 next to a path, under a random name.
   static func draft(beside path: String) throws -> OpenFile {
     let digits = SystemEntropy().bytes(8).map { String($0 >> 4, radix: 16) }.joined()
     return try created("\(path).new-\(digits)")
   }
 
-  /// - Throws: ``Failure``, also where there is something of that name.
+  /// - Throws: ``Failure``, also if the name already exists.
   private static func created(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw fault("\(path) cannot be created") }
@@ -69,10 +69,10 @@ enum Durable {
     return file
   }
 
-  /// What a file of usherctl's alone is called until it is whole.
+  /// Returns the name of a file of usherctl's until it is complete.
   static func draft(of path: String) -> String { path + ".new" }
 
-  /// Writes a file under another name, ``draft(of:)``, and gives it its own when it is on the disk.
+  /// Writes a file under ``draft(of:)``, then renames it when it is on disk.
   static func write(_ bytes: [UInt8], to path: String, of owner: Owner? = nil) throws {
     let draft = draft(of: path)
     do {
@@ -86,19 +86,19 @@ enum Durable {
     }
   }
 
-  /// Returns when it will be found under its new name.
+  /// Renames a file; returns when the new name is on disk.
   static func rename(_ old: String, _ new: String) throws {
     guard Glibc.rename(old, new) == 0 else { throw fault("\(old) cannot become \(new)") }
     try syncDirectory(of: new)
   }
 
-  /// Gives a file a second name, which nothing has yet; returns when it will be found under it.
+  /// Gives a file a second name, which must not exist; returns when the new name is on disk.
   static func link(_ old: String, _ new: String) throws {
     guard Glibc.link(old, new) == 0 else { throw fault("\(old) cannot become \(new)") }
     try syncDirectory(of: new)
   }
 
-  /// Removes a file, if there is one, for good.
+  /// Removes a file if it exists; returns when its removal is on disk.
   static func remove(_ path: String) throws {
     guard unlink(path) == 0 else {
       if errno == ENOENT { return }
@@ -120,13 +120,13 @@ enum Durable {
     guard fsync(descriptor) == 0 else { throw fault("\(directory) cannot be made durable") }
   }
 
-  /// The last system call's failure.
+  /// Returns a failure that ends with the error text of the last system call.
   static func fault(_ sentence: String) -> Failure {
     Failure("\(sentence): \(String(cString: strerror(errno)))")
   }
 }
 
-/// A file that is closed when its value goes.
+/// An open file, which is closed on deinitialization.
 final class OpenFile {
   let path: String
   let descriptor: CInt
@@ -138,7 +138,7 @@ final class OpenFile {
 
   deinit { close(descriptor) }
 
-  /// The first bytes, at most `limit`.
+  /// Reads the first bytes of the file, at most `limit`.
   func read(atMost limit: Int) throws -> [UInt8] {
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -169,9 +169,9 @@ final class OpenFile {
     }
   }
 
-  /// Copies all of it.
+  /// Copies the whole file.
   ///
-  /// - Returns: How many bytes.
+  /// - Returns: The number of bytes copied.
   /// - Throws: `CancellationError`; ``Failure`` naming the file that cannot be read or written.
   func copy(to other: OpenFile) throws -> Int64 {
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 8)
@@ -188,7 +188,7 @@ final class OpenFile {
     }
   }
 
-  /// Whether nobody has written to it since.
+  /// Whether the file still has the size and modification time of `before`.
   func isAs(_ before: stat) throws -> Bool {
     var now = stat()
     guard fstat(descriptor, &now) == 0 else { throw Durable.fault("\(path) cannot be looked at") }
@@ -202,6 +202,6 @@ final class OpenFile {
 }
 
 extension stat {
-  /// Whether it is the same file, whatever its names.
+  /// Whether both describe the same file, under any name.
   func isSame(as other: stat) -> Bool { st_dev == other.st_dev && st_ino == other.st_ino }
 }

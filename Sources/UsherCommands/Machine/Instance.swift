@@ -2,13 +2,13 @@ import ArgumentParser
 import UsherClient
 import UsherConfig
 
-/// Which daemon's state it is about.
+/// The daemon whose state a command works on.
 enum Instance: Equatable {
-  /// The system's, under systemd: root's business.
+  /// The system's daemon, which only root may change.
   case system
-  /// The user's own.
+  /// The user's own daemon.
   case user
-  /// One that is run by hand, with its state in a directory.
+  /// A daemon started without systemd, identified by its state directory.
   case byHand(state: String)
 
   func state(_ environment: CommandEnvironment) -> String {
@@ -19,10 +19,11 @@ enum Instance: Equatable {
     }
   }
 
-  /// Where its database is.
+  /// Returns the path of the daemon's database.
   ///
-  /// - Throws: What is wrong with the configuration, which says so for the system's daemon; for the
-  ///   others it is looked for under its usual name.
+  /// The system's daemon has it in its configuration; for other daemons it is the default path.
+  ///
+  /// - Throws: `ConfigError` with every problem of the system daemon's configuration.
   func database(_ environment: CommandEnvironment) throws -> String {
     let state = state(environment)
     let config = try self == .system ? ConfigFiles.parse([]).load(in: environment).config : Config()
@@ -32,7 +33,7 @@ enum Instance: Equatable {
   }
 }
 
-/// The option by which a verb is told which daemon is meant.
+/// The option that selects the daemon.
 struct InstanceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -40,7 +41,7 @@ struct InstanceOptions: ParsableArguments {
       valueName: "directory"))
   var state: String?
 
-  /// - Throws: ``Failure`` for the system's daemon where the person is not root.
+  /// - Throws: ``Failure`` if the system's daemon is selected and the user is not root.
   func instance(_ context: CommandContext) throws -> Instance {
     if let state {
       let isEnded = state.count > 1 && state.hasSuffix("/")

@@ -1,14 +1,15 @@
 import Glibc
 
-/// The master key as a file in the state directory, for whom no systemd keeps it.
+/// The master key as a file in the state directory, for daemons whose key is not a systemd
+/// credential.
 struct KeyFile {
   let path: String
 
   init(state: String) { path = "\(state)/master.key" }
 
-  /// Nil where there is none.
+  /// Returns the key; nil if the file does not exist.
   ///
-  /// - Throws: ``Failure`` for what the daemon would not take either.
+  /// - Throws: ``Failure`` if the daemon would refuse the file, too.
   func read() throws -> MasterKeyText? {
     guard let (file, status) = try Durable.opened(path) else { return nil }
     let owner = try Durable.owner(of: directory)

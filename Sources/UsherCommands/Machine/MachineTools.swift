@@ -2,14 +2,14 @@ import Dispatch
 import Glibc
 package import UsherCore
 
-/// The programs of this machine, as `PATH` has them.
+/// Runs the programs of this machine that `PATH` leads to.
 package struct MachineTools: Tools {
-  /// Bytes of the longest output that is taken.
+  /// Upper bound for the output of a program, in bytes.
   static let outputLimit = 65_536
 
   private let folders: [String]
 
-  /// - Parameter environment: Folders of its `PATH` that are not absolute do not count.
+  /// - Parameter environment: Supplies `PATH`, of which relative directories are ignored.
   package init(environment: [String: String]) {
     let path = environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
     folders = path.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
@@ -39,9 +39,9 @@ package struct MachineTools: Tools {
   }
 }
 
-/// A program that has been started. All of this blocks its thread.
+/// A running program. Its methods block the calling thread.
 private final class RunningTool {
-  /// How soon a cancelling, the limit or the end is noticed, in milliseconds.
+  /// Poll interval for cancellation, the time limit and the program's end, in milliseconds.
   private static let glance: CInt = 20
 
   private let name: String
@@ -49,7 +49,7 @@ private final class RunningTool {
   private var output: Stream
   private var errors: Stream
 
-  /// What comes out of a pipe.
+  /// The bytes read from a pipe so far.
   private struct Stream {
     let descriptor: CInt
     var bytes: [UInt8] = []
@@ -86,7 +86,7 @@ private final class RunningTool {
         .descriptor(standardInput.reader), .descriptor(pipes.output.writer),
         .descriptor(pipes.errors.writer),
       ])
-    // Nobody reads yet: the input has to fit into the pipe.
+    // The program does not read yet, so the input must fit into the pipe.
     guard standardInput.fill(input), let process = launch.start() else {
       for pipe in [pipes.output, pipes.errors] { Glibc.close(pipe.reader) }
       throw Failure("\(program) cannot be started")

@@ -2,9 +2,9 @@ import UsherAPI
 import UsherClient
 import UsherCore
 
-/// Where the system's daemon has its master key from: the sealed credential, as far as we can.
+/// Moves the master key of the system's daemon into a sealed systemd credential.
 struct MasterKeyPlace {
-  /// What `system.status` says where it is the credential.
+  /// The `masterKey` that `system.status` returns if the daemon uses the credential.
   private static let origin = "systemd credential \(SealedKey.name)"
 
   let context: CommandContext
@@ -13,15 +13,16 @@ struct MasterKeyPlace {
   private var sealed: SealedKey { SealedKey(environment: environment, console: context.console) }
   private var file: KeyFile { KeyFile(state: environment.places.state) }
 
-  /// What is to be done about a credential that does not open.
+  /// What to do with a credential that this host cannot open.
   enum Unreadable { case refuse, putAside }
 
-  /// Sees to it that there is a credential that opens: of the key file, or a new one.
+  /// Ensures that there is a credential that opens: sealed from the key file, or from a new key.
   ///
   /// - Parameters:
-  ///   - database: Where it is there and nothing else has its key, a new key would open nothing.
-  ///   - isRecovered: Whether the recovery key will open the database. The daemon is stopped then.
-  /// - Returns: Whether one was made.
+  ///   - database: If this file exists, no new key is made, because it could not open the database.
+  ///   - isRecovered: Whether the recovery key will open the database, so a new key may be made.
+  ///     The daemon must be stopped.
+  /// - Returns: Whether a credential was made.
   func seal(
     _ unreadable: Unreadable, database: String, isRecovered: Bool = false
   ) async throws -> Bool {
@@ -41,8 +42,8 @@ struct MasterKeyPlace {
     return true
   }
 
-  /// A daemon that starts meanwhile would make itself a key, and a database under it: none may, and
-  /// whether one has is only seen when it has stopped.
+  /// Seals the key while the daemon is stopped. Otherwise a daemon that starts meanwhile could make
+  /// its own key and a database under it, unnoticed.
   private func sealWhileStopped(_ database: String) async throws {
     let units = Units(environment: environment)
     let wasThere = try await units.isThere
@@ -74,10 +75,10 @@ struct MasterKeyPlace {
       ])
   }
 
-  /// Has the daemon use the credential, and starts it where it does not run.
+  /// Makes the daemon use the credential; starts the daemon if it is not running.
   ///
-  /// - Parameter isNew: Whether it cannot have it yet.
-  /// - Returns: What it says of itself then.
+  /// - Parameter isNew: Whether the credential was just made, so a running daemon cannot have it.
+  /// - Returns: The daemon's status afterwards.
   func use(isNew: Bool) async throws -> SystemStatus.Reply {
     let units = Units(environment: environment)
     let isActive = try await units.isActive
@@ -87,7 +88,7 @@ struct MasterKeyPlace {
     }
     var status = try await context.admin.call(SystemStatus())
     if status.masterKey != nil, status.masterKey != Self.origin, !restarts {
-      // It ran, or began to, before there was the credential.
+      // The daemon had started, or was starting, before the credential was made.
       try await explaining { try await units.restart() }
       status = try await context.admin.call(SystemStatus())
     }
@@ -105,7 +106,7 @@ struct MasterKeyPlace {
     return status
   }
 
-  /// Says of a daemon that does not start where that may be for one of two keys.
+  /// Runs `start`; if it fails, adds hints for the case that there are two different keys.
   private func explaining(_ start: () async throws -> Void) async throws {
     do {
       try await start()
@@ -119,7 +120,7 @@ struct MasterKeyPlace {
     }
   }
 
-  /// What to do where there are two keys.
+  /// The hints for the case that the key file and the credential hold different keys.
   private var wayOut: [String] {
     get async throws {
       guard let key = try file.read(), case .opens(let other) = try await sealed.find(),
@@ -132,7 +133,7 @@ struct MasterKeyPlace {
     }
   }
 
-  /// Removes the key file where the daemon runs by the same key from the credential.
+  /// Removes the key file if the credential holds the same key.
   func removeFile() async throws {
     guard let key = try file.read() else { return }
     guard case .opens(key) = try await sealed.find() else {

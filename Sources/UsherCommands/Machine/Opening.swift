@@ -2,10 +2,10 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// Stops a daemon, and has it open its database again: with the recovery key, or with the word that
-/// changes by something else are accepted, where that is given.
+/// Stops a daemon and makes it open its database again. If needed, the daemon is given the recovery
+/// key, or is told to accept changes that another program made.
 final class Opening: Sendable {
-  /// What the daemon is handed for the one start in which it opens the database.
+  /// A credential for the one daemon start that opens the database.
   enum Handed {
     case recoveryKey(RecoveryKey)
     case acceptance
@@ -27,12 +27,13 @@ final class Opening: Sendable {
     }
   }
 
-  /// Migrating and checking a large database take their time.
+  /// Upper bound for opening a database; migrating and checking a large one takes long.
   private static let limit = Duration.seconds(600)
 
   private let context: CommandContext
   private let instance: Instance
-  /// Whether a user's own was stopped by their systemd, which starts it again then.
+  /// Whether the user's own daemon was stopped through the user's systemd, to be started there
+  /// again.
   private let isUsersUnit = Mutex(false)
 
   init(context: CommandContext, instance: Instance) {
@@ -44,7 +45,7 @@ final class Opening: Sendable {
 
   private var environment: CommandEnvironment { context.environment }
 
-  /// Where the recovery key is for the system's daemon while that starts.
+  /// Returns the path of the recovery key while the system's daemon starts.
   static func passing(_ environment: CommandEnvironment) -> String {
     passing(Handed.credentials[0], environment)
   }
@@ -53,7 +54,7 @@ final class Opening: Sendable {
     "\(environment.places.passing)/\(credential)"
   }
 
-  /// Removes what somebody handed over who was killed.
+  /// Removes the credentials that a killed run left.
   func sweep() throws {
     guard instance == .system else { return try folder.remove() }
     for file in Handed.credentials.map({ Self.passing($0, environment) }) {
@@ -67,12 +68,12 @@ final class Opening: Sendable {
     }
   }
 
-  /// - Throws: ``Failure`` where it cannot be stopped.
+  /// - Throws: ``Failure`` if the daemon cannot be stopped.
   func stop() async throws {
     switch instance {
     case .system: try await Units(environment: environment).stop()
     case .user:
-      // Who runs it by hand has no units: the lock will say where it runs.
+      // A daemon without systemd has no units; the database lock will detect it.
       guard environment.tools.path(of: "systemctl") != nil, try await usersUnits.isThere else {
         return
       }
@@ -82,11 +83,13 @@ final class Opening: Sendable {
     }
   }
 
-  /// Makes the daemon open the database. A service runs afterwards; one started by hand does not.
+  /// Makes the daemon open the database. Afterwards a service is running; a daemon without systemd
+  /// is not.
   ///
-  /// The key that is handed over lies in a file in memory, and is removed on every way out.
+  /// The credential is a file in memory, which is removed in every case.
   ///
-  /// - Throws: ``Failure`` with the daemon's words where it does not open; `CancellationError`.
+  /// - Throws: ``Failure`` with the daemon's message if the database does not open;
+  ///   `CancellationError`.
   func open(_ handed: Handed?) async throws {
     switch instance {
     case .system: try await openSystem(handed)
@@ -109,11 +112,12 @@ final class Opening: Sendable {
       throw error
     }
     try Durable.remove(passing)
-    // The running one was handed a copy; and it is to be seen that the master key opens it now.
+    // The running daemon still holds a copy of the credential; and the restart proves that the
+    // master key now opens the database.
     try await units.restart()
   }
 
-  /// Has a daemon open and close it that serves nobody.
+  /// Makes a daemon open and close the database without serving.
   private func check(_ handed: Handed?) async throws {
     let folder = try folder
     defer { folder.remove() }
@@ -129,7 +133,8 @@ final class Opening: Sendable {
     }
   }
 
-  /// Lets it serve again where somebody does that but us; also for whoever gives up.
+  /// Starts the service again if systemd manages it; otherwise asks the person to start the daemon.
+  /// Also works in a cancelled task.
   func goOn() async {
     await Task {
       switch instance {
@@ -140,15 +145,15 @@ final class Opening: Sendable {
     }.value
   }
 
-  /// Has the system's sockets start it again where it could not serve before either.
+  /// Starts only the sockets of the system's daemon, if its database could not be opened.
   func listen() async {
     guard instance == .system else { return }
     await Units(environment: environment).listen()
   }
 }
 
-/// A folder in memory with one credential in it, for one state directory: what somebody who was
-/// killed left there, the next one finds and removes.
+/// A folder in memory with one credential for one state directory. The name is the same in each
+/// run, so that a run removes what a killed one left.
 private struct PassingFolder {
   let path: String
 
@@ -157,7 +162,7 @@ private struct PassingFolder {
     path = "\(memory)/usherctl-\(geteuid())-\(inode)"
   }
 
-  /// - Throws: ``Failure`` where somebody else has a folder of that name.
+  /// - Throws: ``Failure`` if the folder is not private to this user.
   func put(_ handed: Opening.Handed) throws {
     try Durable.makeDirectory(path)
     guard isOurs else { throw Failure("\(path) is not yours alone") }
@@ -179,7 +184,7 @@ private struct PassingFolder {
 }
 
 extension Console {
-  /// Asks for the recovery key, and tells a mistyped one.
+  /// Asks for the recovery key, and detects a mistyped one.
   func readRecoveryKey() async throws -> RecoveryKey {
     let text = try await readPasscode("recovery key")
     do throws(RecoveryKey.Mistake) {

@@ -1,14 +1,14 @@
-/// Where systemd's credentials and the daemon's state are on this machine.
+/// The directories of systemd's credentials and of the daemon's state.
 package struct Places: Sendable {
-  /// Sealed ones, which last.
+  /// The directory of sealed credentials, which persist.
   package var sealed = "/etc/credstore.encrypted"
-  /// Plain ones, in memory.
+  /// The directory of plain credentials, in memory.
   package var passing = "/run/credstore"
-  /// Of the system's daemon.
+  /// The state directory of the system's daemon.
   package var state = "/var/lib/usherd"
-  /// Of a user's own.
+  /// The state directory of the user's own daemon.
   package var userState: String
-  /// A directory in memory in which the person may make files.
+  /// A directory in memory in which the user may create files.
   package var memory: String
 
   package init(environment: [String: String]) {

@@ -1,6 +1,6 @@
 import UsherCore
 
-/// The system's master key as a credential that only this host opens.
+/// The system's master key as a credential that only this host can open.
 struct SealedKey {
   static let name = "usherd.master-key"
   private static let limit = Duration.seconds(60)
@@ -13,11 +13,11 @@ struct SealedKey {
   enum Finding: Equatable {
     case absent
     case opens(MasterKeyText)
-    /// It does not open here; in systemd-creds' words.
+    /// The credential does not open here, with the reason, usually the message of systemd-creds.
     case closed(String)
   }
 
-  /// - Throws: ``Failure`` where it cannot be tried.
+  /// - Throws: ``Failure`` if systemd-creds cannot be run.
   func find() async throws -> Finding {
     guard try Durable.status(path) != nil else { return .absent }
     return try await opened(path)
@@ -32,9 +32,9 @@ struct SealedKey {
     return .opens(key)
   }
 
-  /// Seals a key, and puts it in its place when it is seen to open again.
+  /// Seals a key; installs the credential after it has proved to open again.
   ///
-  /// - Throws: ``Failure``: then there is nothing at the place.
+  /// - Throws: ``Failure``; then no credential was installed.
   func seal(_ key: MasterKeyText) async throws {
     let ending = try await creds("encrypt", "-", "-", input: key.hexadecimal)
     guard ending.status == 0 else { throw Failure("systemd-creds cannot seal: \(ending.words)") }
@@ -50,7 +50,7 @@ struct SealedKey {
       case .opens, .absent: throw Failure("what was sealed does not open as the same key")
       case .closed(let words): throw Failure("what was sealed does not open again: \(words)")
       }
-      // One that is there by now may be all that opens a database.
+      // An existing credential must not be replaced: it may be the only key to a database.
       try Durable.link(draft, path)
       try Durable.remove(draft)
     } catch {
@@ -59,7 +59,7 @@ struct SealedKey {
     }
   }
 
-  /// Gives one that does not open here another name, so that the service starts without it.
+  /// Renames a credential that does not open here, so that the service starts without it.
   func putAside() throws {
     let name = try FreeName.beside(path, "unreadable")
     try Durable.rename(path, name)
@@ -76,9 +76,9 @@ struct SealedKey {
   }
 }
 
-/// The first name of its kind that nobody has: `PATH.WORD`, `PATH.WORD-2`, …
+/// Finds the first free name among `PATH.WORD`, `PATH.WORD-2`, …
 enum FreeName {
-  /// - Parameter companions: What is put behind the name for files that belong to it.
+  /// - Parameter companions: Suffixes of related files, whose names must be free, too.
   static func beside(_ path: String, _ word: String, _ companions: String...) throws -> String {
     let isFree = { (name: String) in
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
@@ -94,7 +94,7 @@ enum FreeName {
   }
 }
 
-/// A master key on its way from one place to the other.
+/// A master key while usherctl moves it between the key file and the credential.
 struct MasterKeyText: Equatable, CustomStringConvertible {
   static let length = 32
 
@@ -104,7 +104,7 @@ struct MasterKeyText: Equatable, CustomStringConvertible {
 
   private init(exactly bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Nil for what is neither 32 bytes nor 64 hexadecimal digits, which may end in a newline.
+  /// Parses 32 bytes, or 64 hexadecimal digits with an optional newline; nil for anything else.
   init?(_ content: [UInt8]) {
     if content.count == Self.length {
       bytes = content
@@ -119,7 +119,7 @@ struct MasterKeyText: Equatable, CustomStringConvertible {
     }
   }
 
-  /// As it is sealed: text, so that whoever unseals it sees what it is.
+  /// The form that is sealed: text, so that an unsealed key is easy to recognize.
   var hexadecimal: Secret {
     Secret(
       bytes.map { byte in

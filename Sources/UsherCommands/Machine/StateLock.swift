@@ -1,15 +1,15 @@
 import Glibc
 
-/// Keeps `setup`, `restore` and `recover` of one state directory away from each other, from before
-/// they look until they are done: a `flock` of the directory itself, which ends with its process.
+/// Lets only one `setup`, `restore` or `recover` at a time work on a state directory: a `flock` on
+/// the directory, which ends with the process.
 ///
-/// The system's is also that of the sealed credentials: its state directory is made by the first
-/// start.
+/// For the system's daemon the directory of sealed credentials is locked, too, because the state
+/// directory does not exist before the first start.
 final class StateLock {
   private var held: [OpenFile] = []
 
-  /// - Throws: ``Failure`` where another one is under way, or the state is another user's: what a
-  ///   daemon makes there would be ours, and the owner's could not use it.
+  /// - Throws: ``Failure`` if another command holds the lock. Also if the state directory has
+  ///   another owner, whose daemon could not use the files that are created here.
   init(of instance: Instance, in environment: CommandEnvironment) throws {
     let state = instance.state(environment)
     if instance == .system {
@@ -28,7 +28,7 @@ final class StateLock {
     }
   }
 
-  /// Nil where there is no such directory.
+  /// Locks a directory; returns nil if it does not exist.
   private func take(_ directory: String) throws -> OpenFile? {
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else {

@@ -1,8 +1,8 @@
 package import UsherCore
 
-/// Programs of the machine, such as systemctl: no shell, and nothing secret in their arguments.
+/// Runs system programs such as systemctl: without a shell and without secrets in the arguments.
 package protocol Tools: Sendable {
-  /// The program's absolute path; nil where there is none of that name.
+  /// Returns the program's absolute path; nil if there is no such program.
   func path(of name: String) -> String?
 
   /// Runs a program to its end.
@@ -10,15 +10,16 @@ package protocol Tools: Sendable {
   /// - Parameters:
   ///   - program: Its absolute path.
   ///   - input: All of its standard input.
-  ///   - limit: After so long it is ended.
-  /// - Throws: `CancellationError` when the task is cancelled: it is ended then. ``Failure`` where it
-  ///   cannot be started, or takes too long.
+  ///   - limit: The time after which the program is killed.
+  /// - Throws: `CancellationError` when the task is cancelled; the program is then killed.
+  ///   ``Failure`` if the program cannot be started or exceeds the limit.
   func run(
     _ program: String, _ arguments: [String], input: Secret, within limit: Duration
   ) async throws -> ToolEnding
 }
 
-/// How a program of the machine ended, and what it said. It may be a key: it prints as less.
+/// The exit status and output of a system program. The output may be a key, so it is not part of
+/// the description.
 package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
   /// Its exit status, or 128 and the number of the signal that ended it.
   package var status: Int32
@@ -36,7 +37,7 @@ package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
 
   var text: String { String(decoding: output, as: UTF8.self) }
 
-  /// What it said last: programs say first what they do, and then why they could not.
+  /// The last line of standard error: programs usually end with the cause of a failure.
   var words: String {
     let lines = errors.split(separator: "\n").map { String($0.drop { $0 == " " }) }
     return lines.last { !$0.isEmpty } ?? "it ended with status \(status)"
@@ -44,9 +45,9 @@ package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension Tools {
-  /// The program's path.
+  /// Returns the program's absolute path.
   ///
-  /// - Throws: ``Failure`` naming it.
+  /// - Throws: ``Failure`` if there is no such program.
   func find(_ name: String) throws -> String {
     guard let path = path(of: name) else { throw Failure("\(name) is not installed") }
     return path

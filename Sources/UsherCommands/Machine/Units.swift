@@ -1,14 +1,14 @@
 import UsherCore
 
-/// The daemon as systemd runs it.
+/// The systemd units of the daemon.
 struct Units {
   static let service = "usherd.service"
   private static let sockets = ["usherd.socket", "usherd-admin.socket"]
-  /// systemd's own limits end sooner, and so does the longest drain.
+  /// Longer than systemd's own time-outs and than the longest drain.
   private static let limit = Duration.seconds(600)
 
   let environment: CommandEnvironment
-  /// Whether it is the user's systemd.
+  /// Whether the units are those of the user's systemd.
   var isUsers = false
 
   private func systemctl(_ arguments: String...) async throws -> ToolEnding {
@@ -25,18 +25,18 @@ struct Units {
     get async throws { try await systemctl("is-active", Self.service).status == 0 }
   }
 
-  /// Whether any of it runs or listens.
+  /// Whether the service or one of its sockets is active.
   var isThere: Bool {
     get async throws {
-      // One of them is enough for systemctl.
+      // `systemctl is-active` succeeds if one of the units is active.
       try await systemctl(["is-active", Self.service] + Self.sockets).status == 0
     }
   }
 
-  /// Stops the daemon in order, and its sockets, by which it would come back.
+  /// Stops the daemon and its sockets, which would start it again.
   ///
-  /// A service that has failed is restarted by systemd, which starts its sockets and cancels a stop of
-  /// them that is under way. The stop is then repeated, for about two seconds.
+  /// systemd restarts a failed service, which starts its sockets and cancels a stop job. The stop
+  /// is then repeated, for about two seconds.
   func stop() async throws {
     let arguments = ["stop"] + Self.sockets + [Self.service]
     for _ in 0..<20 {
@@ -53,21 +53,21 @@ struct Units {
     Failure("systemctl \(arguments[0]) failed: \(ending.words)")
   }
 
-  /// Starts the sockets alone; also for whoever gives up.
+  /// Starts only the sockets. Also works in a cancelled task.
   func listen() async {
     _ = await Task { try? await systemctl(["start"] + Self.sockets) }.value
   }
 
-  /// Starts the daemon, and its sockets; returns when it serves.
+  /// Starts the daemon and its sockets; returns when the daemon is ready.
   ///
-  /// - Throws: ``Failure`` with what the daemon itself said of why it cannot.
+  /// - Throws: ``Failure`` with the daemon's own message if it cannot start.
   func start() async throws {
-    // It may have given up: too many failures in too short a time. It is no failure where not.
+    // After too many failures systemd refuses to start the unit until this reset.
     _ = try await systemctl(["reset-failed"] + Self.sockets + [Self.service])
     try await begin(["start"] + Self.sockets + [Self.service])
   }
 
-  /// Starts it anew; what was begun is finished first.
+  /// Restarts the daemon, which completes requests in progress first.
   func restart() async throws { try await begin(["restart", Self.service]) }
 
   private func begin(_ arguments: [String]) async throws {
@@ -76,11 +76,12 @@ struct Units {
     throw try await why() ?? Self.failed(arguments, ending)
   }
 
-  /// Why the service does not run: what it said last, or systemd could not do for it.
+  /// Returns why the service does not run: its own last status text, or that systemd could not pass
+  /// its credentials.
   ///
-  /// - Returns: Nil where nobody said.
+  /// - Returns: Nil if neither is known.
   func why() async throws -> Failure? {
-    // It is started again by itself, and what it said is forgotten then until it says it again.
+    // systemd restarts the service, which clears the status text until the service sets it again.
     for _ in 0..<20 {
       let ending = try await systemctl(
         "show", Self.service, "--property=StatusText,ExecMainStatus,ActiveState")
@@ -93,7 +94,7 @@ struct Units {
     return nil
   }
 
-  /// systemd's exit status 243: a credential that is there cannot be had.
+  /// Exit status 243 of systemd: a credential exists but cannot be read.
   private static let credentials = Failure(
     "systemd cannot hand over the daemon's credentials",
     hints: [

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells a thread that blocks that its task was cancelled.
+/// Tells a blocking thread that its task was cancelled.
 final class CancelFlag: Sendable {
   private let value = Atomic(false)
   var isRaised: Bool { value.load(ordering: .relaxed) }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import UsherCore
 
-/// The one way to the terminal: nothing a provider wrote gets there as it came.
+/// The only access to the terminal: makes text of providers safe to print.
 struct Console: Sendable {
   private let terminal: any Terminal
 
@@ -9,40 +9,40 @@ struct Console: Sendable {
 
   var isInteractive: Bool { terminal.isInteractive }
 
-  /// A line of what was asked for.
+  /// Prints a line of the requested output, to standard output.
   func say(_ line: String) { terminal.write(line.printable + "\n", to: .output) }
 
-  /// A line beside it: progress, warnings, errors.
+  /// Prints a line of progress, warning or error, to standard error.
   func note(_ line: String) { terminal.write(line.printable + "\n", to: .error) }
 
-  /// A question whose answer is typed behind it.
+  /// Prints a question without a newline, so that the answer is typed behind it.
   func prompt(_ text: String) { terminal.write(text.printable, to: .error) }
 
   private func endLine() { terminal.write("\n", to: .error) }
 
-  /// Several lines of our own making.
+  /// Prints several lines of usherctl's own text.
   func page(_ text: String) { for line in lines(of: text) { say(line) } }
 
   func notePage(_ text: String) { for line in lines(of: text) { note(line) } }
 
-  /// A reply as the daemon wrote it, on one line.
+  /// Prints the daemon's reply as one line of JSON.
   func json(_ bytes: [UInt8]) {
     terminal.write(String(decoding: bytes, as: UTF8.self).printableJSON + "\n", to: .output)
   }
 
-  /// What no daemon wrote, on one line likewise.
+  /// Prints a value that is not the daemon's reply as one line of JSON.
   func json(of value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     json(Array(try encoder.encode(value)))
   }
 
-  /// A secret whose purpose is to be printed: the caller has seen to it that it is printable.
+  /// Prints a secret that the person asked for. The caller ensures that it is printable.
   func reveal(_ secret: Secret) { terminal.write(secret.revealed() + "\n", to: .output) }
 
-  /// The answer to the question that was asked last; nil at the end of the input.
+  /// Returns the answer to the last prompt; nil at the end of the input.
   ///
-  /// What comes next begins a line of its own, also where no newline was typed or none was shown.
+  /// Later output begins on a new line, even if no newline was typed or shown.
   func readLine(echo: Bool = true) async throws -> String? {
     do {
       let line = try await terminal.readLine(echo: echo)
@@ -68,7 +68,7 @@ struct Console: Sendable {
 // MARK: - Tables
 
 extension Console {
-  /// Rows under headings, in columns two spaces apart; nothing for no rows.
+  /// Prints rows under headings, in columns two spaces apart; nothing if there are no rows.
   func table(_ headings: [String], _ rows: [[String]]) {
     guard !rows.isEmpty else { return }
     let all = [headings] + rows.map { $0.map { $0.isEmpty ? "-" : $0.printable } }
@@ -76,7 +76,7 @@ extension Console {
     for row in all { say(Self.line(row, widths)) }
   }
 
-  /// Names and what they stand for, one a line.
+  /// Prints names and values, one pair per line; nil values are left out.
   func facts(_ facts: [(name: String, value: String?)]) {
     let known = facts.compactMap { fact in fact.value.map { (fact.name, $0) } }
     let width = known.map(\.0.count).max() ?? 0
@@ -96,17 +96,17 @@ extension Console {
 // MARK: - A line above a question
 
 extension Console {
-  /// Whether lines can be written over at all.
+  /// Whether printed lines can be overwritten.
   var canRewrite: Bool { terminal.columns != nil }
 
-  /// Writes a line over the one above the question that stands; what is typed stays as it is.
+  /// Overwrites the line above the current prompt; text typed so far stays.
   ///
-  /// - Returns: Whether it could: not without a screen, or on one that is too narrow.
+  /// - Returns: False without a screen, or if the line is too long for it.
   func rewriteLineAbove(_ line: String) -> Bool {
     let line = line.printable
     guard let columns = terminal.columns, line.count < columns else { return false }
-    // DECSC, one up, to its begin; erase what is left of it, DECRC (ECMA-48, DEC STD 070). In one
-    // write, so that no key can show between its parts.
+    // DECSC, cursor up, carriage return, the line, erase to its end, DECRC (ECMA-48, DEC STD 070).
+    // In one write, so that no typed key is echoed in between.
     terminal.write("\u{1B}7\u{1B}[A\r\(line)\u{1B}[K\u{1B}8", to: .error)
     return true
   }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// The browser of the desktop, by `xdg-open`.
+/// Opens pages in the browser of the desktop, with `xdg-open`.
 ///
-/// Every user can read the command line of every process, and the address of a sign-in's page has
-/// secrets in it. So the opener is given an address on this machine that leads there once.
+/// Every user can read the command line of every process, and the address of a sign-in page
+/// contains secrets. `xdg-open` is therefore given a local address that redirects to the page once.
 package struct DesktopBrowser: Browser {
   private let environment: [String: String]
 

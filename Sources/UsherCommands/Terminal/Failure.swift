@@ -3,7 +3,7 @@ import UsherClient
 import UsherConfig
 import UsherCore
 
-/// What usherctl says and exits with when something did not work.
+/// The message lines and the exit status of a failed command.
 struct Failure: Error, Equatable {
   var lines: [String]
   var status: Int32
@@ -17,20 +17,20 @@ struct Failure: Error, Equatable {
     static let interrupted: Int32 = 130
   }
 
-  /// - Parameter hints: What to do about it, a line each.
+  /// - Parameter hints: The next steps for the person, one per line.
   init(_ message: String, hints: [String] = [], status: Int32 = Status.failed) {
     lines = ["usherctl: \(message)"] + hints
     self.status = status
   }
 
-  /// Exits without another word: everything has been said.
+  /// Returns a failure without a message, if everything is already printed.
   static func silent(_ status: Int32) -> Failure {
     var failure = Failure("", status: status)
     failure.lines = []
     return failure
   }
 
-  /// Nil for the errors of the command line itself.
+  /// Creates a failure from an error; nil if ArgumentParser is to report the error.
   init?(_ error: any Error) {
     switch error {
     case let failure as Failure: self = failure
@@ -84,7 +84,7 @@ struct Failure: Error, Equatable {
 }
 
 extension ProviderErrorCode {
-  /// `work said: access_denied: …`
+  /// The provider's error as text, such as `work said: access_denied: …`.
   var sentence: String {
     let words = [code, title, message].compactMap(\.self)
     return "\(name) said: \(words.joined(separator: ": "))"
@@ -92,7 +92,7 @@ extension ProviderErrorCode {
 }
 
 extension UsherError.NextFlow {
-  /// The command that runs it.
+  /// The usherctl command that runs the flow.
   var command: String {
     let (verb, option) =
       switch kind {
@@ -104,7 +104,7 @@ extension UsherError.NextFlow {
       + grants.map { " --grant \($0)" }.joined() + (arguments.isEmpty ? "" : " --params \(quoted)")
   }
 
-  /// What the flow is started with, without account and grants.
+  /// The parameters of the flow, without account and grants.
   var params: JSONValue {
     .object(
       arguments.mapValues { argument in
@@ -115,8 +115,8 @@ extension UsherError.NextFlow {
       })
   }
 
-  /// The arguments as one word of the shell. All at once: what is no text can be told from one then,
-  /// whether the daemon tells what the flow takes or not.
+  /// The parameters as one shell word. As a single JSON object they keep their types, even if
+  /// usherctl cannot get the flow's schema.
   private var quoted: String {
     let text = String(decoding: params.encoded(), as: UTF8.self)
     return "'\(text.replacing("'", with: "'\\''"))'"
@@ -124,7 +124,7 @@ extension UsherError.NextFlow {
 }
 
 extension Duration {
-  /// `45 s`, `3 min`, `2 h 5 min`, `4 d 1 h`; rounded up to the second.
+  /// The duration as text, rounded up to the second: `45 s`, `3 min`, `2 h 5 min`, `4 d 1 h`.
   var words: String {
     let (whole, rest) = components
     let seconds = max(0, whole + (rest > 0 ? 1 : 0))

@@ -1,17 +1,19 @@
 import Glibc
 
-/// How a program of the person's is started: in a session of its own, so that Ctrl-C here does not
-/// reach it and it cannot take the terminal, and with the signals as a shell would leave them.
+/// Starts a program in a session of its own, so that Ctrl-C does not reach it and it cannot use the
+/// terminal.
 ///
-/// What this process ignores (SIGINT, SIGTERM, SIGHUP, SIGPIPE) or a thread of its pool blocks would be inherited.
+/// Signal handling is reset as a shell does it. Otherwise the program would inherit the signals
+/// that usherctl ignores (SIGINT, SIGTERM, SIGHUP, SIGPIPE) and those that a thread of its pool
+/// blocks.
 struct Launch {
-  /// glibc's POSIX_SPAWN_SETSID, a macro that Swift does not see.
+  /// glibc's POSIX_SPAWN_SETSID, a macro that Swift does not import.
   private static let newSession: Int16 = 0x80
   private static let ignoredHere = [SIGINT, SIGTERM, SIGHUP, SIGPIPE]
 
-  /// The program, looked up in `PATH`, and what it is told.
+  /// The program, which is looked up in `PATH`, and its arguments.
   var arguments: [String]
-  /// What becomes of standard input, output and error.
+  /// The program's standard input, output and error.
   var files: [File]
 
   enum File {
@@ -20,8 +22,8 @@ struct Launch {
     case descriptor(CInt)
   }
 
-  /// - Returns: The process, which leads a process group of that number; nil where it cannot be
-  ///   started.
+  /// - Returns: The process id, which is also the id of its process group; nil if the program
+  ///   cannot be started.
   func start() -> pid_t? {
     var actions = posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()

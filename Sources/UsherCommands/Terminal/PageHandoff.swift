@@ -1,11 +1,11 @@
 import Dispatch
 import Glibc
 
-/// An address on this machine that leads one user's browser to a page, once and for half a minute.
+/// A local address that redirects one user's browser to a page, once and within half a minute.
 ///
-/// A request by another user is refused, and does not use the address up.
+/// A request by another user is refused and does not use up the address.
 final class PageHandoff: Sendable {
-  /// How long a browser may take to start.
+  /// The time that a browser has to start, in seconds.
   private static let seconds = 30
 
   let url: String
@@ -13,10 +13,11 @@ final class PageHandoff: Sendable {
   private let user: UInt32
   private let listener: CInt
   private let port: UInt16
-  /// The first line of the request and the host that the browser must name (DNS rebinding).
+  /// The random path of the address. A request must also name the right host, against DNS
+  /// rebinding.
   private let path: String
 
-  /// Nil where the page's address cannot stand in a header, or no port can be had.
+  /// Creates a handoff; nil if the page's address cannot be a header value, or if no port is free.
   init?(to page: String, for user: UInt32) {
     guard page.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
       let listener = Self.listen(), let port = Self.port(of: listener)
@@ -31,7 +32,7 @@ final class PageHandoff: Sendable {
     url = "http://127.0.0.1:\(port)/\(name)"
   }
 
-  /// Begins to answer; it ends by itself.
+  /// Starts to answer requests in the background; stops by itself.
   func serve() {
     DispatchQueue(label: "usherctl.page").async {
       var server = HandoffServer(listener: self.listener)
@@ -39,7 +40,7 @@ final class PageHandoff: Sendable {
     }
   }
 
-  /// - Returns: The reply, and whether it has led the browser to the page.
+  /// - Returns: The response, and whether it redirects the browser to the page.
   private func reply(to request: [Substring], from client: UInt16) -> (text: String, isLast: Bool) {
     guard request.first == "GET \(path) HTTP/1.1",
       request.contains(where: { $0.lowercased() == "host: 127.0.0.1:\(port)" })
@@ -83,7 +84,7 @@ final class PageHandoff: Sendable {
   }
 }
 
-/// Reads the heads of a few requests at a time, and closes each connection after its reply.
+/// Reads the heads of a few requests at a time, and closes each connection after its response.
 private struct HandoffServer {
   private static let mostConnections = 32
   private static let longestHead = 16 * 1024
@@ -100,7 +101,7 @@ private struct HandoffServer {
 
   init(listener: CInt) { self.listener = listener }
 
-  /// Runs until a reply was the last one, or the time is over; then everything is closed.
+  /// Runs until the last response is sent or the time is over; then closes all sockets.
   mutating func run(
     within seconds: Int, _ reply: ([Substring], UInt16) -> (text: String, isLast: Bool)
   ) {
@@ -129,13 +130,13 @@ private struct HandoffServer {
     guard descriptor >= 0 else { return }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-    // A browser sends its request at once: the oldest one is nobody's that matters.
+    // A browser sends its request at once, so the oldest idle connection is not the browser's.
     if connections.count >= Self.mostConnections { close(connections.removeFirst().descriptor) }
     connections.append(
       Connection(descriptor: descriptor, client: UInt16(bigEndian: address.sin_port)))
   }
 
-  /// - Returns: Whether that was the last reply.
+  /// - Returns: Whether the last response was sent.
   private mutating func read(
     from descriptor: CInt, _ reply: ([Substring], UInt16) -> (text: String, isLast: Bool)
   ) -> Bool {
@@ -158,10 +159,9 @@ private struct HandoffServer {
   }
 }
 
-/// The kernel's list of TCP sockets, `/proc/net/tcp` (proc(5)): TCP knows no peer credentials.
+/// The kernel's list of TCP sockets, `/proc/net/tcp` (proc(5)). TCP has no peer credentials.
 private enum TCPTable {
-  /// The uid of the process at the other end of a connection on 127.0.0.1; nil where
-  /// it cannot be told.
+  /// Returns the user id of the client's socket of a connection on 127.0.0.1; nil if it is unknown.
   static func owner(ofClientAt client: UInt16, ofServerAt server: UInt16) -> UInt32? {
     guard let file = fopen("/proc/self/net/tcp", "re") else { return nil }
     defer { fclose(file) }
@@ -171,7 +171,7 @@ private enum TCPTable {
     defer { free(line) }
     while getline(&line, &room, file) > 0, let line {
       let columns = String(cString: line).split(separator: " ", maxSplits: 10)
-      // Inode 0 belongs to no process any more.
+      // Inode 0: no process has the socket open any more.
       guard columns.count > 9, columns[1] == client, columns[2] == server, columns[9] != "0"
       else { continue }
       return UInt32(columns[7])

@@ -1,6 +1,6 @@
 extension String {
-  /// The text as it may reach a terminal: what could move the cursor, change the screen or turn the
-  /// direction of writing is replaced by U+FFFD.
+  /// The text made safe for a terminal. Characters that could move the cursor, change the screen or
+  /// change the writing direction are replaced by U+FFFD.
   var printable: String {
     guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
     var scalars = String.UnicodeScalarView()
@@ -8,10 +8,10 @@ extension String {
     return String(scalars)
   }
 
-  /// JSON with the same characters escaped, which leaves its meaning as it is.
+  /// JSON with the same characters escaped, which does not change its meaning.
   ///
-  /// They can stand only inside strings: those JSON allows between values are white space, of which
-  /// our lines have none.
+  /// They occur only inside strings: outside, JSON allows only white space, and the lines that are
+  /// printed have none there.
   var printableJSON: String {
     guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
     var text = ""

@@ -2,9 +2,9 @@ import Dispatch
 import Glibc
 package import UsherCore
 
-/// Runs command lines by `/bin/sh`.
+/// Runs command lines with `/bin/sh`.
 package struct Shell: Programs {
-  /// Bytes of the longest output that is taken.
+  /// Upper bound for the output of a command, in bytes.
   package static let outputLimit = 65_536
 
   package init() {}
@@ -29,11 +29,11 @@ package struct Shell: Programs {
   }
 }
 
-/// A command line that has been started. All of this blocks its thread.
+/// A running command line. Its methods block the calling thread.
 private final class RunningCommand {
-  /// How soon a cancelling, the limit or the end is noticed, in milliseconds.
+  /// Poll interval for cancellation, the time limit and the command's end, in milliseconds.
   private static let glance: CInt = 20
-  /// How often it is looked whether a command that was told to end has done so.
+  /// The number of polls before a command that ignores SIGTERM is killed.
   private static let patience = 50
 
   private let process: pid_t
@@ -41,13 +41,14 @@ private final class RunningCommand {
   private var bytes: [UInt8] = []
   private var isDrained = false
 
-  /// - Throws: ``Failure`` where there are no pipes or processes left, or the input is longer than a
-  ///   pipe is.
+  /// - Throws: ``Failure`` if no pipe or process can be created, or if the input does not fit into
+  ///   a pipe.
   init(_ command: String, _ input: Secret) throws {
     let standardInput = try Pipe()
     defer { standardInput.close() }
     let standardOutput = try Pipe()
-    // Written before anybody reads: so it cannot block, nor fail because nobody wants it.
+    // Written before the command starts, so the write neither blocks nor fails because nothing
+    // reads it.
     guard standardInput.fill(input) else {
       standardOutput.close()
       throw Failure("the input of the command is too long")
@@ -91,13 +92,13 @@ private final class RunningCommand {
     }
   }
 
-  /// Waits for output, or for a moment.
+  /// Waits for output, or for one poll interval.
   private func wait() {
     var file = pollfd(fd: isDrained ? -1 : output, events: Int16(POLLIN), revents: 0)
     poll(&file, 1, Self.glance)
   }
 
-  /// Reads what there is.
+  /// Reads the output that is available.
   private func read() {
     while !isDrained && bytes.count <= Shell.outputLimit {
       var count = 0
@@ -111,14 +112,14 @@ private final class RunningCommand {
     }
   }
 
-  /// Nil as long as it runs.
+  /// Returns the exit status; nil while the command is running.
   private func ending() -> ExitStatus? {
     var status: CInt = 0
     guard waitpid(process, &status, WNOHANG) == process else { return nil }
     return ExitStatus(word: status)
   }
 
-  /// Ends it and all that it has started: kindly, then not.
+  /// Ends the command and all that it has started: SIGTERM, then SIGKILL.
   private func kill() {
     Glibc.kill(-process, SIGTERM)
     var looks = 0
@@ -131,7 +132,7 @@ private final class RunningCommand {
   }
 }
 
-/// What `waitpid` tells; its macros are not seen by Swift.
+/// The status that `waitpid` returns. Swift does not import the macros that decode it.
 private struct ExitStatus {
   let word: CInt
 
@@ -144,7 +145,7 @@ private struct ExitStatus {
   }
 }
 
-/// A pipe whose ends no other program inherits.
+/// A pipe that other programs do not inherit.
 struct Pipe {
   let reader: CInt
   let writer: CInt
@@ -156,7 +157,9 @@ struct Pipe {
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
   }
 
-  /// - Returns: False where it is longer than the pipe.
+  /// Writes a text without blocking.
+  ///
+  /// - Returns: False if the text does not fit into the pipe.
   func fill(_ text: Secret) -> Bool {
     _ = fcntl(writer, F_SETFL, O_NONBLOCK)
     var text = text.revealed()

@@ -2,22 +2,22 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The terminal, pipe or file this process was started with.
+/// The terminal, pipe or file that this process was started with.
 package final class StandardTerminal: Terminal {
   fileprivate struct Input {
     var bytes: [UInt8] = []
     var hasEnded = false
   }
 
-  /// How soon a cancelled read notices, in milliseconds.
+  /// Poll interval for the cancellation of a read, in milliseconds.
   private static let glance: Int32 = 100
-  /// Bytes of the longest line that is read.
+  /// Upper bound for the length of a line, in bytes.
   private static let lineLimit = 1 << 20
 
   private let input = Mutex(Input())
   private let reader = DispatchQueue(label: "usherctl.input")
 
-  /// Terminals that only print, or of which nothing is known.
+  /// Whether the terminal's type is unknown, or it cannot move the cursor.
   private let isDumb: Bool
 
   package init(environment: [String: String]) {
@@ -35,8 +35,8 @@ package final class StandardTerminal: Terminal {
     return Int(size.ws_col)
   }
 
-  /// In the background the screen belongs to another program, and touching the terminal's input would
-  /// stop this one (SIGTTOU).
+  /// Whether this process is in the foreground. In the background another program uses the screen,
+  /// and changing the terminal's input would stop this process (SIGTTOU).
   private static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
   package func write(_ text: String, to stream: TerminalStream) {
@@ -53,8 +53,8 @@ package final class StandardTerminal: Terminal {
     }
   }
 
-  /// Output that cannot be written ends the program: whoever read it is gone and no more is wanted,
-  /// or the disk is full and a script must not believe that it has got all.
+  /// Ends the program if its standard output cannot be written. Either the reader is gone, or the
+  /// disk is full, and a script must not take partial output for all of it.
   private func lost(_ stream: TerminalStream, _ failure: CInt) {
     guard stream == .output else { return }
     if failure == EPIPE {
@@ -87,7 +87,7 @@ package final class StandardTerminal: Terminal {
     return try await reading { input, isCancelled in
       while !isCancelled() {
         if input.hasEnded || input.bytes.count > limit {
-          // At a terminal Ctrl-D ends what is read, not the person's typing.
+          // At a terminal, Ctrl-D ends only this read; the person can type more later.
           if isInteractive { input.hasEnded = false }
           return input.takeAll(limit: limit + 1)
         }
@@ -97,7 +97,8 @@ package final class StandardTerminal: Terminal {
     }
   }
 
-  /// Runs a read that blocks where it blocks nobody else.
+  /// Runs a blocking read on a queue of its own, so that it does not block a thread of the task
+  /// pool.
   private func reading<T: Sendable>(
     _ body: @escaping @Sendable (inout Input, () -> Bool) throws -> T
   ) async throws -> T {
@@ -125,7 +126,7 @@ extension StandardTerminal.Input {
     return String(decoding: bytes[..<end], as: UTF8.self)
   }
 
-  /// The last line, which has no end; nil when there is none.
+  /// Takes the last line, which has no newline; nil if there is none.
   fileprivate mutating func takeRest() -> String? {
     defer { bytes = [] }
     return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
@@ -136,13 +137,13 @@ extension StandardTerminal.Input {
     return Array(bytes.prefix(limit))
   }
 
-  /// Forgets what was typed and not taken.
+  /// Discards typed text that has not been read.
   fileprivate mutating func drop() {
     bytes = []
     tcflush(STDIN_FILENO, TCIFLUSH)
   }
 
-  /// Reads what there is, or waits for a moment.
+  /// Reads the input that is available, or waits for some at most this long.
   fileprivate mutating func readMore(within milliseconds: Int32) {
     var file = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
     guard poll(&file, 1, milliseconds) > 0 else { return }
@@ -153,7 +154,7 @@ extension StandardTerminal.Input {
   }
 }
 
-/// A terminal that does not show what is typed, until ``end()``.
+/// Turns the terminal's echo off, until ``end()``.
 private struct HiddenTyping {
   private let before: termios
 

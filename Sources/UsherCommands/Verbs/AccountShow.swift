@@ -34,8 +34,8 @@ struct AccountShowVerb: Verb {
 }
 
 extension [String: JSONValue] {
-  /// By name; a dotted name is a member of an object. Texts are as they are, numbers, arrays and the
-  /// like as JSON; what is null is left out.
+  /// The members by name; a member of an object gets a dotted name. Strings are printed as they
+  /// are, other values as JSON, and null is left out.
   var facts: [(name: String, value: String?)] {
     sorted { $0.key < $1.key }.flatMap { name, value in
       let members = value.objectValue?.facts ?? []

@@ -87,7 +87,7 @@ struct AuditListVerb: Verb {
 }
 
 extension AuditList.Entry {
-  /// `work/authorize acc_1`
+  /// The subject of the call, such as `work/authorize acc_1`.
   fileprivate var about: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let owner = owner.map { "uid \($0)" }
@@ -97,14 +97,14 @@ extension AuditList.Entry {
 
   fileprivate var given: String { scope ?? (fields ?? []).joined(separator: ",") }
 
-  /// `till, not local_auth`
+  /// The deciding rule and its conditions, such as `till, not local_auth`.
   fileprivate var reason: String {
     let held = (conditions ?? [:]).sorted { $0.key < $1.key }
     return ([rule] + held.map { $0.value ? $0.key : "not \($0.key)" }).joined(separator: ", ")
   }
 }
 
-/// A moment as a person says it.
+/// A point in time as a person types it: an age such as `15m`, or an RFC 3339 time.
 enum TimeArgument: Equatable {
   case ago(seconds: Int64)
   case at(Timestamp)

@@ -11,7 +11,7 @@ struct AuditVerifyVerb: Verb {
       before it, with a sentence for each.
       """)
 
-  /// All of ten million rows can be looked at in that time.
+  /// Long enough to verify ten million rows.
   private static let deadline = Duration.seconds(1800)
 
   @OptionGroup var options: GlobalOptions

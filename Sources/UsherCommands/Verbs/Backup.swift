@@ -13,7 +13,7 @@ struct BackupVerb: Verb {
       credentials that systemd keeps are not in it.
       """)
 
-  /// A large database takes its time.
+  /// Upper bound for the daemon's reply; a large database takes long.
   private static let limit = Duration.seconds(600)
 
   @OptionGroup var options: GlobalOptions
@@ -45,13 +45,13 @@ struct BackupVerb: Verb {
   }
 }
 
-/// Where the backup goes: there is nothing, or what was there, until it is whole.
+/// The file to write. Until the backup is complete, an existing file stays as it is.
 private struct Target {
   let draft: OpenFile
   private let path: String
   private let isReplaced: Bool
 
-  /// - Throws: ``Failure`` where it cannot be written, or is there and not to be replaced.
+  /// - Throws: ``Failure`` if the file cannot be written, or exists and may not be replaced.
   init(_ path: String, force: Bool) throws {
     if let status = try Durable.status(path) {
       guard force else { throw Failure("\(path) is there already", hints: ["or --force"]) }
@@ -74,13 +74,13 @@ private struct Target {
   func drop() { unlink(draft.path) }
 }
 
-/// The copy that the daemon has made for us.
+/// The copy of the database that the daemon made.
 private struct DaemonsCopy {
   private let file: OpenFile
   private let size: Int64
 
-  /// - Throws: ``Failure`` for what is not the copy of a database that the daemon could have made: it
-  ///   is neither read nor removed, whatever the daemon says.
+  /// - Throws: ``Failure`` if the file cannot be a copy that the daemon made. It is then neither
+  ///   read nor removed.
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
     guard let (file, status) = try Durable.opened(path), let slash = path.lastIndex(of: "/") else {

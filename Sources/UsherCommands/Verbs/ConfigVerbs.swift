@@ -7,12 +7,13 @@ struct ConfigVerbs: AsyncParsableCommand {
     subcommands: [ConfigCheckVerb.self, ConfigShowVerb.self])
 }
 
-/// Configuration files: those named, else `usherd.toml` and `conf.d/*.toml` of the daemon's folder.
+/// The configuration files to read. Default: `usherd.toml` and `conf.d/*.toml` in the daemon's
+/// folder.
 struct ConfigFiles: ParsableArguments {
   @Argument(help: "Default: /etc/usherd/usherd.toml and /etc/usherd/conf.d/*.toml.")
   var files: [String] = []
 
-  /// - Throws: `ConfigError` with every problem; ``Failure`` for a file that cannot be read.
+  /// - Throws: `ConfigError` with every problem; ``Failure`` if a file cannot be read.
   func load(in environment: CommandEnvironment) throws -> (config: Config, files: [String]) {
     let paths = files.isEmpty ? Self.standard(environment.configFolder) : files
     return (try Self.load(paths), paths)

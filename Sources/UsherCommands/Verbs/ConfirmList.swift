@@ -35,14 +35,14 @@ extension CommandContext {
 }
 
 extension Confirmation.Asker {
-  /// `anna (1000)`
+  /// The user's name and id, such as `anna (1000)`.
   var userText: String { user.map { "\($0) (\(uid))" } ?? "uid \(uid)" }
 
   fileprivate var cells: [String] { [client, userText] }
 }
 
 extension Confirmation.About {
-  /// `flow.start wallet/operation GET:/wallets`
+  /// The call with its target, such as `flow.start wallet/operation GET:/wallets`.
   var callText: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let shown = [amount, payee.map { "to \($0)" }].compactMap(\.self)
@@ -50,7 +50,7 @@ extension Confirmation.About {
       .joined(separator: " ")
   }
 
-  /// `Ada (acc_1)`
+  /// The account's label and id, such as `Ada (acc_1)`.
   var accountText: String? {
     account.map { account in label.map { "\($0) (\(account))" } ?? account.rawValue }
   }

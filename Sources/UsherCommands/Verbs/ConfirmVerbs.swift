@@ -17,7 +17,7 @@ struct ConfirmVerbs: AsyncParsableCommand {
     ], defaultSubcommand: ConfirmAskVerb.self)
 }
 
-/// On which socket a person answers.
+/// The option that selects the socket for answers.
 struct ConfirmSocket: ParsableArguments {
   @Flag(help: "Everybody's, on the admin socket.")
   var admin = false

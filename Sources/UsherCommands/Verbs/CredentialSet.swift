@@ -11,7 +11,7 @@ struct CredentialSetVerb: Verb {
       not shown.
       """)
 
-  /// Bytes of the longest value: a private key in PEM has room.
+  /// Upper bound for a value, in bytes; a private key in PEM fits.
   private static let limit = 65_536
 
   @OptionGroup var options: GlobalOptions
@@ -46,7 +46,7 @@ struct CredentialSetVerb: Verb {
 }
 
 extension [UInt8] {
-  /// Without the one newline that `echo` adds.
+  /// The bytes without the newline that `echo` adds.
   fileprivate var withoutNewline: [UInt8] {
     guard last == UInt8(ascii: "\n") else { return self }
     let line = dropLast()

@@ -54,7 +54,7 @@ struct LoginVerb: Verb {
     }
     try await context.show(AccountGet(account: AccountID(account))) { reply in
       context.console.say("signed in as \(reply.account.label) (\(reply.account.id))")
-      // Who asks for it by name wants to see it.
+      // A person who asks for a grant by name wants to see its result.
       if !grant.isEmpty {
         context.console.facts((flow.result?["profile"]?.objectValue ?? [:]).facts)
       }

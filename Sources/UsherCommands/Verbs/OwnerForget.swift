@@ -12,7 +12,7 @@ struct OwnerForgetVerb: Verb {
       passcode, questions and answers.
       """)
 
-  /// The tokens of many accounts are revoked, at providers that may be slow.
+  /// Long enough to revoke the tokens of many accounts at slow providers.
   private static let deadline = Duration.seconds(1800)
 
   @OptionGroup var options: GlobalOptions

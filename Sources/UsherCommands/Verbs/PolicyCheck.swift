@@ -87,7 +87,7 @@ struct PolicyCheckVerb: Verb {
       account: account.map { AccountID($0) }, subject: subject, scope: scope, at: at)
   }
 
-  /// As a daemon with these files would answer on this machine.
+  /// Returns the answer of a daemon that runs on this machine with these files.
   private func answer(_ config: Config, _ environment: CommandEnvironment) throws
     -> PolicyCheck.Reply
   {
@@ -130,7 +130,7 @@ extension PolicyCheck.Reply {
 }
 
 extension PolicyCheck.Conditions {
-  /// What has to happen before the call succeeds; nil where nothing has to.
+  /// The conditions that a person must meet for the call; nil if there are none.
   fileprivate var demands: String? {
     let seconds = localAuthSeconds.map { "the person has proved to be there within \($0) s" }
     let demands = [seconds, confirmation ? "a person agrees" : nil].compactMap { $0 }

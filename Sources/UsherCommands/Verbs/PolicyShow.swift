@@ -41,7 +41,7 @@ struct PolicyShowVerb: Verb {
 }
 
 extension PolicyList.Rule {
-  /// Who and what first, then the conditions by name.
+  /// The rule's settings: `match` and `allow` first, then the others by name.
   fileprivate var facts: [(name: String, value: String?)] {
     let settings = settings.objectValue ?? [:]
     let first = ["match", "allow"]
@@ -51,7 +51,7 @@ extension PolicyList.Rule {
 }
 
 extension JSONValue {
-  /// `unit till.service, user till`; `token.get work, token.list`
+  /// The value as text, such as `unit till.service, user till` or `token.get work, token.list`.
   fileprivate var words: String {
     switch self {
     case .null: "none"

@@ -7,7 +7,7 @@ struct PolicyVerbs: AsyncParsableCommand {
     subcommands: [PolicyShowVerb.self, PolicyCheckVerb.self])
 }
 
-/// Where the rules are: with the daemon, or in files.
+/// The option that selects where rules are read: from the daemon, or from files.
 struct RuleSource: ParsableArguments {
   @Option(
     name: .customLong("config"),
@@ -15,7 +15,7 @@ struct RuleSource: ParsableArguments {
       "Without the daemon, the rules of this file; may be repeated.", valueName: "file"))
   var files: [String] = []
 
-  /// Nil where the daemon is to be asked.
+  /// Returns the configuration in the files; nil if the daemon is to be asked.
   ///
   /// - Throws: As ``ConfigFiles/load(in:)``.
   func load() throws -> Config? { files.isEmpty ? nil : try ConfigFiles.load(files) }

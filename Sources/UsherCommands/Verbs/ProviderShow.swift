@@ -25,10 +25,11 @@ struct ProviderShowVerb: Verb {
 }
 
 extension ProviderGet.Flow {
-  /// Read off the JSON Schema of the flow's params; members of objects by their dotted names.
+  /// The table of the flow's parameters, from their JSON Schema. A member of an object has a dotted
+  /// name.
   fileprivate var rows: [[String]] { Self.rows(of: params, under: [], needed: "yes") }
 
-  /// - Parameter needed: What is said of a member that its object cannot be without.
+  /// - Parameter needed: The text for a member that the enclosing object requires.
   private static func rows(
     of schema: JSONValue, under path: [String], needed: String
   ) -> [[String]] {

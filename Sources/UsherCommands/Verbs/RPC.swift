@@ -35,7 +35,7 @@ struct RPCVerb: Verb {
 }
 
 extension JSONValue {
-  /// - Throws: ``Failure`` that says where the text stops being JSON.
+  /// - Throws: ``Failure`` that names the place at which the text stops being JSON.
   init(argument text: String) throws {
     do {
       try self.init(parsing: text)

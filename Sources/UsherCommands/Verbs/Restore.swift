@@ -38,7 +38,7 @@ struct RestoreVerb: Verb {
         "there is no \(files.directory)",
         hints: instance == .system ? ["systemctl start \(Units.service) makes it"] : [])
     }
-    // Before anything is stopped: most of what may be wrong is seen now.
+    // The backup is checked before the daemon is stopped, so most errors are found early.
     try files.take(file)
     let aside: String?
     do {
@@ -66,7 +66,7 @@ struct RestoreVerb: Verb {
   private func putBack(
     _ aside: String?, _ files: DatabaseFiles, _ opening: Opening, because error: any Error
   ) async throws -> Never {
-    // Whoever gives up wants the old one too.
+    // Run even if the command is cancelled.
     let putBack = Task {
       try await opening.stop()
       try files.putBack(aside)

@@ -1,7 +1,7 @@
 import UsherAPI
 import UsherCore
 
-/// What `account forget` and `token revoke` say about tokens at the provider.
+/// The lines that `account forget` and `token revoke` print about tokens at the provider.
 struct RevocationWords {
   let lines: [String]
 

@@ -39,7 +39,8 @@ struct SetupVerb: Verb {
     try await finish(status, at: context) { try await place.removeFile() }
   }
 
-  /// - Parameter last: Done when the recovery key has been told: who fails before has both.
+  /// - Parameter last: Runs after the recovery key is printed, so that a failure before that
+  ///   removes nothing.
   private func finish(
     _ status: SystemStatus.Reply, at context: CommandContext, _ last: () async throws -> Void = {}
   ) async throws {
@@ -61,7 +62,7 @@ struct SetupVerb: Verb {
     var recoveryKey: WireSecret?
   }
 
-  /// Nil where there is one that stays.
+  /// Makes a recovery key; returns nil if there is one that is kept.
   private func recoveryKey(
     _ status: SystemStatus.Reply, at context: CommandContext
   ) async throws -> WireSecret? {

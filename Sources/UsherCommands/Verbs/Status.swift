@@ -21,7 +21,7 @@ struct StatusVerb: Verb {
     }
   }
 
-  /// Tells root of a recovery key in memory that no `usherctl` removes any more.
+  /// Warns root of a recovery key in memory that no running usherctl will remove.
   private func tellOfLeftKey(at context: CommandContext) {
     let path = Opening.passing(context.environment)
     guard context.environment.userID == 0, (try? Durable.status(path)) != nil,
@@ -31,7 +31,7 @@ struct StatusVerb: Verb {
     context.console.note("the recovery key is left in \(path): usherctl setup removes it")
   }
 
-  /// Why nobody is there, where it is the system's daemon and root may ask.
+  /// Adds why the daemon does not run, if it is the system's daemon and root asks.
   private func explained(_ problem: ConnectionError, at context: CommandContext) async throws
     -> any Error
   {

@@ -43,7 +43,7 @@ struct TokenGetVerb: Verb {
   }
 }
 
-/// One account, by its id or as the only one of its provider.
+/// One account, given by its id, or by its provider if that has only one.
 struct AccountChoice: ParsableArguments {
   @Argument(help: "The provider, where you have one account of it.")
   var provider: String?

@@ -26,9 +26,9 @@ struct UnlockVerb: Verb {
 }
 
 extension Console {
-  /// A line that is not shown.
+  /// Reads a line that is not shown.
   ///
-  /// - Parameter name: What it is, for the person.
+  /// - Parameter name: The name in the prompt.
   func readPasscode(_ name: String) async throws -> Secret {
     if isInteractive { prompt("\(name) (not shown): ") }
     guard let line = try await readLine(echo: false) else {

@@ -51,7 +51,8 @@ struct WatchVerb: Verb {
 extension EventTopic: ExpressibleByArgument {}
 
 extension Event {
-  /// `2030-01-01T00:00:00Z flow moved flw_1 work/authorize active openURL`
+  /// The event as one line, such as
+  /// `2030-01-01T00:00:00Z flow moved flw_1 work/authorize active openURL`.
   fileprivate var line: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let words: [String?] = [
