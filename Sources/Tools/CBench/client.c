@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 enum { MOST_DEPTH = 64, EVENTS = 256, BUFFER_BYTES = 1 << 18 };
-// Nanoseconds that replies may be late.
+// The time within which missing replies must arrive, in nanoseconds.
 static const uint64_t PATIENCE = 10000000000;
 
 typedef struct {
   int descriptor;
-  // Requests are kept in `depth` slots, each with its own bytes: the oldest that is not answered
-  // is in slot `oldest`, and all others follow it.
+  // The unanswered requests are in a ring of `depth` slots. `oldest` is the slot of the oldest one;
+  // the others follow it.
   unsigned oldest;
-  // The start of a reply whose end has not come.
+  // The start of an incomplete reply.
   size_t rest_bytes;
   uint8_t *rest;
   uint64_t sent[MOST_DEPTH];
@@ -39,13 +39,13 @@ typedef struct {
   connection *calling;
   int *idle;
   unsigned idle_count;
-  // What all slots send, twice over, so that any run of slots is one piece.
+  // The requests of all slots, twice in a row, so that any sequence of slots is contiguous.
   uint8_t *requests;
   uint8_t *buffer;
   bench_histogram *times;
   size_t unanswered;
   int is_measuring;
-  int is_ending;  // nothing more is sent
+  int is_ending;  // no more requests are sent
 } bench_client;
 
 static int fail(bench_client *client, const char *format, ...) {
@@ -65,7 +65,7 @@ static int open_one(bench_client *client) {
   return descriptor;
 }
 
-// Fills slots with requests from the oldest on, and sends them in one piece.
+// Fills `count` slots with requests, starting with the oldest, and sends them together.
 static int send_some(bench_client *client, connection *one, unsigned count, uint64_t now) {
   if (client->is_ending) return 0;
   const size_t size = client->server->request_bytes;
@@ -79,7 +79,7 @@ static int send_some(bench_client *client, connection *one, unsigned count, uint
   return fail(client, "cannot send to %s: %s", client->server->path, strerror(errno));
 }
 
-// Connects, and has as many requests on the way as may be.
+// Connects, and sends as many requests as the load allows.
 static int start(bench_client *client, connection *one) {
   const uint64_t now = bench_now();
   one->descriptor = open_one(client);
@@ -94,7 +94,7 @@ static int start(bench_client *client, connection *one) {
   return send_some(client, one, client->load->depth, now);
 }
 
-// Reads one whole reply of a socket that blocks. Its size, or -1 with errno.
+// Reads one reply from a blocking socket. Returns its size, or -1 with errno.
 static ssize_t wait_for_reply(bench_framing framing, int descriptor, uint8_t *bytes) {
   size_t count = 0;
   while (count < BUFFER_BYTES) {
@@ -133,7 +133,7 @@ static int open_idle(bench_client *client) {
   return 0;
 }
 
-// How many of those that only wait have been closed by the server.
+// Returns the number of idle connections that the server has closed.
 static unsigned closed_idle(const bench_client *client) {
   unsigned closed = 0;
   uint8_t byte;
@@ -156,7 +156,7 @@ static void has_reply(bench_client *client, connection *one, size_t size, uint64
   client->unanswered--;
 }
 
-// The whole replies in the bytes, each followed by a new request; the rest is kept.
+// Handles the complete replies in the buffer, sends a new request for each, and keeps the rest.
 static int take(bench_client *client, connection *one, size_t count, uint64_t now) {
   const unsigned first = one->oldest;
   unsigned replies = 0;
@@ -177,7 +177,7 @@ static int take(bench_client *client, connection *one, size_t count, uint64_t no
     memcpy(one->rest, client->buffer + place, one->rest_bytes);
   }
   if (replies == 0) return 0;
-  // The slots that have become free are those that were the oldest.
+  // The free slots are those that held the oldest requests.
   const unsigned next = one->oldest;
   one->oldest = first;
   const int trouble = send_some(client, one, replies, now);
@@ -221,7 +221,7 @@ static double server_seconds(const bench_server *server) {
   return seconds;
 }
 
-// Waits for events, ten milliseconds at most, and does what they ask for.
+// Waits for events for at most ten milliseconds, and handles them.
 static int step(bench_client *client) {
   struct epoll_event events[EVENTS];
   const int ready = epoll_wait(client->loop, events, EVENTS, 10);
@@ -231,7 +231,7 @@ static int step(bench_client *client) {
   return 0;
 }
 
-// Waits for what is still on the way, so that no connection is closed over it.
+// Waits for the outstanding replies, so that no connection is closed before its reply.
 static int finish(bench_client *client) {
   client->is_measuring = 0;
   client->is_ending = 1;
@@ -251,7 +251,7 @@ static int measure(bench_client *client) {
   double client_cpu = 0, server_cpu = 0;
   for (;;) {
     const uint64_t now = bench_now();
-    // On a machine that is busy with others a server may have had no turn yet.
+    // On a busy machine, the server may not have had any processor time yet.
     if (now >= end && (result->replies > 0 || now >= end + PATIENCE)) {
       result->server_cpu_seconds = server_seconds(client->server) - server_cpu;
       result->client_cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID) - client_cpu;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-// As in HdrHistogram: the steps are alike within a power of two and double from one to the next.
+// As in HdrHistogram: steps have the same size within a power of two, and double with the next one.
 enum { STEP_BITS = 8, STEPS = 1 << STEP_BITS, HIGHEST_BIT = 40 };
 enum { COUNTERS = (HIGHEST_BIT - STEP_BITS + 2) * STEPS };
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// The keeper sees the end of this socket when this process has ended.
+// The keeper reads end-of-file from this socket when this process has ended.
 static int line = -1;
 static pid_t keeper = -1;
 
@@ -21,7 +21,7 @@ static void end_keeper(void) {
   }
 }
 
-// As long as it is there, the group is.
+// Keeps the process group in existence until it is killed.
 static _Noreturn void hold(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   while (getppid() == parent) pause();
@@ -35,15 +35,16 @@ static void wait_for_end(void) {
   while (count > 0 || (count < 0 && errno == EINTR));
 }
 
-// Has only what a signal handler may have: other threads had the rest when this process was made.
+// Only async-signal-safe functions may be called here, because the process was forked from a
+// multithreaded one.
 static _Noreturn void keep(int life, const char *directory) {
-  // What is said to the others, by a terminal too, is not said to it.
+  // Signals for the other processes, such as those of a terminal, must not end the keeper.
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
   setpgid(0, 0);
   prctl(PR_SET_NAME, "usher-bench-end");
-  // Who reads the errors to their end has waited for all to be gone.
+  // Standard error stays open until the end, so that its reader can wait for the clean-up.
   dup2(life, STDIN_FILENO);
   dup2(open("/dev/null", O_RDWR), STDOUT_FILENO);
   close_range(STDERR_FILENO + 1, ~0U, 0);
@@ -57,7 +58,7 @@ static _Noreturn void keep(int life, const char *directory) {
   wait_for_end();
   kill(-group, SIGKILL);
   waitpid(group, NULL, 0);
-  // They are init's by now, and are gone when it has looked; there are inits that never do.
+  // init reaps the killed processes. Some inits never do, so the wait is limited.
   for (int tries = 0; tries < 1000 && kill(-group, 0) == 0; tries++) usleep(1000);
   execl("/bin/rm", "rm", "-rf", "--", directory, (char *)NULL);
   _exit(1);

@@ -21,8 +21,8 @@ int bench_cpus(int *cpus, int capacity) {
   return count;
 }
 
-// A thread that starts meanwhile has the place of the one that started it; the second look finds
-// those that were started by one not yet moved.
+// A new thread inherits the processors of the thread that starts it. The second call moves threads
+// that were started by a thread that was not yet moved.
 static int pin_threads(const char *threads, const cpu_set_t *set) {
   DIR *directory = opendir(threads);
   if (directory == NULL) return errno == ENOENT ? ESRCH : errno;
@@ -30,7 +30,7 @@ static int pin_threads(const char *threads, const cpu_set_t *set) {
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     const pid_t thread = (pid_t)atoi(entry->d_name);
     if (thread <= 0) continue;
-    // One that has ended since needs no place.
+    // A thread that has ended in the meantime is no error.
     if (sched_setaffinity(thread, sizeof *set, set) != 0 && errno != ESRCH) trouble = errno;
   }
   closedir(directory);

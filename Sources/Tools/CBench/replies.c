@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// No reply of a measure is as long.
+// Longer than any reply in a measurement.
 enum { LONGEST = 1 << 20 };
 
 static size_t bulk_size(const uint8_t *bytes, size_t count) {

@@ -29,7 +29,7 @@ int bench_connect(const char *path) {
   if (bench_address(path, &address) != 0) return -1;
   const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return -1;
-  // A connect(2) waits for its place in the server's queue, too.
+  // SO_SNDTIMEO also limits the wait of connect(2) for a place in the server's backlog.
   const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

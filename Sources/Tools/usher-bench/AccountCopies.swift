@@ -2,21 +2,21 @@ import Glibc
 import UsherCore
 import UsherStore
 
-/// The one account of a daemon that is stopped, written to its store again and again: with its
-/// tokens, under other ids and subjects.
+/// Copies the one account of a stopped daemon many times in its store, with its tokens, under other
+/// ids and subjects.
 struct AccountCopies {
-  /// How many accounts are to be there.
+  /// The number of accounts in the store afterwards, with the first one.
   let stored: Int
-  /// So many of them belong to whom the first one belongs to.
+  /// The number of copies that have the owner of the first account.
   let own: Int
 
-  /// From this uid on those are whose the others are, ten to one of them.
+  /// The lowest uid of the other owners; each owns ten accounts.
   static let others: UInt32 = 200_000
 
-  /// Accounts in a commit.
+  /// The number of accounts in one commit.
   private static let batch = 1000
 
-  /// - Returns: The ids of the own ones.
+  /// - Returns: The ids of the copies that have the owner of the first account.
   func write(to daemon: MeasuredDaemon) async throws -> [String] {
     let key = try Self.masterKey(daemon)
     let store = try Store.open(
@@ -26,7 +26,7 @@ struct AccountCopies {
       throw BenchError("there is no account to copy")
     }
     let tokens = try store.loadTokens().filter { $0.account == account.id }
-    // As many at a time as most machines have processors: sealing takes longer than writing.
+    // Four tasks run in parallel, because sealing takes longer than writing.
     try await withThrowingTaskGroup(of: Void.self) { group in
       var next = 1
       for _ in 0..<4 {
@@ -70,7 +70,7 @@ struct AccountCopies {
     try await store.commit(changes)
   }
 
-  /// As the daemon's are, in no order: 26 of Crockford's letters.
+  /// Returns an id like the daemon's: 26 characters of Crockford's base32, in no order.
   private static func id(_ number: Int) -> AccountID {
     let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
     let halves = [mixed(UInt64(number) &* 2), mixed(UInt64(number) &* 2 &+ 1)]
@@ -80,7 +80,7 @@ struct AccountCopies {
     return AccountID("acc_\(String(letters))")
   }
 
-  /// SplitMix64: neighbours become far apart, and no two the same.
+  /// Maps numbers one-to-one to scattered numbers (SplitMix64).
   private static func mixed(_ number: UInt64) -> UInt64 {
     var z = number &* 0x9E37_79B9_7F4A_7C15
     z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -100,7 +100,7 @@ struct AccountCopies {
   }
 }
 
-/// Of a database that is thrown away.
+/// The key of a database that is deleted after the measurement, kept in ordinary memory.
 private struct PlainKey: HeldKey {
   let bytes: [UInt8]
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// What many stored accounts cost a start, and what the first token of one costs.
+/// Measures a start with many stored accounts, and the first token of an account.
 struct Accounts: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "A start with very many stored accounts, and the first tokens of some of them.",
@@ -65,7 +65,8 @@ struct Accounts: AsyncParsableCommand {
     if outcome.judges, findings.isMissed { throw ExitCode(1) }
   }
 
-  /// - Returns: Milliseconds of each start, and what the last one costs.
+  /// - Returns: The milliseconds of each start, and the resources that the daemon uses after the
+  ///   last one.
   private func starts(
     _ daemon: MeasuredDaemon, _ program: String
   ) throws -> (times: [Double], cost: ProcessCost) {
@@ -90,7 +91,7 @@ struct Accounts: AsyncParsableCommand {
     return Self.percentiles(times)
   }
 
-  /// Rows that nobody has asked for.
+  /// Measures reads of rows that the daemon has not read.
   private func readByKey(_ daemon: MeasuredDaemon) throws -> (p50: Double, p99: Double) {
     let reader = try StoreReader(daemon.databasePath)
     let keys = try reader.texts(

@@ -1,15 +1,15 @@
 import Glibc
 
-/// One connection, one call at a time, without anything that would measure itself: bytes that were
-/// made before go out, and what comes in is looked at for its line end only.
+/// A connection for one call at a time. To add little to what it measures, it sends prepared bytes
+/// and searches replies only for the end of a line.
 final class BlockingClient {
   private let descriptor: CInt
   private var buffer = [UInt8](repeating: 0, count: 65_536)
 
-  /// - Throws: `BenchError` where nobody listens.
+  /// - Throws: `BenchError` if no server listens.
   init(_ path: String) throws {
     descriptor = try Self.connected(path)
-    // A daemon that does not answer must not keep the measure from its end.
+    // A daemon that does not reply must not block the measurement for ever.
     var limit = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -27,9 +27,9 @@ final class BlockingClient {
     return descriptor
   }
 
-  /// Nanoseconds from the call to the end of its reply.
+  /// Returns the nanoseconds from the call to the end of its reply.
   ///
-  /// - Parameter replies: How many calls there are in the line, where it is several lines.
+  /// - Parameter replies: The number of calls in `line`, if it contains several lines.
   func time(_ line: [UInt8], replies: Int = 1) throws -> UInt64 {
     let start = Self.now()
     guard send(descriptor, line, line.count, CInt(MSG_NOSIGNAL)) == line.count else {
@@ -47,7 +47,7 @@ final class BlockingClient {
     }
   }
 
-  /// The start of the last reply.
+  /// The first line of the bytes received last.
   var reply: String { String(decoding: buffer.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
 
   static func now() -> UInt64 {
@@ -57,9 +57,9 @@ final class BlockingClient {
   }
 }
 
-/// Does something with a Unix socket's address.
+/// Calls a function with the address of a Unix socket.
 ///
-/// - Returns: What `body` does, or -1 with errno where the path is too long for an address.
+/// - Returns: The result of `body`; -1 with errno if the path is too long for an address.
 func withSocketAddress(
   _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt
 ) -> CInt {

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Glibc
 
-/// A helper process: calls again and again, one call at a time, and writes how long each took.
+/// A helper process that makes one call at a time, and writes the duration of each.
 struct Caller: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "caller", abstract: "Makes the calls that are measured.", shouldDisplay: false)
 
   @Option var socket: String
   @Option var user: UInt32
-  /// Of each kind.
+  /// The number of calls of each kind.
   @Option var calls: Int
 
   static let kinds = [
@@ -23,13 +23,13 @@ struct Caller: ParsableCommand {
     var times: [UInt64] = []
     times.reserveCapacity((calls + 100) * Self.kinds.count)
     for _ in 0..<calls { for (_, line) in Self.kinds { times.append(try client.time(line)) } }
-    // New connections, each with its first call.
+    // New connections, each with one call.
     for _ in 0..<Self.newcomers(calls) {
       let start = BlockingClient.now()
       _ = try BlockingClient(socket).time(Calls.status)
       times.append(BlockingClient.now() - start)
-      // At most 200 a second: a user that connects more often than it may have connections is refused
-      // while others wait to connect.
+      // At most 200 per second: the daemon refuses a user that connects faster than its limit while
+      // others wait to connect.
       poll(nil, 0, 5)
     }
     try times.withUnsafeBytes { bytes in
@@ -42,10 +42,11 @@ struct Caller: ParsableCommand {
     }
   }
 
-  /// New connections: where many calls are measured, so many that the slowest hundredth is more than one.
+  /// The number of new connections. 500 are enough for a 99th percentile.
   private static func newcomers(_ calls: Int) -> Int { min(calls, 500) }
 
-  /// What a caller wrote, by kind; the last kind is a new connection with a call.
+  /// Returns the times that a caller wrote, by kind. The last kind is a new connection with one
+  /// call.
   static func read(_ bytes: [UInt8], calls: Int) throws -> [Timings] {
     let times = bytes.withUnsafeBytes { whole in
       (0..<whole.count / 8).map { whole.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self) }

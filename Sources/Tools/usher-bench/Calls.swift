@@ -1,4 +1,4 @@
-/// The calls of a measure, as lines.
+/// The calls that are measured, as lines of JSON.
 enum Calls {
   static let status = line("system.status")
   static let accounts = line("account.list")
@@ -11,7 +11,7 @@ enum Calls {
       (#"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"# + "\n").utf8)
   }
 
-  /// What a flood sends again and again.
+  /// The lines that a flood repeats.
   static let flood: [UInt8] = (0..<inFlood / 4).flatMap { _ in
     status + accounts + unknownFlow + flowStart
   }

@@ -1,21 +1,21 @@
 import Glibc
 
-/// A program that runs beside this one; killed when it is let go of, and at this one's end.
+/// A child process; killed on deinitialization and when this program ends.
 final class ChildProcess {
   let pid: pid_t
   private let output: CInt
   private var hasEnded = false
 
   enum Errors {
-    /// With this program's own.
+    /// On this program's standard error.
     case shown
     case hidden
     case amongOutput
   }
 
   /// - Parameters:
-  ///   - environment: Laid over this program's own.
-  ///   - errors: Where its standard error leads.
+  ///   - environment: Variables that are added to this program's or replace them.
+  ///   - errors: The destination of standard error.
   init(
     _ path: String, _ arguments: [String], environment: [String: String] = [:],
     errors: Errors = .shown
@@ -27,7 +27,7 @@ final class ChildProcess {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // Who is not a terminal's foreground is stopped when it reads there.
+    // A background process that reads from the terminal would be stopped (SIGTTIN).
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
     switch errors {
@@ -35,7 +35,8 @@ final class ChildProcess {
     case .hidden: posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
     case .amongOutput: posix_spawn_file_actions_adddup2(&actions, 1, 2)
     }
-    // Of a thread of the task pool it would inherit that all signals wait, SIGTERM among them.
+    // A thread of the task pool blocks all signals, SIGTERM among them; the child would inherit
+    // that.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -59,7 +60,7 @@ final class ChildProcess {
     output = ends[0]
   }
 
-  /// This program's own, and others instead of them or besides.
+  /// This program's variables, with `others` added or in their place.
   private static func variables(under others: [String: String]) -> [String] {
     var variables = others.map { "\($0)=\($1)" }
     var place: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> = environ
@@ -71,9 +72,9 @@ final class ChildProcess {
     return variables
   }
 
-  /// Runs a program to its end.
+  /// Runs a program until it ends.
   ///
-  /// - Throws: `BenchError` with what it wrote where its status is not 0.
+  /// - Throws: `BenchError` with the program's output if its status is not 0.
   static func run(
     _ path: String, _ arguments: [String], environment: [String: String] = [:]
   ) throws {
@@ -93,7 +94,7 @@ final class ChildProcess {
     close(output)
   }
 
-  /// What it writes, to the end of its output.
+  /// Reads the output until it ends.
   func allOutput() -> [UInt8] {
     var all: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -105,7 +106,7 @@ final class ChildProcess {
     }
   }
 
-  /// Waits until it has written something.
+  /// Waits until the process has written something.
   func firstByte() throws {
     var byte: UInt8 = 0
     while true {
@@ -116,14 +117,14 @@ final class ChildProcess {
     }
   }
 
-  /// Waits until it has ended by itself.
+  /// Waits until the process has ended.
   func join() {
     guard !hasEnded else { return }
     waitpid(pid, nil, 0)
     hasEnded = true
   }
 
-  /// Asks it to end, and waits for it; after twenty seconds it is killed.
+  /// Sends SIGTERM and waits for the process to end; kills it after twenty seconds.
   func stop() {
     guard isRunning else { return }
     kill(pid, SIGTERM)
@@ -140,7 +141,7 @@ final class ChildProcess {
     return !hasEnded
   }
 
-  /// This program.
+  /// Returns the path of this program.
   static func own() throws -> String {
     var path = [UInt8](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &path, path.count)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// Whether connections that come and go leave something behind.
+/// Checks that closed connections leave no memory and no descriptors in use.
 struct Churn: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Connections that come, call and go: memory and descriptors before and after.",
@@ -19,7 +19,7 @@ struct Churn: ParsableCommand {
   @Option(help: "Writes the numbers as JSON to this file.")
   var json: String?
 
-  /// How many are open at a time.
+  /// The number of connections that are open at a time.
   private static let overlap = 64
 
   func validate() throws {
@@ -29,7 +29,7 @@ struct Churn: ParsableCommand {
   func run() throws {
     raiseFileLimit()
     var findings = try Findings("churn", to: json)
-    // So many connections in a second are refused otherwise, and leave nothing behind.
+    // Without this limit the daemon would refuse most of these connections.
     let limits = "[limits]\nconnections_per_user = 20000\n"
     let daemon = try MeasuredDaemon(
       try program.path, config: limits + MeasuredDaemon.silentProvider)
@@ -57,7 +57,7 @@ struct Churn: ParsableCommand {
     if findings.isMissed { throw ExitCode(1) }
   }
 
-  /// - Returns: What the daemon has when all have gone.
+  /// - Returns: The resources that the daemon uses after all connections are closed.
   private func comeAndGo(_ numbers: Range<Int>, _ daemon: MeasuredDaemon) throws -> ProcessCost {
     var open: [Visitor] = []
     for number in numbers {
@@ -70,7 +70,7 @@ struct Churn: ParsableCommand {
   }
 }
 
-/// One connection that comes, says something, and goes.
+/// One connection that is opened, sends something and is closed.
 private final class Visitor {
   private let descriptor: CInt
   private let manner: Int
@@ -89,7 +89,7 @@ private final class Visitor {
     }
   }
 
-  /// Hears what it asked for, as far as it wants to.
+  /// Reads the replies that this kind of connection waits for.
   func go() throws {
     switch manner {
     case 0: try hear()

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// What a cached token costs, beside what others take for a look-up over a Unix socket.
+/// Compares a cached token with the look-up of other servers over a Unix socket.
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Cached token.get against a C echo, Redis, ssh-agent and oidc-agent.",
@@ -63,7 +63,7 @@ struct Compare: ParsableCommand {
     if outcome.judges, comparison.ratios.contains(where: { !$0.isReached }) { throw ExitCode(1) }
   }
 
-  /// usherd, and those of the others that are named; where none is, those that are installed.
+  /// Returns usherd and the servers that are named; if none are, all that are installed.
   private func servers() throws -> [MeasuredServer] {
     let signedIn = try SignedInDaemon(try program.path, tokenBytes: tokenBytes)
     let usherd = try MeasuredServer.usherd(signedIn)

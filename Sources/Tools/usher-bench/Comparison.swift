@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// What `usher-bench compare` found: printed, written as JSON and drawn.
+/// The results of `usher-bench compare`, which can be printed, written as JSON and drawn.
 struct Comparison: Codable, Equatable {
-  /// Of the JSON.
+  /// The version of the JSON format.
   static let version = 1
 
   var version = Comparison.version
   let machine: Machine
   let rounds: Int
-  /// That each measure took.
+  /// The length of each measurement.
   let seconds: Double
   let results: [Result]
   let ratios: [Ratio]
@@ -19,18 +19,18 @@ struct Comparison: Codable, Equatable {
     let cpu: String
   }
 
-  /// One server under one load, by rounds.
+  /// One server under one load, with one value for each round.
   struct Result: Codable, Equatable {
     let server: ServerName
     let load: LoadShape
     var requestsPerSecond: [Double] = []
-    /// Of the server's processor time for each call.
+    /// The server's processor time per call.
     var cpuMicroseconds: [Double] = []
     var p50Microseconds: [Double] = []
     var p99Microseconds: [Double] = []
-    /// Of all its processes, after the last round.
+    /// The resident memory of all processes of the server after the last round.
     var rssKiB = 0.0
-    /// The client's processor time for each second, median of the rounds.
+    /// The client's processor time per second; the median of the rounds.
     var clientBusy = 0.0
   }
 
@@ -40,22 +40,23 @@ struct Comparison: Codable, Equatable {
     case p50Microseconds
     case p99Microseconds
 
-    /// Of all others less is better.
+    /// Whether a larger value is better. Of all other measures a smaller value is.
     var moreIsBetter: Bool { self == .requestsPerSecond }
   }
 
-  /// One number of a server against the same number of another one, round by round.
+  /// A value of one server divided by the same value of another server, round by round.
   struct Ratio: Codable, Equatable {
     let load: LoadShape
     let of: ServerName
     let to: ServerName
-    /// The other one's load; nil where it is the same.
+    /// The load of the other server; nil if it is the same.
     let toLoad: LoadShape?
     let measure: Measure
     let median: Double
     let least: Double
     let most: Double
-    /// What the median is to be: so much at least of what is better when it is more, else at most.
+    /// The limit for the median; nil if there is none. It is a lower limit if more is better,
+    /// otherwise an upper one.
     let goal: Double?
 
     var isReached: Bool {
@@ -72,7 +73,7 @@ struct Comparison: Codable, Equatable {
     ratios = Self.ratios(of: results)
   }
 
-  /// - Throws: `BenchError` where the bytes are not what ``json()`` writes.
+  /// - Throws: `BenchError` if the bytes are not those that ``json()`` writes.
   init(json: [UInt8]) throws {
     struct Head: Decodable {
       let version: Int
@@ -110,7 +111,7 @@ struct Comparison: Codable, Equatable {
 // MARK: - Ratios
 
 extension Comparison {
-  /// What usherd is to reach.
+  /// A ratio that usherd must reach.
   private struct Goal {
     let load: LoadShape
     let to: ServerName
@@ -127,7 +128,7 @@ extension Comparison {
     Goal(load: .crowded, to: .usherd, toLoad: .many, measure: .p99Microseconds, number: 2),
   ]
 
-  /// Those with a goal first.
+  /// Returns all ratios, those with a goal first.
   private static func ratios(of results: [Result]) -> [Ratio] {
     func result(_ server: ServerName, _ load: LoadShape) -> Result? {
       results.first { $0.server == server && $0.load == load }
@@ -156,7 +157,7 @@ extension Comparison {
 }
 
 extension Comparison.Ratio {
-  /// Nil where there is nothing to compare.
+  /// Creates a ratio; nil if there is nothing to compare.
   fileprivate init?(
     _ own: Comparison.Result, _ other: Comparison.Result, _ measure: Comparison.Measure,
     goal: Double?

@@ -1,4 +1,4 @@
-/// A comparison as a table, ratios first.
+/// The results of a comparison as text tables, ratios first.
 struct ComparisonTable {
   let comparison: Comparison
 
@@ -63,7 +63,7 @@ struct ComparisonTable {
       + "\(comparison.seconds.fixed(1)) s each"
   }
 
-  /// - Parameter right: Columns that end in one line.
+  /// - Parameter right: The columns that are aligned to the right.
   private static func table(_ rows: [[String]], right: Set<Int>) -> [String] {
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in
@@ -92,7 +92,7 @@ extension Comparison.Measure {
 }
 
 extension Double {
-  /// With so many digits after the point, six at most; `-` for what is no number.
+  /// The number with this many decimal places, at most six; `-` if it is not finite or too large.
   func fixed(_ digits: Int) -> String {
     guard isFinite, magnitude < 1e12 else { return "-" }
     let scale = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000][min(max(digits, 0), 6)]

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import JSONRPC
 
-/// How many instructions a call costs the daemon, counted by valgrind.
+/// Counts the instructions that the daemon executes for a call, with valgrind.
 struct Count: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "The instructions of one call, which repeat where times do not.",
@@ -23,7 +23,7 @@ struct Count: ParsableCommand {
   @Option(help: "Writes what each kind costs to this file.")
   var write: String?
 
-  /// What is called, and how many calls are under way at a time.
+  /// A kind of call, and how many of them are sent before the first reply is read.
   private struct Kind {
     let name: String
     let depth: Int
@@ -36,11 +36,11 @@ struct Count: ParsableCommand {
     Kind(name: "system.status", depth: 1, isToken: false),
   ]
 
-  /// Of each kind before anything is counted: what is made at the first calls is made.
+  /// The number of calls before the count begins, so that one-time work is done.
   private static let warming = 256
-  /// How often each is counted at least, and at most. The least count is what the calls cost, where
-  /// another one agrees with it: the others have what the daemon does beside the calls, as after its
-  /// start.
+  /// The least and the greatest number of counts for each kind. The result is the smallest count,
+  /// once a second count agrees with it; larger counts include other work of the daemon, such as
+  /// that after its start.
   private static let (windows, mostWindows) = (4, 64)
   private static let tolerance = 5.0
 
@@ -53,12 +53,12 @@ struct Count: ParsableCommand {
   func run() throws {
     let program = try program.path
     let report = try write.map { try ReportFile($0) }
-    // What is written now is as it was.
+    // A file that is about to be replaced sets no limits.
     let limits = try against.flatMap { $0 == write ? nil : try Limits(in: $0) }
     guard access(Self.valgrind, X_OK) == 0 else {
       throw BenchError("there is no \(Self.valgrind)")
     }
-    // Else each process hashes otherwise.
+    // Otherwise hashing, and with it the count, differs from process to process.
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
     let counted = try instructions(try SignedInDaemon(program), program)
     print("instructions of a call, of \(calls) each")
@@ -73,7 +73,7 @@ struct Count: ParsableCommand {
 extension Count {
   private static let (valgrind, control) = ("/usr/bin/valgrind", "/usr/bin/callgrind_control")
 
-  /// - Returns: For each kind, what one call costs all of the daemon's threads.
+  /// - Returns: For each kind, the instructions of all the daemon's threads per call.
   private func instructions(
     _ signedIn: SignedInDaemon, _ program: String
   ) throws -> [String: Int] {
@@ -83,7 +83,7 @@ extension Count {
       Self.valgrind,
       [
         "--tool=callgrind", "--callgrind-out-file=\(file)", "--quiet",
-        // What it says of system calls that it does not know.
+        // Takes valgrind's messages about system calls that it does not know.
         "--log-file=\(daemon.place.file("valgrind"))", program,
       ],
       patience: 300)
@@ -109,12 +109,12 @@ extension Count {
     return counted
   }
 
-  /// Whether the two least differ by 0.5 % at most.
+  /// Whether the two smallest counts differ by at most 0.5 %.
   private static func agree(_ totals: [Int]) -> Bool {
     totals.count >= windows && (totals[1] - totals[0]) * 200 <= totals[0]
   }
 
-  /// It stands in the head.
+  /// Reads the total from the header of a dump.
   private static func total(of dump: String) throws -> Int {
     let lines = try wholeFile(dump).split(separator: "\n")
     let total = lines.first { $0.hasPrefix("summary:") }?.split(separator: " ").last
@@ -151,13 +151,13 @@ extension Count {
     return String(decoding: json.encoded(), as: UTF8.self) + "\n"
   }
 
-  /// What a file says that calls may cost.
+  /// The instructions per call that a file allows.
   private struct Limits {
     private let file: String
     private let percent: Double
     private let instructions: [String: JSONValue]
 
-    /// - Throws: `BenchError` where it cannot be read, or says nothing of the kind.
+    /// - Throws: `BenchError` if the file cannot be read or has no limits.
     init(in file: String) throws {
       let text = try wholeFile(file)
       let json = try? JSONValue(parsing: Array(text.utf8))
@@ -169,9 +169,9 @@ extension Count {
       self.instructions = instructions
     }
 
-    /// Says of each kind how it has changed.
+    /// Prints how the count of each kind has changed.
     ///
-    /// - Returns: Whether one of them has by more than it may.
+    /// - Returns: Whether a count has changed by more than the tolerance, in either direction.
     func isWrong(_ counted: [String: Int]) throws -> Bool {
       var isWrong = false
       for (name, count) in counted.sorted(by: { $0.key < $1.key }) {

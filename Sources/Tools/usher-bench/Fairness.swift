@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// Whether one user's flood slows another user's calls.
+/// Checks that one user's flood of calls does not slow another user's calls.
 struct Fairness: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "One user's calls while another one floods the daemon, against the same alone.",
@@ -33,7 +33,7 @@ struct Fairness: ParsableCommand {
   private static let floods = [
     Flood(name: "as many calls as fit", depth: 0), Flood(name: "a call at a time", depth: 1),
   ]
-  /// What is measured; the last one is a new connection with its first call.
+  /// The kinds of calls; the last one is a new connection with one call.
   private static let rows = Caller.kinds.map(\.0) + ["connect"]
   private static let (working, flooding): (UInt32, UInt32) = (61_001, 61_002)
 
@@ -113,7 +113,7 @@ struct Fairness: ParsableCommand {
     return child
   }
 
-  /// The slowest of two hundred answers.
+  /// Returns the slowest of two hundred calls.
   private func admin(_ daemon: MeasuredDaemon) throws -> UInt64 {
     let client = try BlockingClient(daemon.adminSocketPath)
     return Timings(try (0..<200).map { _ in try client.time(Calls.status) }).max

@@ -1,22 +1,22 @@
 import Glibc
 import JSONRPC
 
-/// What a measure found: told as it comes, and written as JSON where that is asked for.
+/// The results of a measurement: printed at once, and written as JSON if a file is given.
 struct Findings {
   private let command: String
   private let report: ReportFile?
   private var results: [JSONValue] = []
   private(set) var isMissed = false
 
-  /// - Parameter file: What ``write()`` writes; what is there is replaced. Nil: nothing.
-  /// - Throws: `BenchError` where it cannot be written.
+  /// - Parameter file: The file that ``write()`` replaces; nil if no file is written.
+  /// - Throws: `BenchError` if the file cannot be written.
   init(_ command: String, to file: String?) throws {
     tellOfDebugBuild()
     self.command = command
     report = try file.map { try ReportFile($0) }
   }
 
-  /// What a number is to be.
+  /// The limit that a value must reach.
   enum Goal {
     case atLeast(Double)
     case atMost(Double)
@@ -43,7 +43,7 @@ struct Findings {
     }
   }
 
-  /// - Parameter values: One each round; their median is what counts.
+  /// - Parameter values: One value for each round. Their median is the result.
   mutating func add(_ name: String, _ values: [Double], _ unit: String, goal: Goal? = nil) {
     if goal?.isReached(by: values.median) == false { isMissed = true }
     print(Self.line(name, values, unit, goal: goal))

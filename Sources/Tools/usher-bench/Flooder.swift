@@ -1,8 +1,8 @@
 import ArgumentParser
 import Glibc
 
-/// A helper process: one user's flood, until it is ended. It keeps its connections full of calls,
-/// flow starts among them, and opens another one for each that is closed.
+/// A helper process that floods the daemon as one user until it is killed. It keeps its connections
+/// full of calls, among them starts of flows, and replaces each connection that is closed.
 struct Flooder: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "flooder", abstract: "Makes the flood.", shouldDisplay: false)
@@ -10,17 +10,18 @@ struct Flooder: ParsableCommand {
   @Option var socket: String
   @Option var user: UInt32
   @Option var connections: Int
-  /// Calls sent before the first reply is awaited; 0: as many as fit.
+  /// The number of calls sent before the first reply is awaited; 0 sends as many as fit.
   @Option var depth: Int
-  /// A line on standard output tells when two seconds are over, a hundred answered, be it by a refusal,
-  /// and so many sent; these are not asked for where each waits for the one before.
+  /// The number of calls to send before the flood counts as running; ignored with a limited depth.
+  /// A line on standard output reports that, after two seconds and a hundred replies or refusals at
+  /// the earliest.
   @Option var calls = 100_000
 
   private static let chunk = 65_536
 
   private struct Connection {
     var descriptor: CInt
-    /// Of ``Calls/flood``.
+    /// The position in ``Calls/flood``.
     var offset = 0
     var sentBytes = 0
     var unanswered = 0
@@ -29,7 +30,7 @@ struct Flooder: ParsableCommand {
   }
 
   func run() throws {
-    // Whose turn it is on a processor is the kernel's to say, and not what is measured.
+    // Low priority, because the kernel's scheduling of processes is not what is measured.
     _ = nice(19)
     try become(user)
     var connections = try (0..<self.connections).map { _ in try open() }
@@ -65,7 +66,7 @@ struct Flooder: ParsableCommand {
     return connection
   }
 
-  /// - Returns: How many replies came; nil where the connection has ended.
+  /// - Returns: The number of replies; nil if the connection has ended.
   private func drain(_ connection: inout Connection, _ buffer: inout [UInt8]) -> Int? {
     let count = recv(connection.descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
     if count < 0, errno == EAGAIN { return 0 }
@@ -75,7 +76,7 @@ struct Flooder: ParsableCommand {
     return lines
   }
 
-  /// - Returns: False where the connection has ended.
+  /// - Returns: False if the connection has ended.
   private func fill(_ connection: inout Connection) -> Bool {
     let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
     while depth == 0 || connection.unanswered < depth {
@@ -91,7 +92,7 @@ struct Flooder: ParsableCommand {
     return true
   }
 
-  /// What is sent next: one call where they are counted, else all to the end.
+  /// Returns the bytes to send next: one call if the depth is limited, otherwise all to the end.
   private func next(_ offset: Int) -> (start: Int, end: Int) {
     guard depth > 0 else { return (offset, Calls.flood.count) }
     let end = Calls.flood[offset...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }

@@ -1,10 +1,12 @@
 import Glibc
 
-/// Programs that begin, move and end flows, each on a connection of its own and one call at a time.
+/// Clients that start, advance and cancel flows, each with its own connection and one call at a
+/// time.
 ///
-/// The flows need nobody outside: the app itself gets the redirect, and its backend the code.
+/// The flows need no server outside: the app receives the redirect, and its backend exchanges the
+/// code.
 final class FlowWorkers {
-  /// To whose wallet the flows lead; there is none anywhere.
+  /// The configuration of the flows' provider. No server listens at its address.
   static let provider = """
     [[provider]]
     name = "wallet"
@@ -17,17 +19,17 @@ final class FlowWorkers {
 
     """
 
-  /// What each does with its flows.
+  /// What each client does with its flows.
   enum Task {
-    /// Begins one, moves it on, cancels it: three transitions.
+    /// Starts a flow, advances it and cancels it: three transitions.
     case rounds
-    /// Begins them, and leaves them as they are.
+    /// Starts flows and leaves them unfinished.
     case starts(Int)
   }
 
   private enum Phase {
     case starting, submitting, cancelling
-    /// It has nothing more to do.
+    /// The client has nothing left to do.
     case idle
   }
 
@@ -54,8 +56,8 @@ final class FlowWorkers {
     "flow.start",
     #"{"provider":"wallet","kind":"authorize","params":{"redirectURI":"\#(redirect)"}}"#)
 
-  /// - Parameter seconds: After so many nothing new is begun, and what is under way is awaited.
-  /// - Returns: How many transitions were answered, and in how many seconds.
+  /// - Parameter seconds: The time after which no flow is started. Calls in progress are completed.
+  /// - Returns: The number of transitions that were answered, and the seconds that they took.
   func run(_ task: Task, for seconds: Double) throws -> (transitions: Int, seconds: Double) {
     var starts: Int
     switch task {
@@ -99,10 +101,10 @@ final class FlowWorkers {
     guard count == line.count else { throw BenchError("the daemon closed the connection") }
   }
 
-  /// Takes in what came, and goes on with the flow where that is the whole reply.
+  /// Reads from a connection, and continues with the flow if the reply is complete.
   ///
-  /// - Returns: Whether the call has moved a flow, or is to be made again later; nil: not all of
-  ///   the reply is there.
+  /// - Returns: True if the call advanced a flow, false if it must be repeated later; nil if the
+  ///   reply is not complete.
   private func hear(_ place: Int, _ task: Task) throws -> Bool? {
     let count = recv(workers[place].descriptor, &chunk, chunk.count, 0)
     guard count > 0 else { throw BenchError("the daemon closed the connection") }
@@ -141,7 +143,7 @@ final class FlowWorkers {
 }
 
 extension [UInt8] {
-  /// What stands behind the first occurrence of a mark: so many bytes at most.
+  /// Returns at most `most` bytes after the first occurrence of a mark.
   fileprivate func text(after mark: StaticString, upTo most: Int) -> String? {
     let mark = UnsafeBufferPointer(start: mark.utf8Start, count: mark.utf8CodeUnitCount)
     let start = withUnsafeBufferPointer { bytes -> Int? in

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// What flows cost: their transitions, which are on disk before they are answered, and their rest.
+/// Measures flows: transitions, which are on disk before they are answered, and idle flows.
 struct Flows: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Transitions of flows against single commits; or many live flows, and a restart.",
@@ -97,7 +97,7 @@ extension Flows {
     try store.number("SELECT max(sequence) FROM journal")
   }
 
-  /// Of a flow that waits for its browser.
+  /// Returns the sealed bytes of a flow that waits for its browser.
   private static func sealedBytes(
     in store: StoreReader, _ daemon: MeasuredDaemon
   ) throws -> Int {
@@ -124,7 +124,7 @@ extension Flows {
     let with = try ProcessCost(of: daemon.pid)
     let full = try daemon.restart(program, patience: 120)
     let ready = try ProcessCost(of: daemon.pid)
-    // What goes on by itself has gone on by then.
+    // Work that the daemon does after its start is finished by then.
     sleep(5)
     let after = try ProcessCost(of: daemon.pid)
     print("\(begun.transitions) live flows")

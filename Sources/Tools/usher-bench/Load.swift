@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import UsherClient
 
-/// Programs that want tokens without pause, by the client library.
+/// Runs clients of the client library that ask for tokens without a pause.
 struct Load: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Clients that ask a running usherd for a token without pause, and count failures.",
@@ -62,7 +62,7 @@ struct Load: AsyncParsableCommand {
     guard total.failed == 0 else { throw ExitCode(1) }
   }
 
-  /// One client's calls. Whoever fails a hundred times in a row would fail for ever.
+  /// Makes one client's calls. Stops after a hundred failures in a row.
   private static func ask(
     _ socket: String, _ provider: String, until end: ContinuousClock.Instant,
     whenFirst: () -> Void
@@ -87,15 +87,15 @@ struct Load: AsyncParsableCommand {
   }
 }
 
-/// Set by SIGTERM.
+/// Whether SIGTERM has been received.
 private let isToEnd = Atomic(false)
 
-/// What became of some calls.
+/// The outcome of a number of calls.
 private struct Tally {
   var calls = 0
   var slowest = Duration.zero
   var failed = 0
-  /// The first of them.
+  /// The first five failures.
   var failures: [String] = []
 
   mutating func fail(_ what: String) {
@@ -111,7 +111,7 @@ private struct Tally {
   }
 }
 
-/// At once, whoever reads it.
+/// Prints a line and flushes it, so that the reader gets it at once.
 private func report(_ line: String) {
   print(line)
   fflush(nil)

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// How many connections call, and how.
+/// The number of connections, and how they call.
 enum LoadShape: String, CaseIterable, Codable, ExpressibleByArgument {
   case one = "1x1"
   case many = "50x1"
@@ -9,21 +9,21 @@ enum LoadShape: String, CaseIterable, Codable, ExpressibleByArgument {
 
   var connections: Int { self == .one ? 1 : 50 }
 
-  /// Calls of a connection that are not answered.
+  /// The number of calls on a connection that wait for a reply.
   var depth: Int { self == .deep ? 16 : 1 }
 
-  /// Connections that have called once.
+  /// The number of connections that make one call and then stay idle.
   var idle: Int { self == .crowded ? 500 : 0 }
 
-  /// Whether one more connection has sent the half of a call.
+  /// Whether one more connection has sent the first half of a call.
   var hasHalfLine: Bool { self == .crowded }
 
-  /// One connection's client waits while its server works: they share a processor, where no call
-  /// has to wake another one.
+  /// Whether client and server share a processor. With one connection the client waits while the
+  /// server works, and no call has to wake another processor.
   var sharesProcessor: Bool { self == .one }
 }
 
-/// What is measured, and beside what.
+/// The servers that are measured.
 enum ServerName: String, CaseIterable, Codable, ExpressibleByArgument {
   case usherd
   case echo
@@ -31,7 +31,8 @@ enum ServerName: String, CaseIterable, Codable, ExpressibleByArgument {
   case sshAgent = "ssh-agent"
   case oidcAgent = "oidc-agent"
 
-  /// One that serves a connection at a time, and one call on it, would wait for the idle ones.
+  /// Whether the server can be measured under a load. One that serves a single connection, and one
+  /// call on it, would wait for the idle ones.
   func takes(_ load: LoadShape) -> Bool {
     switch self {
     case .usherd, .echo, .redis, .sshAgent: true

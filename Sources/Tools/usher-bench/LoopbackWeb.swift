@@ -1,10 +1,10 @@
 import Glibc
 
-/// A web client for a server on 127.0.0.1: one request a connection, no redirect followed.
+/// An HTTP client for servers on 127.0.0.1: one request per connection; redirects are not followed.
 enum LoopbackWeb {
   struct Reply {
     let status: Int
-    /// By their names in lower case.
+    /// The values by lower-case names.
     let headers: [String: String]
     let body: String
   }
@@ -61,7 +61,7 @@ enum LoopbackWeb {
     }
   }
 
-  /// - Throws: `BenchError` where the bytes are no answer.
+  /// - Throws: `BenchError` if the bytes are not an HTTP response.
   static func reply(in bytes: [UInt8]) throws -> Reply {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
@@ -81,7 +81,7 @@ enum LoopbackWeb {
     return Reply(status: status, headers: headers, body: String(decoding: body, as: UTF8.self))
   }
 
-  /// The chunks of a body (RFC 9112, 7.1), up to the last one that is whole.
+  /// Joins the chunks of a body (RFC 9112, 7.1), up to the last complete one.
   private static func joined(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
     var (rest, body) = (chunks, [UInt8]())
     while let end = rest.firstIndex(of: UInt8(ascii: "\r")),
@@ -97,7 +97,8 @@ enum LoopbackWeb {
 }
 
 extension String {
-  /// As in a form: all but letters, digits and `-._~` of ASCII stands as `%XX`.
+  /// The string encoded for a form: every byte except ASCII letters, digits and `-._~` becomes
+  /// `%XX`.
   var percentEncoded: String {
     utf8.map { byte in
       switch byte {

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which usherd a measure is of: so two builds are compared, or the one of a package is measured.
+/// The option that selects the usherd to measure, for example that of another build or a package.
 struct MeasuredProgram: ParsableArguments {
   @Option(help: "The usherd to measure; without it, the one beside this program.")
   var usherd: String?
@@ -10,7 +10,7 @@ struct MeasuredProgram: ParsableArguments {
   }
 }
 
-/// What becomes of the numbers of a measure that has goals.
+/// The options for the results of a measurement that has goals.
 struct Outcome: ParsableArguments {
   @Option(help: "Writes the numbers as JSON to this file.")
   var json: String?
@@ -19,7 +19,7 @@ struct Outcome: ParsableArguments {
   var judges = false
 }
 
-/// To be said on the first line of what it measures.
+/// Warns, on the first line of output, that a debug build is measured.
 func tellOfDebugBuild() {
   #if DEBUG
     print("a debug build: its numbers mean nothing")
@@ -27,6 +27,6 @@ func tellOfDebugBuild() {
 }
 
 extension Double {
-  /// As the seconds of a measure: more than none, and no more than a day.
+  /// Whether the number is a valid duration in seconds: more than 0 and at most a day.
   var isLength: Bool { self > 0 && self <= 86_400 }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A usherd in a directory of its own, removed with it.
+/// A usherd with a directory of its own, which is removed on deinitialization.
 final class MeasuredDaemon {
   let place: Scratch
   private var program: ChildProcess
@@ -9,7 +9,7 @@ final class MeasuredDaemon {
   var adminSocketPath: String { place.file("a.sock") }
   var databasePath: String { place.file("state/usherd.db") }
 
-  /// A provider to which flows lead without a server anywhere.
+  /// The configuration of a provider for flows that never reach a server.
   static let silentProvider = """
     [[provider]]
     name = "silent"
@@ -26,13 +26,13 @@ final class MeasuredDaemon {
 
   var pid: pid_t { program.pid }
 
-  /// The usherd that was built with this program, or another one of its programs.
+  /// Returns the path of the usherd, or another program, that was built together with this program.
   static func besideThisProgram(_ name: String = "usherd") throws -> String {
     let own = try ChildProcess.own()
     return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + name
   }
 
-  /// The command line of a daemon whose everything is in a directory.
+  /// The command line of a daemon that has all its files in one directory.
   static func arguments(in place: Scratch) -> [String] {
     [
       "--config", place.file("usherd.toml"), "--state", place.file("state"),
@@ -41,14 +41,14 @@ final class MeasuredDaemon {
     ]
   }
 
-  /// Starts it and waits until it answers.
+  /// Starts the daemon and waits until it replies.
   init(_ path: String, config: String) throws {
     place = try Scratch()
     chmod(place.path, 0o755)
     try place.write(config, to: "usherd.toml")
     program = try ChildProcess(path, Self.arguments(in: place))
     for _ in 0..<1000 {
-      // The admin socket is opened after the other one.
+      // The daemon opens the admin socket after the other one.
       if let client = try? BlockingClient(adminSocketPath) {
         _ = try client.time(Calls.status)
         return
@@ -61,14 +61,14 @@ final class MeasuredDaemon {
 
   deinit { program.stop() }
 
-  /// Stops it; what it has stored stays.
+  /// Stops the daemon; its stored data stays.
   func stop() { program.stop() }
 
-  /// Stops it, and starts it again on what it has stored.
+  /// Stops the daemon and starts it again on its stored data.
   ///
   /// - Parameters:
-  ///   - path: The program, with more arguments in front of the daemon's: another one that runs it.
-  ///   - patience: Seconds that it may be silent before it is ready.
+  ///   - path: The program to start; with `arguments`, a program that runs the daemon.
+  ///   - patience: The seconds without a message after which the start fails.
   @discardableResult
   func restart(
     _ path: String, _ arguments: [String] = [], patience: Int = 10
@@ -82,7 +82,7 @@ final class MeasuredDaemon {
   }
 }
 
-/// Becomes another user; only root can.
+/// Changes to another user; only root can do that.
 func become(_ user: UInt32) throws {
   guard user != getuid() else { return }
   guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else {
@@ -90,7 +90,7 @@ func become(_ user: UInt32) throws {
   }
 }
 
-/// As many descriptors as the system allows; what is started inherits it.
+/// Raises the limit for open files to the maximum; child processes inherit it.
 func raiseFileLimit() {
   var limit = rlimit()
   let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -1,24 +1,24 @@
 import CBench
 import Glibc
 
-/// A server that answers the same call again and again.
+/// A server that is sent the same call again and again.
 struct MeasuredServer {
   let name: ServerName
   let socketPath: String
   let framing: bench_framing
-  /// Calls of the same length, one after another.
+  /// The calls, one after another, all of the same length.
   let calls: [UInt8]
   let callCount: Int
   let pids: [pid_t]
-  /// Bytes of the answer to each call.
+  /// The length of the reply to each call.
   let replyBytes: Int
-  /// What runs as long as this value is held.
+  /// Keeps the server running as long as this value exists.
   private let owner: AnyObject
 
   /// - Parameters:
-  ///   - calls: Of the same length; a connection makes them in turn.
-  ///   - isRight: Whether the answer to the first call is what is to be measured.
-  /// - Throws: `BenchError` where it is not.
+  ///   - calls: Calls of the same length, which a connection makes in turn.
+  ///   - isRight: Whether the reply to the first call is the expected one.
+  /// - Throws: `BenchError` if it is not.
   init(
     _ name: ServerName, socketPath: String, framing: bench_framing, calls: [[UInt8]],
     pids: [pid_t], owner: AnyObject, isRight: ([UInt8]) -> Bool
@@ -61,27 +61,26 @@ struct MeasuredServer {
     return Array(bytes.prefix(count))
   }
 
-  /// KiB that its processes have of the machine.
+  /// The resident memory of the server's processes, in KiB.
   var resident: Double {
     get throws { try pids.map { try ProcessCost(of: $0).resident }.reduce(0, +) }
   }
 }
 
-/// One measure of one server under one load.
+/// One measurement of one server under one load.
 struct LoadMeasure {
   let requestsPerSecond: Double
-  /// Of the server's processor time for a call.
+  /// The server's processor time per call.
   let cpuMicroseconds: Double
   let p50Microseconds: Double
   let p99Microseconds: Double
-  /// How much of its processor's time the client used.
+  /// The share of the measured time that the client's processor was busy.
   let clientBusy: Double
 
-  /// Makes the load.
+  /// Applies the load and measures it.
   ///
-  /// - Parameter place: Where client and server run; nil: anywhere.
-  /// - Throws: `BenchError` where an answer was of another size than the first, or a connection
-  ///   was closed.
+  /// - Parameter place: The processors of client and server; nil means any.
+  /// - Throws: `BenchError` if a reply has another size than the first, or a connection was closed.
   init(
     _ server: MeasuredServer, _ load: LoadShape, warm: Double, seconds: Double, at place: Place?
   ) throws {
@@ -146,7 +145,7 @@ struct LoadMeasure {
     let client: Int
     let server: Int
 
-    /// The first two that this process may use, or the only one for both.
+    /// The first two processors that this process may use; the same for both if there is only one.
     static func ofThisMachine() -> Place? {
       var cpus = [CInt](repeating: 0, count: 2)
       let count = bench_cpus(&cpus, CInt(cpus.count))

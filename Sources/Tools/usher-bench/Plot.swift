@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// A comparison as a picture.
+/// Draws the results of a comparison.
 struct Plot: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Draws what `usher-bench compare --json` wrote, as SVG on standard output.")
@@ -19,14 +19,14 @@ struct Plot: ParsableCommand {
   }
 }
 
-/// A group of bars for each load, with what they say in numbers beside them.
+/// Draws a group of bars for each load, with the values next to them.
 struct ComparisonPicture {
   let comparison: Comparison
 
   private static let width = 900.0
   private static let margin = 24.0
   private static let bars = (left: 128.0, right: 470.0)
-  /// Right edges: calls a second, their ratio, p50, p99.
+  /// The right edges of the columns: calls per second, their ratio, p50, p99.
   private static let columns = [
     (580.0, "calls/s"), (690, "usherd is"), (780, "p50 µs"), (876, "p99 µs"),
   ]
@@ -47,7 +47,8 @@ struct ComparisonPicture {
     }
   }
 
-  /// A whole document: its text is text, and its colours follow the reader's, light or dark.
+  /// A complete document. Its text is selectable, and its colours follow the reader's light or dark
+  /// mode.
   var svg: String {
     var drawing = Drawing()
     drawing.text("Cached token.get over a Unix socket", Self.margin, 34, "h")
@@ -131,7 +132,7 @@ struct ComparisonPicture {
   }
 }
 
-/// Elements of SVG, in the order they are drawn.
+/// SVG elements, in drawing order.
 private struct Drawing {
   private(set) var elements: [String] = []
 
@@ -181,7 +182,7 @@ extension ServerName {
 }
 
 extension String {
-  /// As text of XML.
+  /// The string escaped for XML.
   fileprivate var xml: String {
     map { character in
       switch character {
@@ -196,7 +197,7 @@ extension String {
 }
 
 extension Double {
-  /// Whole, with a comma before each third digit.
+  /// The number rounded to an integer, with a comma before each group of three digits.
   fileprivate var grouped: String {
     let digits = Array(fixed(0))
     return digits.enumerated().map { place, digit in

@@ -1,13 +1,13 @@
 import Glibc
 
-/// What a process has of the machine just now, by the kernel's account of it (proc(5)).
+/// The resources that a process uses now, as the kernel counts them (proc(5)).
 struct ProcessCost {
-  /// VmRSS in KiB: pages of programs and libraries that others share are in it.
+  /// VmRSS in KiB: includes pages that are shared with other processes.
   let resident: Double
-  /// RssAnon in KiB: the process' own.
+  /// RssAnon in KiB: the memory of this process alone.
   let anonymous: Double
   let descriptors: Int
-  /// Of processor time since its start.
+  /// The processor time since the start of the process.
   let seconds: Double
 
   init(of pid: pid_t) throws {
@@ -25,7 +25,8 @@ struct ProcessCost {
     seconds = try Self.seconds(of: pid)
   }
 
-  /// What its threads ran, in nanoseconds; the kernel's other account counts in hundredths.
+  /// Reads the processor time of all threads, in nanoseconds. /proc/PID/stat has only hundredths of
+  /// a second.
   private static func seconds(of pid: pid_t) throws -> Double {
     var clock = clockid_t()
     var time = timespec()

@@ -1,25 +1,25 @@
 import CBench
 import Glibc
 
-/// What is gone when this program has ended, however it ends, SIGKILL too: the processes that it
-/// started and theirs, and the directory in which all of their files are.
+/// Ends all child processes with theirs, and removes the directory of their files, when this
+/// program ends for any reason, SIGKILL included.
 ///
-/// Another process sees to it (`bench_keep`): a child that is told of its parent's end by the
-/// kernel is told of the end of a thread, and not at all where it changes its user or group.
+/// A separate process does this (`bench_keep`). PR_SET_PDEATHSIG is no alternative: it is sent when
+/// the parent's thread ends, and is cleared when the child changes its user or group.
 struct ProcessReaper {
-  /// The process group of all that is started. A terminal's Ctrl-C is not for them.
+  /// The process group of all child processes. Ctrl-C at a terminal does not reach it.
   let group: pid_t
-  /// Where every ``Scratch`` is.
+  /// The directory of every ``Scratch``.
   let directory: String
 
   private static let own: Result<ProcessReaper, any Error> = Result { try ProcessReaper() }
 
-  /// - Throws: `BenchError` where there is no place in /tmp, or no room for one more process.
+  /// - Throws: `BenchError` if no directory can be created in /tmp, or no process.
   static func ofThisProgram() throws -> ProcessReaper { try own.get() }
 
   private init() throws {
     directory = try Scratch.freshDirectory("/tmp/usher-bench-")
-    // The sockets in it are for other users, too.
+    // Other users must be able to reach the sockets in the directory.
     chmod(directory, 0o711)
     group = bench_keep(directory)
     guard group > 0 else {
@@ -30,7 +30,7 @@ struct ProcessReaper {
   }
 }
 
-/// A directory for the files of one thing, removed with all of them when it is let go of.
+/// A directory that is removed with all its files on deinitialization.
 final class Scratch {
   let path: String
 

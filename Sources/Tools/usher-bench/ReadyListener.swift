@@ -1,11 +1,11 @@
 import Glibc
 
-/// Starts programs as a service manager does, and hears what they tell it: sd_notify(3).
+/// Starts programs as a service manager does, and receives their messages of sd_notify(3).
 final class ReadyListener {
   private let path: String
   private let descriptor: CInt
 
-  /// - Parameter place: Where it listens at `notify`.
+  /// - Parameter place: The directory of its socket, `notify`.
   init(in place: Scratch) throws {
     path = place.file("notify")
     descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
@@ -19,18 +19,18 @@ final class ReadyListener {
     unlink(path)
   }
 
-  /// A program that is ready.
+  /// A program that has reported READY=1.
   struct Ready {
     let program: ChildProcess
-    /// From exec to READY=1.
+    /// The time from exec to READY=1.
     let milliseconds: Double
-    /// How often it asked for more time (`EXTEND_TIMEOUT_USEC`).
+    /// The number of times that it asked for more time (`EXTEND_TIMEOUT_USEC`).
     let extensions: Int
   }
 
   /// Starts a program and waits until it is ready.
   ///
-  /// - Parameter patience: Seconds that it may be silent.
+  /// - Parameter patience: The seconds without a message after which the start fails.
   func start(_ program: String, _ arguments: [String], patience: Int = 10) throws -> Ready {
     let begun = BlockingClient.now()
     let child = try ChildProcess(program, arguments, environment: ["NOTIFY_SOCKET": path])
@@ -51,10 +51,10 @@ final class ReadyListener {
     throw BenchError("\(program) said nothing for \(patience) s and is not ready")
   }
 
-  /// Forgets what was said and not heard.
+  /// Discards messages that have not been read.
   func drain() { while hears(0) != nil {} }
 
-  /// The next message, if one comes within so many milliseconds.
+  /// Returns the next message, or nil if none arrives within this many milliseconds.
   private func hears(_ milliseconds: CInt) -> String? {
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&poller, 1, milliseconds) > 0 else { return nil }

@@ -1,14 +1,14 @@
 import Glibc
 
-/// A file for what a measure finds. Whether it can be written shows before the measure begins.
+/// A file for results. It is opened before the measurement, so that an error shows early.
 final class ReportFile {
   private let path: String
   private let descriptor: CInt
-  /// Where nothing is written to it, it goes again.
+  /// Whether the file did not exist before. It is then removed if nothing is written to it.
   private let isNew: Bool
   private var isWritten = false
 
-  /// - Throws: `BenchError` where it cannot be written.
+  /// - Throws: `BenchError` if the file cannot be written.
   init(_ path: String) throws {
     self.path = path
     isNew = access(path, F_OK) != 0
@@ -22,9 +22,9 @@ final class ReportFile {
     if isNew, !isWritten { unlink(path) }
   }
 
-  /// Replaces what was there.
+  /// Replaces the contents of the file.
   func write(_ text: String) throws {
-    // A pipe has nothing to be replaced.
+    // A pipe cannot be truncated.
     _ = ftruncate(descriptor, 0)
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {

@@ -1,14 +1,15 @@
 import Glibc
 import JSONRPC
 
-/// A usherd with an account of this user, and the provider it was signed in at: a usher-sandbox.
+/// A usherd with an account of this user, and the usher-sandbox at which the account was signed in.
 ///
-/// The account's token is good for a day, so that nothing is refreshed while it is measured.
+/// The account's token is valid for a day, so that the daemon refreshes nothing during a
+/// measurement.
 final class SignedInDaemon {
   let daemon: MeasuredDaemon
-  /// Who was signed in first: `acc_` and 26 characters.
+  /// The id of the first account: `acc_` and 26 characters.
   let account: String
-  /// The access token of everybody who signs in.
+  /// The access token that every account gets.
   let accessToken: String
   private let provider: SandboxProvider
 
@@ -16,11 +17,11 @@ final class SignedInDaemon {
   static let providerName = "demo"
 
   /// - Parameters:
-  ///   - usherd: The program; usher-sandbox is looked for beside this one.
-  ///   - connections: How many this user may have open.
-  ///   - tokenBytes: Of the access token.
-  ///   - limits: More lines of `[limits]`.
-  ///   - config: More sections of usherd.toml.
+  ///   - usherd: The program. usher-sandbox must be in the directory of this program.
+  ///   - connections: The number of connections that this user may open.
+  ///   - tokenBytes: The length of the access token.
+  ///   - limits: More lines for `[limits]`.
+  ///   - config: More sections for usherd.toml.
   init(
     _ usherd: String, connections: Int = 1024, tokenBytes: Int = 800, limits: String = "",
     config: String = ""
@@ -50,19 +51,19 @@ final class SignedInDaemon {
     }
   }
 
-  /// Signs another person of the sandbox's in.
+  /// Signs in another user of the sandbox.
   ///
-  /// - Returns: The account.
+  /// - Returns: The id of the account.
   func signIn(_ user: String) throws -> String { try Self.signIn(user, daemon, provider) }
 
-  /// A call of `token.get` as programs make it.
+  /// Returns a call of `token.get` as programs make it.
   ///
-  /// - Parameter id: Three digits keep all calls of the same length, and their replies too.
+  /// - Parameter id: Three digits, so that all calls have the same length, and so do their replies.
   func tokenCall(id: Int = 100) -> [UInt8] {
     Calls.line("token.get", #"{"account":"\#(account)","minValidSeconds":60}"#, id: id)
   }
 
-  /// The result of one such call.
+  /// Returns the result of one such call.
   func token() throws -> JSONValue {
     try Self.result(of: tokenCall(), try BlockingClient(daemon.socketPath))
   }
@@ -99,9 +100,9 @@ final class SignedInDaemon {
   }
 }
 
-/// A usher-sandbox on a free port, whose tokens are as long as real ones.
+/// A usher-sandbox on a free port, with tokens of a realistic length.
 final class SandboxProvider {
-  /// `http://127.0.0.1:` and the port.
+  /// The base URL: `http://127.0.0.1:` and the port.
   let base: String
   let accessToken: String
   private let program: ChildProcess
@@ -111,7 +112,7 @@ final class SandboxProvider {
 
   init(tokenBytes: Int) throws {
     place = try Scratch()
-    // Of the letters of a JSON web token.
+    // The characters of a JSON Web Token.
     accessToken = String(
       decoding: "eyJhbGciOiJFUzI1NiJ9.".utf8
         + (0..<max(0, tokenBytes - 21)).map { Array("bench-Token_0123456789".utf8)[$0 % 22] },
@@ -120,8 +121,8 @@ final class SandboxProvider {
     program = try ChildProcess(own, ["--port-file", place.file("port")])
     let port = try Self.port(of: program, in: place.file("port"))
     base = "http://127.0.0.1:\(port)"
-    // A token that the sandbox does not know itself is neither hashed in the ID token nor shown at
-    // its userinfo endpoint.
+    // The sandbox does not know this access token, so it must neither put its hash into the ID
+    // token nor offer a userinfo endpoint.
     try control(
       "settings",
       """
@@ -135,7 +136,7 @@ final class SandboxProvider {
     guard reply.status < 300 else { throw BenchError("the sandbox refuses: \(reply.body)") }
   }
 
-  /// From now on it gives the access token for any refresh token.
+  /// Makes the sandbox return the access token for any refresh token.
   func answerRefreshes() throws {
     try control(
       "faults",
@@ -147,7 +148,7 @@ final class SandboxProvider {
 
   deinit { program.stop() }
 
-  /// Walks a person through the pages, as a browser does, to the end at the daemon's listener.
+  /// Submits the sandbox's forms as a browser does, up to the redirect to the daemon's listener.
   func signIn(_ user: String, at page: String) throws {
     var form = try Self.hidden(in: LoopbackWeb.get(page).body)
     form["username"] = user
@@ -162,7 +163,7 @@ final class SandboxProvider {
     _ = try LoopbackWeb.get(back)
   }
 
-  /// The fields of a form that nobody types.
+  /// Returns the hidden fields of a form.
   static func hidden(in page: String) throws -> [String: String] {
     var fields: [String: String] = [:]
     for match in page.matches(of: #/name="(transaction|csrf)" value="([^"]*)"/#) {
@@ -184,7 +185,7 @@ final class SandboxProvider {
   }
 }
 
-/// The text of a file, such as those under /proc.
+/// Returns the text of a file, which may be one in /proc.
 func wholeFile(_ path: String) throws -> String {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else {

@@ -1,8 +1,8 @@
 import GRDBSQLite
 import Glibc
 
-/// The yardstick of durable writes: one program that commits one transition of a flow after the
-/// other to a SQLite database of its own, set up as the daemon's is, by the C library alone.
+/// The reference for durable writes: commits transitions of flows one at a time to a SQLite
+/// database, through the C library alone. The database has the same settings as the daemon's.
 final class SingleCommits {
   private var database: OpaquePointer?
   private let place: Scratch
@@ -10,10 +10,10 @@ final class SingleCommits {
   private var begin, put, append, commit: OpaquePointer?
   private var count: Int64 = 0
 
-  /// Of a flow: begun, moved, ended.
+  /// The transitions of one flow: started, advanced, ended.
   private static let transitions: Int64 = 3
 
-  /// - Parameter sealedBytes: How much is sealed in a flow's row.
+  /// - Parameter sealedBytes: The length of the sealed part of a flow's row.
   init(sealedBytes: Int) throws {
     place = try Scratch()
     sealed = (0..<max(1, sealedBytes)).map { _ in UInt8.random(in: .min ... .max) }
@@ -62,7 +62,7 @@ final class SingleCommits {
     sqlite3_close(database)
   }
 
-  /// - Returns: Commits a second.
+  /// - Returns: The commits per second.
   func perSecond(for seconds: Double) throws -> Double {
     let (start, before) = (BlockingClient.now(), count)
     let end = start + UInt64(seconds * 1_000_000_000)
@@ -89,7 +89,7 @@ final class SingleCommits {
     count += 1
   }
 
-  /// `SQLITE_TRANSIENT`: the library makes its copy.
+  /// `SQLITE_TRANSIENT`: SQLite copies the value.
   private static var copies: sqlite3_destructor_type {
     unsafeBitCast(-1, to: sqlite3_destructor_type.self)
   }

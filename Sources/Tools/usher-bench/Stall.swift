@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// Whether one caller's slow lines stop another caller's calls.
+/// Checks that one caller's slow lines do not stop another caller's calls.
 struct Stall: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "One user's calls while another one sends the slowest lines it can find.",
@@ -39,7 +39,7 @@ struct Stall: ParsableCommand {
   @Option(help: "The most milliseconds of the 99th of 100 calls under attack; over it: 1.")
   var milliseconds = 5.0
 
-  /// How often the calls are measured alone.
+  /// The number of measurements without the attack.
   private static let rounds = 3
   private static let (working, attacking): (UInt32, UInt32) = (61_001, 61_003)
 
@@ -55,8 +55,8 @@ struct Stall: ParsableCommand {
     let daemon = try MeasuredDaemon(try program.path, config: config)
     let socket = isRoot ? daemon.socketPath : daemon.adminSocketPath
     let user = isRoot ? Self.working : getuid()
-    // In several processes, as under attack: how fast calls are depends on which processors the kernel
-    // gives a process and the daemon.
+    // Measured in several processes, as under attack, because the speed depends on the processors
+    // that the kernel gives to the caller and the daemon.
     var alone = try measure(socket, user)
     for _ in 1..<Self.rounds { alone = zip(alone, try measure(socket, user)).map { $0 + $1 } }
     let attacker = try ChildProcess(

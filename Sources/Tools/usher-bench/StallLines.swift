@@ -1,7 +1,7 @@
-/// Lines that are slow to read, made by chance: every kind of value, at every place of a call, of any
-/// size up to the limit of a line.
+/// Generates random lines that are slow to parse: every kind of value, at every place in a call, of
+/// any size up to the limit for a line.
 struct StallLines {
-  /// One kind of line; its parts are drawn by chance.
+  /// One kind of line, whose parts are chosen at random.
   struct Shape: Hashable {
     var method: Int
     var element: Int
@@ -10,21 +10,21 @@ struct StallLines {
     var bytes: Int
   }
 
-  /// Where the many values stand.
+  /// The place of the repeated values.
   enum Place: Hashable, CaseIterable {
-    /// Each in a member of the parameters.
+    /// Each value in its own member of the parameters.
     case members
-    /// In one member that the method has.
+    /// All in one member that the method knows.
     case known
-    /// In the call's own id, as a long string or number.
+    /// In the call's id, as a long string or number.
     case id
     /// In many calls of one batch.
     case batch
-    /// In the name of the method.
+    /// In the method's name.
     case method
   }
 
-  /// Methods, with the members that they know.
+  /// The methods, each with a member that it knows.
   static let methods: [(name: String, known: String)] = [
     ("rpc.cancel", "id"), ("rpc.hello", "client"), ("system.status", "verbose"),
     ("flow.start", "params"), ("flow.submit", "input"), ("flow.wait", "flow"),
@@ -37,17 +37,17 @@ struct StallLines {
     #"{"a":{}}"#, "[[]]", #"{"type":"object"}"#, "12345678901234567890123456789", "1e400",
   ]
 
-  /// Bytes of the longest line.
+  /// The limit for a line, in bytes.
   private static let limit = 1_048_576
 
   private var random: SplitMix
-  /// The slowest so far, the slowest first.
+  /// The shapes with the slowest replies so far, slowest first.
   private(set) var slowest: [(shape: Shape, nanoseconds: UInt64)] = []
   private static let kept = 12
 
   init(seed: UInt64) { random = SplitMix(state: seed) }
 
-  /// A shape to try next: every other one is like one that was slow.
+  /// Returns the next shape to try. One in two resembles a shape that was slow.
   mutating func next() -> Shape {
     var shape = Shape(
       method: pick(Self.methods.count), element: pick(Self.elements.count),
@@ -61,13 +61,13 @@ struct StallLines {
       default: break
       }
     }
-    // As often short as long.
+    // Every order of magnitude is equally likely.
     let doublings = 10 + pick(11)
     shape.bytes = min(1 << doublings + pick(1 << doublings), Self.limit)
     return shape
   }
 
-  /// How long a line of this shape took to be answered.
+  /// Records how long the reply to a line of this shape took.
   mutating func record(_ shape: Shape, _ nanoseconds: UInt64) {
     slowest.append((shape, nanoseconds))
     slowest.sort { $0.nanoseconds > $1.nanoseconds }
@@ -76,7 +76,7 @@ struct StallLines {
 
   private mutating func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
 
-  /// The line of a shape, with its end; never longer than a line may be.
+  /// Returns the line of a shape, with its newline; never longer than the limit.
   static func line(_ shape: Shape) -> [UInt8] {
     let (name, known) = methods[shape.method]
     let element = elements[shape.element]
@@ -123,7 +123,7 @@ struct StallLines {
   }
 }
 
-/// Repeatable randomness.
+/// A random number generator that repeats its numbers for the same seed.
 struct SplitMix: RandomNumberGenerator {
   var state: UInt64
 

@@ -2,8 +2,8 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 
-/// A helper process: one user's slow lines, one after the other on each connection, until its time is
-/// over. At the end it writes which were the slowest.
+/// A helper process that sends slow lines as one user, one after another on each connection, until
+/// its time is over. Then it prints the slowest ones.
 struct Staller: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "staller", abstract: "Sends the lines that are slow to read.",
@@ -16,7 +16,7 @@ struct Staller: ParsableCommand {
   @Option var seed: UInt64
   @Option var lines: String?
 
-  /// What is sent: lines made by chance, or those of a file, again and again.
+  /// The lines to send: random lines, or those of a file over and over.
   private struct Source {
     var chance: StallLines
     let given: [[UInt8]]
@@ -24,7 +24,7 @@ struct Staller: ParsableCommand {
 
     init(seed: UInt64, file: String?) throws {
       chance = StallLines(seed: seed)
-      // Lines need not be calls that are answered: a call that is stands behind each.
+      // A line of the file may get no reply, so each is followed by a call that does.
       let answered = Array("\n\(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)\n".utf8)
       given =
         try file.map { path in
@@ -34,7 +34,7 @@ struct Staller: ParsableCommand {
       guard file == nil || !given.isEmpty else { throw BenchError("\(file ?? "") has no lines") }
     }
 
-    /// - Returns: A line, and its shape where it was made by chance.
+    /// - Returns: A line, with its shape if it is a random one.
     mutating func next() -> (shape: StallLines.Shape?, line: [UInt8]) {
       guard !given.isEmpty else {
         let shape = chance.next()
@@ -54,9 +54,9 @@ struct Staller: ParsableCommand {
   }
 
   func run() throws {
-    // Before this is another user, who may not read it.
+    // Reads the file before the change of user, who may not be allowed to read it.
     var source = try Source(seed: seed, file: lines)
-    // Whose turn it is on a processor is the kernel's to say, and not what is measured.
+    // Low priority, because the kernel's scheduling of processes is not what is measured.
     _ = nice(19)
     try become(user)
     var connections = try (0..<self.connections).map { _ in
@@ -64,7 +64,7 @@ struct Staller: ParsableCommand {
     }
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let end = BlockingClient.now() + UInt64(seconds * 1e9)
-    // The first line has been sent by then.
+    // The first lines have been sent by now.
     write(1, "\n", 1)
     var answered = 0
     while BlockingClient.now() < end {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// How long a start takes, and what a daemon that does nothing costs.
+/// Measures a start, and the memory of an idle daemon.
 struct Start: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "From exec to READY=1, and the memory of a daemon that waits for calls.",
@@ -70,7 +70,7 @@ extension Start {
   }
 }
 
-/// Where daemons are started again and again on the same state.
+/// Starts daemons again and again on the same state.
 private final class StartPlace {
   private let place: Scratch
   private let listener: ReadyListener
@@ -81,18 +81,18 @@ private final class StartPlace {
     listener = try ReadyListener(in: place)
   }
 
-  /// - Returns: Milliseconds from exec to READY=1.
+  /// - Returns: The milliseconds from exec to READY=1.
   func start(_ usherd: String) throws -> Double {
     try start(usherd, MeasuredDaemon.arguments(in: place))
   }
 
-  /// The same of an empty one.
+  /// Starts an empty Redis, and returns the same time for it.
   func startRedis(_ redis: String) throws -> Double {
     let arguments = Yardstick.redis(in: place, place.file("redis.sock"))
     return try start(redis, ["--supervised", "systemd"] + arguments)
   }
 
-  /// Starts one, waits until it is ready, and stops it.
+  /// Starts a program, waits until it is ready, and stops it.
   private func start(_ program: String, _ arguments: [String]) throws -> Double {
     let ready = try listener.start(program, arguments)
     ready.program.stop()
@@ -115,7 +115,7 @@ extension Start {
 
         \(MeasuredDaemon.silentProvider)
         """)
-    // What it makes ahead of the first calls is made by then.
+    // What the daemon prepares before the first call is ready by then.
     sleep(1)
     let before = try ProcessCost(of: daemon.pid)
     let clients = try (0..<connections).map { _ in

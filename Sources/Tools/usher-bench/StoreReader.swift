@@ -1,6 +1,6 @@
 import GRDBSQLite
 
-/// Looks into a database, also one that a daemon has open: it only reads.
+/// Reads a database, even while a daemon has it open.
 final class StoreReader {
   private var database: OpaquePointer?
 
@@ -13,7 +13,7 @@ final class StoreReader {
 
   deinit { sqlite3_close(database) }
 
-  /// The one number that a query gives.
+  /// Returns the single number that a query yields.
   func number(_ sql: String) throws -> Int64 {
     let statement = try prepare(sql)
     defer { sqlite3_finalize(statement) }
@@ -21,7 +21,7 @@ final class StoreReader {
     return sqlite3_column_int64(statement, 0)
   }
 
-  /// The first column of all rows.
+  /// Returns the first column of all rows.
   func texts(_ sql: String) throws -> [String] {
     let statement = try prepare(sql)
     defer { sqlite3_finalize(statement) }
@@ -33,15 +33,15 @@ final class StoreReader {
     return texts
   }
 
-  /// How long reading one row by each of these keys takes, in nanoseconds.
+  /// Returns the nanoseconds for reading one row by each key.
   ///
-  /// - Parameter sql: With one parameter, the key.
+  /// - Parameter sql: A query with one parameter, the key.
   func times(_ sql: String, _ keys: [String]) throws -> [UInt64] {
     let statement = try prepare(sql)
     defer { sqlite3_finalize(statement) }
     return try keys.map { key in
       let start = BlockingClient.now()
-      // The key lives as long as this call, and so longer than it is needed.
+      // The text outlives both calls, so SQLite need not copy it.
       let isThere = key.withCString { text in
         sqlite3_bind_text(statement, 1, text, -1, nil) == SQLITE_OK
           && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Measures a real usherd on this machine. What one measure needs stands in one file.
+/// Measures a real usherd on this machine. Each measurement has a file of its own.
 @main
 struct UsherBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

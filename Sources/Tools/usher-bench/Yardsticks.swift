@@ -3,9 +3,9 @@ import CBench
 import Glibc
 import JSONRPC
 
-/// The servers of a comparison, each started here and ended with its value.
+/// The servers of a comparison. Each is started here and ends with its value.
 extension MeasuredServer {
-  /// Calls of a connection that differ in their id: as many as are on the way at a time.
+  /// The ids of the calls on a connection: as many as are in progress at the same time.
   private static var ids: Range<Int> { 100..<116 }
 
   static func usherd(_ signedIn: SignedInDaemon) throws -> MeasuredServer {
@@ -18,7 +18,7 @@ extension MeasuredServer {
     }
   }
 
-  /// A C loop that answers calls of usherd's size by replies of usherd's size.
+  /// A loop in C whose calls and replies have the length of usherd's.
   static func echo(like usherd: MeasuredServer) throws -> MeasuredServer {
     let program = try Yardstick(
       try ChildProcess.own(), "echo.sock",
@@ -30,11 +30,12 @@ extension MeasuredServer {
     ) { $0.count == usherd.replyBytes }
   }
 
-  /// `GET` of a value whose reply is as long as usherd's, under a key as a cache of tokens has it.
+  /// Redis with a value whose reply is as long as usherd's, under a key that a cache of tokens
+  /// could use.
   static func redis(like usherd: MeasuredServer, key: String) throws -> MeasuredServer {
     let path = try Yardstick.program("redis-server")
     let program = try Yardstick(path, "redis.sock") { Yardstick.redis(in: $0.place, $0.socketPath) }
-    // Around the value stand "$NNN\r\n" and "\r\n".
+    // The reply consists of "$NNN\r\n", the value and "\r\n".
     let value = String(repeating: "v", count: max(1, usherd.replyBytes - 8))
     _ = try BlockingClient(program.socketPath).time(Self.command("SET", key, value))
     return try MeasuredServer(
@@ -43,13 +44,13 @@ extension MeasuredServer {
     ) { String(decoding: $0, as: UTF8.self) == "$\(value.utf8.count)\r\n\(value)\r\n" }
   }
 
-  /// An array of bulk strings, as clients of Redis send.
+  /// A command as Redis clients send it: an array of bulk strings.
   private static func command(_ words: String...) -> [UInt8] {
     let strings = words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }
     return Array(("*\(words.count)\r\n" + strings.joined()).utf8)
   }
 
-  /// The list of its identities: one of Ed25519 (draft-ietf-sshm-ssh-agent, 3.5).
+  /// ssh-agent, which lists its one Ed25519 identity (draft-ietf-sshm-ssh-agent, 3.5).
   static func sshAgent() throws -> MeasuredServer {
     let path = try Yardstick.program("ssh-agent")
     let (keygen, add) = (try Yardstick.program("ssh-keygen"), try Yardstick.program("ssh-add"))
@@ -61,12 +62,13 @@ extension MeasuredServer {
       .sshAgent, socketPath: program.socketPath, framing: BENCH_LENGTH32,
       calls: [[0, 0, 0, 1, 11]], pids: [program.pid], owner: program
     ) { reply in
-      // SSH_AGENT_IDENTITIES_ANSWER, and how many.
+      // SSH_AGENT_IDENTITIES_ANSWER, and the number of identities.
       Array(reply.dropFirst(4).prefix(5)) == [12, 0, 0, 0, 1]
     }
   }
 
-  /// A cached access token by oidc-agent 4's plain protocol: one call a connection.
+  /// oidc-agent 4 with a cached access token, through its unencrypted protocol: one call per
+  /// connection.
   static func oidcAgent(tokenBytes: Int) throws -> MeasuredServer {
     let path = try Yardstick.program("oidc-agent")
     let generator = try Yardstick.program("oidc-gen")
@@ -96,7 +98,7 @@ extension MeasuredServer {
   }
 }
 
-/// A program at a Unix socket in a directory of its own.
+/// A program that listens on a Unix socket in a directory of its own.
 final class Yardstick {
   let place: Scratch
   let socketPath: String
@@ -104,12 +106,12 @@ final class Yardstick {
 
   var pid: pid_t { program?.pid ?? -1 }
 
-  /// Where a program that keeps things in its user's home finds one.
+  /// Environment variables with a home directory of its own for a program that stores files there.
   var homeVariables: [String: String] {
     ["HOME": place.path, "TMPDIR": place.path, "OIDC_CONFIG_DIR": place.file("config")]
   }
 
-  /// Starts it and waits until it listens.
+  /// Starts the program and waits until it listens.
   init(
     _ path: String, _ socket: String, home: Bool = false,
     _ arguments: (Yardstick) throws -> [String]
@@ -133,13 +135,13 @@ final class Yardstick {
 
   deinit { program?.stop() }
 
-  /// The processes that it has started.
+  /// The child processes of the program.
   var children: [pid_t] {
     let text = (try? wholeFile("/proc/\(pid)/task/\(pid)/children")) ?? ""
     return text.split(separator: " ").compactMap { pid_t($0) }
   }
 
-  /// The command line of a Redis that writes nothing to the disk.
+  /// The command line of a Redis that writes nothing to disk.
   static func redis(in place: Scratch, _ socketPath: String) -> [String] {
     [
       "--port", "0", "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
@@ -147,7 +149,7 @@ final class Yardstick {
     ]
   }
 
-  /// A program on this user's path, or where a system's programs are.
+  /// Returns the path of a program in `PATH`, /usr/bin or /usr/sbin.
   ///
   /// - Throws: `NotInstalled`.
   static func program(_ name: String) throws -> String {
@@ -160,7 +162,7 @@ final class Yardstick {
   }
 }
 
-/// What is compared with is not on this machine.
+/// A server for the comparison is not installed.
 struct NotInstalled: Error, CustomStringConvertible {
   let program: String
 
@@ -169,7 +171,7 @@ struct NotInstalled: Error, CustomStringConvertible {
   }
 }
 
-/// A helper process: the plainest server there is.
+/// A helper process: the simplest possible server.
 struct Echo: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "echo", abstract: "Answers every line with the same bytes.", shouldDisplay: false)
