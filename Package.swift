@@ -1,8 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Modules and what each may import: the compiler refuses the rest
-// (`--explicit-target-dependency-import-check error`), `.ci/check-layers` refuses I/O in the pure ones.
+// The modules and what each may import. The compiler refuses other imports
+// (`--explicit-target-dependency-import-check error`); `.ci/check-layers` refuses I/O in the pure
+// modules.
 
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
@@ -42,7 +43,7 @@ func tests(
   .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
-/// Tests of the real programs, by area: `Tests/EndToEndTests/<Area>`.
+/// End-to-end tests of the real programs, in `Tests/EndToEndTests/<Area>`.
 func endToEndTests(
   _ area: String, _ more: [Target.Dependency] = [], exclude: [String] = []
 ) -> Target {
@@ -78,14 +79,14 @@ let package = Package(
     .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
   ],
   targets: [
-    // C libraries from Debian, with shims for what Swift cannot call.
+    // C code: shims for Debian's libraries and for what Swift cannot call.
     .target(name: "CSystemd", linkerSettings: [.linkedLibrary("systemd")]),
     .target(name: "CSQLite"),
     .target(name: "CToml"),
-    // What a program gives back is wiped; only for the daemon, whose memory has secrets in it.
+    // Wipes memory when it is freed. Only for the daemon, whose memory contains secrets.
     .target(name: "CWipe"),
 
-    // Pure: values in, values out.
+    // The pure modules: they compute values from values, without I/O.
     module("UsherCore"),
     module("JSONRPC"),
     module("UsherAPI", ["UsherCore", "JSONRPC"]),
@@ -98,7 +99,7 @@ let package = Package(
       ],
       resources: [.embedInCode("BSA/rtcodes.tsv")]),
 
-    // The deeds.
+    // The modules with I/O.
     module(
       "UsherStore",
       ["UsherCore", "CSQLite", crypto, .product(name: "GRDB", package: "GRDB.swift")]),
@@ -117,7 +118,7 @@ let package = Package(
         .product(name: "JWTKit", package: "jwt-kit"),
       ] + nio),
 
-    // The other end of the socket.
+    // The client side of the socket.
     module("UsherClient", ["UsherCore", "JSONRPC", "UsherAPI"] + nio),
     module("UsherKit", ["UsherCore", "JSONRPC", "UsherAPI", "UsherClient", crypto]),
     module(
@@ -150,7 +151,7 @@ let package = Package(
       ] + nio,
       path: "Sources/Tools/UsherSandbox",
       resources: [.embedInCode("FreedomID/device-api.openapi.json")]),
-    // The inner loops of a measurement, which must cost less than what they measure.
+    // The inner loops of usher-bench, which must cost less than what they measure.
     .target(name: "CBench", path: "Sources/Tools/CBench"),
     program(
       "usher-sandbox",
@@ -165,7 +166,7 @@ let package = Package(
       ],
       path: "Sources/Tools/usher-bench"),
 
-    // What every test may lean on, and the tests.
+    // The shared test library, and the tests.
     .target(
       name: "UsherTestKit",
       dependencies: [
@@ -226,7 +227,7 @@ let package = Package(
     endToEndTests("BSA", ["UsherKit", crypto]),
     endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),
-    // Under a systemd that is booted for them.
+    // Tests under a systemd that they boot themselves.
     .testTarget(
       name: "EndToEndLifecycleTests", dependencies: ["JSONRPC", "UsherTestKit"],
       path: "Tests/Lifecycle",

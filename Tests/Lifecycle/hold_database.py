@@ -1,6 +1,6 @@
-"""Keeps everybody else from a database until this is ended.
+"""Locks a database against all other programs until this program is terminated.
 
-    hold_database.py FILE     prints "held"
+    hold_database.py FILE     prints "held" when the lock is acquired
 """
 
 import signal

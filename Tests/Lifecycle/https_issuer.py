@@ -1,4 +1,4 @@
-"""An OpenID provider's discovery by HTTPS on 127.0.0.1, and nothing else of it.
+"""Serves only the discovery document of an OpenID provider, with HTTPS on 127.0.0.1.
 
     https_issuer.py PORT CERTIFICATE KEY
 """
@@ -30,7 +30,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = document if found else b"{}"
         self.send_response(200 if found else 404)
         self.send_header("Content-Type", "application/json")
-        # It closes without TLS's word for it, so nobody must wait for its end.
+        # The server closes connections without TLS's close_notify, so clients need the length.
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

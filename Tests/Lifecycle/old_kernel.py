@@ -1,4 +1,4 @@
-"""Runs a program as on a kernel before Linux 6.5, which does not know SO_PEERPIDFD.
+"""Runs a program as on a kernel before Linux 6.5, which lacks SO_PEERPIDFD.
 
     old_kernel.py PROGRAM [ARGUMENT...]
 """
@@ -11,7 +11,7 @@ import sys
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 SECCOMP_RET_ERRNO, SECCOMP_RET_ALLOW = 0x00050000, 0x7FFF0000
-LOAD_WORD, IF_EQUAL, RETURN = 0x20, 0x15, 0x06  # of classic BPF
+LOAD_WORD, IF_EQUAL, RETURN = 0x20, 0x15, 0x06  # classic BPF instructions
 SO_PEERPIDFD = 77
 GETSOCKOPT = {"x86_64": 55, "aarch64": 209}[os.uname().machine]
 
@@ -23,7 +23,7 @@ class Program(ctypes.Structure):
 steps = b"".join(
     struct.pack("=HBBI", *step)
     for step in [
-        (LOAD_WORD, 0, 0, 0),  # the number of the call
+        (LOAD_WORD, 0, 0, 0),  # the number of the system call
         (IF_EQUAL, 0, 3, GETSOCKOPT),
         (LOAD_WORD, 0, 0, 32),  # its third argument
         (IF_EQUAL, 0, 1, SO_PEERPIDFD),

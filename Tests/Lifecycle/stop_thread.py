@@ -1,6 +1,6 @@
-"""Stops one thread of a process, as a bug would that never returns, until either of them is ended.
+"""Stops one thread of a process until this program or the process ends, as a bug would.
 
-    stop_thread.py PROCESS NAME     the oldest whose name begins so; prints "stopped"
+    stop_thread.py PROCESS NAME     the oldest thread whose name starts with NAME; prints "stopped"
 """
 
 import ctypes
@@ -32,5 +32,5 @@ trace(PTRACE_SEIZE, thread)
 trace(PTRACE_INTERRUPT, thread)
 os.waitpid(thread, __WALL)
 print("stopped", flush=True)
-# Who is traced is not gone before its tracer has heard of it.
+# A traced process does not disappear before its tracer has waited for it.
 os.waitpid(thread, __WALL)
