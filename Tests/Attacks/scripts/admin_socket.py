@@ -1,4 +1,4 @@
-"""Uses the admin socket as another user, where its mode was opened by mistake.
+"""Uses the admin socket as another user, after its mode was opened by mistake.
 
 Findings: L4
 
@@ -16,7 +16,7 @@ except PermissionError as error:
 try:
     connection.send_line(b'{"jsonrpc":"2.0","id":1,"method":"credential.list"}')
 except BrokenPipeError:
-    pass  # It was refused before, and told why.
+    pass  # The connection was already refused, and the reply says why.
 reply = connection.receive()
 if reply is None or "result" in reply:
     succeeded(f"another user gets {reply} in place of a sentence")

@@ -1,4 +1,4 @@
-"""What every attack needs: a connection to the socket, and its verdict."""
+"""The parts that every attack needs: a connection to the socket, and the verdicts."""
 
 import json
 import socket
@@ -6,9 +6,9 @@ import sys
 
 
 class Connection:
-    """One connection to usherd's socket, with one reply read for each line sent.
+    """One connection to usherd's socket; reads one reply for each line sent.
 
-    Without `waits` it connects as programs do that do not block, such as those of Python's asyncio.
+    With waits=False it connects without blocking, as programs with Python's asyncio do.
     """
 
     def __init__(self, path, timeout=60, waits=True):
@@ -23,12 +23,12 @@ class Connection:
         self.socket.sendall(line + b"\n")
 
     def receive(self):
-        """The next message; None where the daemon closed the connection."""
+        """Returns the next message; None if the daemon closed the connection."""
         line = self.file.readline()
         return json.loads(line) if line else None
 
     def reply(self, method, params=None):
-        """Makes one call and returns its whole reply; notifications in between are dropped."""
+        """Makes one call and returns its reply; skips notifications that arrive before it."""
         self.last_id += 1
         call = {"jsonrpc": "2.0", "id": self.last_id, "method": method}
         if params is not None:
@@ -60,6 +60,6 @@ def impossible(why):
 
 
 def unprepared(why):
-    """The victim did not come up, or does not do its work: no verdict, and nothing to be skipped."""
+    """No verdict: the victim did not start, or does not work. This is an error, not a skip."""
     print("nothing is known:", why)
     sys.exit(2)

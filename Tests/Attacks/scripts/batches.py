@@ -1,5 +1,5 @@
-"""Makes the daemon keep the replies of batches that wait: one call of each batch waits, the others have
-long replies (JSON-RPC 2.0, section 6: a batch is answered whole).
+"""Makes the daemon keep the replies of unfinished batches: one call of each batch waits, the others
+have long replies (JSON-RPC 2.0, section 6: the replies of a batch are sent together).
 
 Findings: L.2
 
@@ -13,7 +13,7 @@ import attack
 
 path, pid, flow = sys.argv[1], sys.argv[2], sys.argv[3]
 connections, batches = int(sys.argv[4]), int(sys.argv[5])
-ALLOWED = 2 << 20  # For each connection: its budget, and as much again for what the allocator keeps.
+ALLOWED = 2 << 20  # Per connection: its budget, and the same again for the allocator.
 
 
 def memory():
@@ -37,7 +37,7 @@ for _ in range(connections):
     connection = attack.Connection(path)
     for number in range(batches):
         connection.send_line(batch(number))
-    # Calls are answered in turn: after this one all batches have been looked at.
+    # The daemon reads lines in order: after this reply it has read all batches.
     connection.send_line(b'{"jsonrpc":"2.0","id":"end","method":"system.status"}')
     while (message := connection.receive()) is not None:
         if isinstance(message, dict) and message.get("id") == "end":

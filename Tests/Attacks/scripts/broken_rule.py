@@ -1,4 +1,4 @@
-"""Breaks a rule of OpenID Connect as a provider, and sees whether anybody can tell which one it was.
+"""Breaks a rule of OpenID Connect as a provider, and checks that the daemon reports which one.
 
 Findings: O.6
 

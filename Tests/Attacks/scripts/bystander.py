@@ -1,4 +1,4 @@
-"""Another user's calls and connects, measured alone and beside an attack, and the verdict on them."""
+"""Measures another user's calls and connects, alone and during an attack, and judges the result."""
 
 import os
 import time
@@ -6,16 +6,16 @@ import time
 from attack import Connection, succeeded, unprepared
 from harness import as_user
 
-# A member of GROUP, who has to be served whatever others do.
+# A member of GROUP, who must be served whatever other users do.
 BYSTANDER = 54_001
 LIMIT = 3
-# One call may take so long in any case: the machine does other things too.
+# A single call may always take this long, because the machine does other work, too.
 SLOWEST = 0.25
 SECONDS = 2
 
 
 def floor(programs, milliseconds=None):
-    """Seconds below which nothing is a delay: 5 ms, and more for programs that are not optimised."""
+    """Returns the seconds that no delay exceeds: 5 ms, or more for programs that are not optimised."""
     if milliseconds is None:
         is_debug = os.path.basename(os.path.realpath(programs)) == "debug"
         milliseconds = 40 if is_debug else 5
@@ -41,7 +41,7 @@ def newcomer(path):
 
 
 def measured(path, seconds):
-    """How long calls of an open connection took, and new connections with their first call."""
+    """Returns the times of calls on an open connection, and of new connections with one call."""
     times, failures = {"call": [], "connect": []}, []
     end = time.monotonic() + seconds
     try:
@@ -50,7 +50,7 @@ def measured(path, seconds):
             for _ in range(4):
                 times["call"].append(timed(lambda: call(connection)))
                 time.sleep(0.002)
-            # Less often than connections_per_user in a second.
+            # Less often per second than connections_per_user allows.
             times["connect"].append(timed(lambda: newcomer(path)))
     except OSError as error:
         failures.append(f"{type(error).__name__}: {error}")
@@ -58,7 +58,7 @@ def measured(path, seconds):
 
 
 def bystander(daemon, seconds):
-    """Without root it is this user at the admin socket, which others do not reach."""
+    """Measures another user. Without root, it is this user on the admin socket instead."""
     if os.getuid() != 0:
         return measured(daemon.admin_socket, seconds)
     return as_user(BYSTANDER, lambda: measured(daemon.socket, seconds))
@@ -69,7 +69,7 @@ def p99(times):
 
 
 def settle(daemon, least):
-    """Waits until what is left of an attack has been dealt with."""
+    """Waits until the daemon has dealt with the rest of an attack."""
     end, quick = time.monotonic() + 30, 0
     connection = daemon.admin()
     while quick < 20 and time.monotonic() < end:
@@ -78,14 +78,14 @@ def settle(daemon, least):
 
 
 def judge(what, daemon, attack, least, seconds=SECONDS):
-    """Ends the script where the attack delays another user, or makes a call or a connect fail.
+    """Ends the script if the attack delays another user, or makes a call or a connect fail.
 
-    Delayed is a 99th of 100 that takes more than LIMIT times as long as alone, and more than `least` seconds;
-    and a slowest one that takes more than LIMIT times as long, and more than SLOWEST. The machine does other
-    things too: two of at most three rounds decide.
+    A delay is a 99th percentile of more than LIMIT times the value without attack and more than
+    `least` seconds, or a slowest call of more than LIMIT times that value and more than SLOWEST.
+    Because the machine does other work, too, two of at most three rounds decide.
 
-    - attack: makes the Attackers of a round.
-    - Returns: what was measured, in words.
+    - attack: creates the Attackers of a round.
+    - Returns: the measured values, as text.
     """
     verdicts = []
     while verdicts.count(True) < 2 and verdicts.count(False) < 2:

@@ -1,4 +1,4 @@
-"""Gets tokens that are dead since the clock was ahead once, or that end sooner than asked for.
+"""Gets tokens that expired while the clock was ahead, or that expire sooner than requested.
 
 Findings: L.7, L.8
 
@@ -18,7 +18,7 @@ TEN_YEARS = 3650 * 86_400
 def token(caller, **more):
     reply = caller.reply("token.get", {"provider": "demo"} | more)
     if reply.get("error", {}).get("data", {}).get("reason") == "rate_limited":
-        # By a clock that does not move with the other.
+        # This wait uses a clock that is not moved.
         time.sleep(reply["error"]["data"]["retryAfterMs"] / 1000)
         reply = caller.reply("token.get", {"provider": "demo"} | more)
     if "error" in reply:
@@ -31,7 +31,7 @@ def days_until(moment):
     return (end - datetime.datetime.now(datetime.timezone.utc)).days
 
 
-# A daemon that started while the clock was ahead tells for how long it runs.
+# A daemon that started while the clock was ahead must report its real uptime.
 with Place() as place:
     clock = Clock(place)
     clock.set(TEN_YEARS)
@@ -52,7 +52,7 @@ with Place() as place:
     daemon = Daemon(place, sys.argv[1], config, env=clock.environment)
     must_sign_in(daemon.connect())
 
-    # The minutes that are asked for are there, or a new token is.
+    # A token has the requested time left, or is replaced by a new one.
     clock.set(140)
     first = token(daemon.connect())
     if token(daemon.connect(), minValidSeconds=200)["accessToken"] == first["accessToken"]:

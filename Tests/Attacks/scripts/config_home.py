@@ -1,10 +1,10 @@
-"""M1: a configuration in the home directory of the daemon's user replaces the one of root.
+"""M1: a configuration in the home directory of the daemon's user replaces root's configuration.
 
 Findings: A.3, M1
 
     config_home.py USHERD UNIT
 
-Starts USHERD as the system manager does, as a user that may write its own home directory.
+Starts USHERD like the system manager does, as a user that may write to its own home directory.
 """
 
 import os

@@ -1,12 +1,12 @@
-"""Processes of a user without rights connect and close, or call, as fast as they can. Programs of another
-user that connect without blocking, such as those of Python's asyncio, must be served all the same.
+"""Connects and closes, or calls, as fast as possible with processes of a user without rights. Programs
+of another user that connect without blocking, as with Python's asyncio, must be served all the same.
 
 Findings: L.5
 
     connectflood.py PROGRAMS [SECONDS [PROCESSES [MILLISECONDS]]], as root
 
-Each connect of the other user has to succeed, and to be answered about as soon as without the flood: within
-three times as long, or twice MILLISECONDS.
+Each connect of the other user must succeed, and must get a reply within three times the time without
+the flood, or within twice MILLISECONDS.
 """
 
 import socket
@@ -49,7 +49,7 @@ seconds, processes, milliseconds = [*map(float, sys.argv[2:5]), *[3, 1, None][le
 precede()
 with Place() as place:
     daemon = Daemon(place, sys.argv[1], f'[access]\ngroup = "{GROUP}"\n')
-    # The kernel's queue is one for all: a connect waits for those of the flood that came before it.
+    # The kernel has one queue for all users: a connect waits for earlier connects of the flood.
     least = 2 * floor(sys.argv[1], milliseconds)
     refused(" / ".join(
         judge(what, daemon, lambda: Attackers(FLOODING, [act] * int(processes)), least, seconds)

@@ -1,4 +1,4 @@
-"""Breaks the small promises of the socket's contract: spelling of ids and methods, fields, journal, order.
+"""Breaks details of the socket's contract: spelling of ids and methods, fields, journal, order.
 
 Findings: L.9
 
@@ -15,7 +15,7 @@ IDS = ["5.0", "-0", "1e2", "123456789012345678901234567890", '"\\u0073"']
 
 
 def cancelled(connection, flow, identifier, spelling):
-    """Makes a call that waits, cancels it by a spelling of its id, and returns the reply's own line."""
+    """Makes a call that waits, cancels it with a spelling of its id, and returns the raw reply."""
     wait = json.dumps({"flow": flow["id"], "revision": flow["revision"], "timeoutMs": 60000})
     connection.send_line(
         b'{"jsonrpc":"2.0","id":%s,"method":"flow.wait","params":%s}' % (identifier, wait.encode()))

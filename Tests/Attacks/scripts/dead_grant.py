@@ -1,8 +1,8 @@
-"""Asks for tokens of a grant that the provider has taken back, by force and from the cache.
+"""Requests tokens of a grant that the provider has revoked, by a forced refresh and from the cache.
 
 Findings: O.2
 
-Usage: dead_grant.py SOCKET PROVIDER. Somebody has signed in, and the provider has revoked the grant.
+Usage: dead_grant.py SOCKET PROVIDER. A user has signed in, and the provider has revoked the grant.
 """
 
 import sys

@@ -1,12 +1,13 @@
-"""Holds the event loop for seconds with one deeply nested id in rpc.cancel (attack-report § 4.1).
+"""Blocks the event loop for seconds with one deeply nested id in rpc.cancel (attack-report § 4.1).
 
 Findings: L.3, H2
 
     deep_id.py PROGRAMS [MILLISECONDS]
 
-Any user may call rpc.cancel. The line was answered after 7 s, and nobody else was served meanwhile. The
-attacker is a user without rights, whose lines are short, and then one who may call account.list and nothing
-else; first it sends one line, then many. Without root it is this user under a rule that allows nothing.
+Any user may call rpc.cancel. The reply to the line took 7 s, in which no other user was served. The
+attacker is first a user without rights, whose lines must be short, then a user who may only call
+account.list. Each sends one line, then many. Without root, it is this user under a rule that allows
+nothing.
 """
 
 import os
@@ -17,7 +18,8 @@ from attack import Connection, refused, succeeded
 from bystander import floor, judge
 from harness import GROUP, Attackers, Daemon, Place, as_user, precede
 
-# A debug build scans 1 MiB in some tenths of a second; decoding the id took 7 s in a release build.
+# A debug build parses 1 MiB in some tenths of a second. Decoding the id took 7 s in a release
+# build.
 LINE_SECONDS = 3
 NOBODY, CUSTOMER = 200_100, 200_101
 
@@ -31,7 +33,7 @@ SHORT, LONG = line(1200), line(340_000)
 
 
 def once(lines):
-    """How long the line took, and the reply to it."""
+    """Returns the time until the reply to the last line, and the reply."""
     connection = Connection(daemon.socket)
     began = time.monotonic()
     connection.send_line(lines[-1])

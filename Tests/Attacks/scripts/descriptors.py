@@ -1,6 +1,6 @@
-"""Uses up the daemon's descriptors: a user without rights holds connections to the socket and to the
-port of an open redirect listener. The daemon must live on, say which limit is reached, and answer the
-administrator.
+"""Exhausts the daemon's descriptors: a user without rights holds connections to the socket and to the
+port of an open redirect listener. The daemon must survive, name the limit that is reached, and serve
+the administrator.
 
 Findings: L.1
 
@@ -15,7 +15,7 @@ import time
 import attack
 
 path, admin_path, port, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-SECONDS = 3  # The dispatch library looks at its threads once a second.
+SECONDS = 3  # The dispatch library checks its threads once a second.
 
 
 def tcp():
@@ -33,7 +33,7 @@ def unix():
 
 
 def hold():
-    """Holds as many connections as it may, for as long as its parent lives."""
+    """Holds as many connections as possible, as long as the parent process lives."""
     held, limits = [], set()
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
@@ -68,7 +68,7 @@ for _ in range(count):
         try:
             over.send_line(b'{"jsonrpc":"2.0","id":1,"method":"system.status"}')
         except BrokenPipeError:
-            pass  # It was refused before, and told why.
+            pass  # The connection was already refused, and the reply says why.
         answer = over.receive()
     except ConnectionResetError:
         continue
@@ -76,7 +76,7 @@ for _ in range(count):
         attack.succeeded(f"a program is not told why it is not let in: {error}")
     limit = ((answer or {}).get("error") or {}).get("data", {}).get("limit")
     if limit == "user_share_percent":
-        time.sleep(0.1)  # This user's connects came faster than the daemon accepts them: more slowly.
+        time.sleep(0.1)  # The daemon refuses connects that are too fast: slow down.
         continue
     held.append(over)
     if limit is not None:

@@ -1,10 +1,10 @@
-"""Loses a log-in by a disk that fills up before or during a refresh, and a kill -9 before there is room.
+"""Loses a sign-in: the disk fills up before or during a refresh, then kill -9 before there is space.
 
 Findings: L.6
 
     disk.py PROGRAMS
 
-The state directory is a small tmpfs in a mount namespace of the script's own.
+The state directory is a small tmpfs in the script's own mount namespace.
 """
 
 import os
@@ -35,7 +35,7 @@ def fill(path):
 
 
 def lives_after_kill(daemon, ballast, when):
-    """Kills the daemon, makes room, and refreshes again: the log-in must still be there."""
+    """Kills the daemon, frees space, and refreshes again: the sign-in must still exist."""
     daemon.kill()
     os.unlink(ballast)
     daemon.start()
@@ -68,7 +68,7 @@ with Place() as place:
     caller, answers = daemon.connect(), []
     asking = threading.Thread(target=lambda: answers.append(refresh(caller)))
     daemon.kill()
-    daemon.start()  # So that this refresh is not too soon after the last.
+    daemon.start()  # Resets the limit for repeated refreshes.
     caller = daemon.connect()
     before = sandbox.requests("token", "refresh_token")
     asking.start()

@@ -1,10 +1,10 @@
-"""Escapes a rule that restricts a group, by leaving the group in a user namespace.
+"""Escapes a rule that restricts a group, by dropping the group in a user namespace.
 
 Findings: A.7, L3
 
     drop_groups.py SOCKET
 
-The rule of the caller's group does not allow `flow.list`; without the rule the caller may call it.
+The rule of the caller's group does not allow `flow.list`; without that rule the caller may call it.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ if "result" not in member.reply("account.list") or "error" not in member.reply("
     unprepared("the group's rule does not hold for a member of the group")
 
 if os.geteuid() == 0:
-    # What `unshare --map-auto` does by newuidmap: a namespace is not needed to leave groups.
+    # Like `unshare --map-auto` with newuidmap. Root needs no namespace to drop groups.
     os.setgroups([])
 else:
     user = os.geteuid()

@@ -1,12 +1,12 @@
-"""Escapes a rule that restricts a service, by a connection whose process has ended.
+"""Escapes a rule that restricts a service, with a connection whose process has ended.
 
 Findings: A.2, H3
 
     escape.py SOCKET [DAEMON]
 
-A child connects with a socket that it shares with its parent, and ends before the daemon looks at
-it. With the daemon's process number, for an attacker of the daemon's own user, the daemon is stopped
-meanwhile; without it the attack is a race, and is tried 2,000 times.
+A child connects with a socket that it shares with its parent, and ends before the daemon identifies
+it. With the process id of the daemon, which only the daemon's own user can use, the daemon is stopped
+in the meantime. Without it the attack is a race, which is tried 2,000 times.
 """
 
 import json
@@ -23,7 +23,7 @@ daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
 
 
 def stop(process):
-    """Stops a process, and returns when none of its threads runs any more."""
+    """Stops a process, and returns when none of its threads is running."""
     os.kill(process, signal.SIGSTOP)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -59,7 +59,7 @@ last = None
 for attempt in range(1 if daemon else 2000):
     with left_connection() as connection:
         try:
-            # What the rule does not allow.
+            # A call that the rule does not allow.
             connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"flow.list"}\n')
             reply = json.loads(connection.makefile().readline())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Learns from the cursor of events.subscribe when another user signs in.
+"""Detects from the cursor of events.subscribe when another user signs in.
 
 Findings: L.4
 
@@ -19,7 +19,7 @@ def cursor():
 
 
 def victim():
-    """Starts a sign-in and gives it up."""
+    """Starts a sign-in and cancels it."""
     caller = daemon.connect()
     flow = start_flow(caller, "silent")
     return caller.reply("flow.cancel", {"flow": flow["id"]})["result"]["flow"]["status"]
@@ -27,7 +27,7 @@ def victim():
 
 with Place() as place:
     daemon = Daemon(place, sys.argv[1], f'[access]\ngroup = "{GROUP}"\n{SILENT}')
-    as_user(54_001, victim)  # How the provider fares is told to all; by now it is known.
+    as_user(54_001, victim)  # The first use of a provider publishes its health to all users.
     seen = [as_user(54_002, cursor)]
     for _ in range(3):
         if as_user(54_001, victim) != "cancelled":

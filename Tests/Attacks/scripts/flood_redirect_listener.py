@@ -1,13 +1,13 @@
-"""Security review A.5 and attack report 4.2: a user without rights floods the listener of a sign-in.
+"""Security review A.5 and attack report 4.2: a user without rights floods a sign-in's listener.
 
 Findings: A.5, M4
 
     flood_redirect_listener.py PROGRAMS, as root
 
-Holds 400 silent connections to the listener, and sends requests without the flow's state from as many
-connections as it can, by which the kernel's table of connections grows long. The attack succeeds where the
-listener keeps more than 64 connections, where what another user does at another provider meanwhile fails or
-takes long, and where the sign-in at the flooded port fails.
+Holds 400 silent connections to the listener, and sends requests without the flow's state on as many
+connections as possible, so that the kernel's table of connections grows long. The attack succeeds if
+the listener keeps more than 64 connections, if calls or sign-ins of another user at another provider
+fail or take long, or if the sign-in at the flooded port fails.
 """
 
 import select
@@ -25,7 +25,7 @@ from harness import (
 MOST, SILENT = 64, 400
 ATTACKER, VICTIM, OTHER = 65_000, 54_001, 54_002
 LIMIT = 3
-# What may take so long in any case, in seconds: a call, a start of a flow, and a whole sign-in.
+# The times that are always acceptable, in seconds: for a call, a start of a flow, and a sign-in.
 LEAST = {"system.status": 0.1, "flow.start": 0.3, "a sign-in": 1.5}
 
 need_root("be three users")
@@ -39,7 +39,7 @@ def still_open(held):
 
 
 def kept():
-    """How many silent connections the listener keeps, once it had five seconds to close them."""
+    """Returns how many silent connections the listener keeps, after five seconds to close them."""
     held = [socket.create_connection(address, timeout=5) for _ in range(SILENT)]
     end = time.monotonic() + 5
     while (count := still_open(held)) > MOST and time.monotonic() < end:
@@ -48,7 +48,7 @@ def kept():
 
 
 def hold(add):
-    """Holds silent connections, and new ones in the place of those that are closed."""
+    """Holds silent connections, and replaces those that are closed."""
     held = []
     while True:
         held = held[-SILENT:] + [socket.socket() for _ in range(20)]
@@ -68,7 +68,7 @@ def hit(add):
                     if connection.recv(4096):
                         add()
             except OSError:
-                pass  # Closed to make room for another one of the flood.
+                pass  # Closed in favour of a newer connection of the flood.
 
     for _ in range(7):
         threading.Thread(target=requests, daemon=True).start()
@@ -89,7 +89,7 @@ def signed_in(caller):
 
 
 def work():
-    """How long it took each time, and what failed."""
+    """Returns the times of the victim's work, and the first failure."""
     times, caller, end = {}, daemon.connect(), time.monotonic() + 3
     try:
         while time.monotonic() < end:
@@ -104,7 +104,7 @@ def work():
             status = timed(times, "a sign-in", lambda: signed_in(caller))
             if status != "succeeded":
                 return times, f"a sign-in: {status}"
-            time.sleep(0.15)  # The listener looks up who comes back for ten sign-ins a second of one user.
+            time.sleep(0.15)  # The listener identifies the browser for at most ten sign-ins per second and user.
     except (OSError, KeyError, TypeError) as error:
         return times, f"{type(error).__name__}: {error}"
     return times, None

@@ -1,5 +1,5 @@
-"""Connects with 65,535 supplementary groups, which the daemon would look through at each accept. Run it as
-root, or by `unshare --user --map-auto --map-root-user` (package uidmap).
+"""Connects with 65,535 supplementary groups, which the daemon would search at each accept. Run it as
+root, or with `unshare --user --map-auto --map-root-user` (package uidmap).
 
 Findings: A.7, M5
 

@@ -1,6 +1,6 @@
-"""A daemon and a sandbox of an attack's own, in a folder of its own, for scripts that prepare their victim.
+"""A daemon and a sandbox in a folder of their own, for scripts that prepare their victim.
 
-Everything that is started ends with the script, however that ends.
+All processes that are started end with the script, however the script ends.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from attack import Connection, impossible, unprepared
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
-# A group of users who may use what they own; nobody else of this machine is in it.
+# A group whose members may use their own accounts. No user of this machine is a member.
 GROUP = 54_242
 
-# A provider whose sign-in stays at the browser's step, without a server anywhere.
+# A provider whose sign-in stays at the browser's step; no server is needed.
 SILENT = """
 [[provider]]
 name = "silent"
@@ -49,21 +49,23 @@ def need_root(why):
 
 
 def precede():
-    """Puts this process, and what it starts, before others of the machine; Attackers do not inherit it.
+    """Raises the priority of this process and its children. Attackers do not inherit it.
 
-    Whose turn it is on a processor is the kernel's to say. systemd gives the daemon as much as all users
-    together, and each user as much as another; without that, builds and tests beside it would be measured.
+    The scheduling of processes is the kernel's task, not the daemon's. systemd gives the daemon the
+    same share as all users together, and each user the same share as another. Without a raised
+    priority, builds and tests on the same machine would be measured.
     """
     if os.getuid() == 0:
-        with contextlib.suppress(PermissionError):  # Root of a container may not.
+        with contextlib.suppress(PermissionError):  # Not allowed to root in some containers.
             os.nice(-10)
 
 
 def own_session(nicer=0):
-    """Makes this process, which was just forked, one that shares processors with others as by its nice."""
+    """Puts this process, which was just forked, into its own session, where its nice value applies."""
     os.setsid()
     os.nice(nicer)
-    # With autogroups (sched(7)) nice counts within a session, and between sessions this does.
+    # With autogroups (sched(7)) nice applies only within a session; this value applies between
+    # sessions.
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
         file.write(str(os.nice(0)))
     die_with_parent()
@@ -74,7 +76,7 @@ def die_with_parent():
 
 
 class Place:
-    """A folder that every user may enter, and the processes that were started in it."""
+    """A folder that every user may enter, with the processes that were started in it."""
 
     def __enter__(self):
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
@@ -102,7 +104,7 @@ class Place:
 
 
 def eventually(what, holds, seconds=60):
-    """Looks again and again until it holds, and returns what it then gives."""
+    """Polls `holds` until its result is true, and returns that result."""
     end = time.monotonic() + seconds
     while not (found := holds()):
         if time.monotonic() > end:
@@ -112,7 +114,7 @@ def eventually(what, holds, seconds=60):
 
 
 class Daemon:
-    """usherd of the folder of programs; started, killed and started again on the same state."""
+    """A usherd from the folder of programs, which can be killed and restarted on the same state."""
 
     def __init__(self, place, programs, config="", launcher=(), env=None, level="info"):
         self.place, self.launcher, self.env = place, list(launcher), env
@@ -157,7 +159,7 @@ class Daemon:
 
 
 class Clock:
-    """A time of day that is moved while a program of `environment` runs; its waits go on as they are."""
+    """A wall clock for programs with `environment`, which can be moved. Their waits are not affected."""
 
     SOURCE = os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "../../UsherTestKit/movable_clock.c")
@@ -173,7 +175,7 @@ class Clock:
         self.environment = {"LD_PRELOAD": library, "USHER_TEST_AHEAD": self.ahead}
 
     def set(self, seconds):
-        # In place: the program has the file mapped.
+        # Written in place, because the program has the file mapped.
         with open(self.ahead, "r+b" if os.path.exists(self.ahead) else "wb") as file:
             file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
 
@@ -202,7 +204,7 @@ class Sandbox:
             return json.loads(reply.read() or b"null")
 
     def requests(self, endpoint, grant=None):
-        """How many requests of an endpoint, and of a grant type, the provider has seen."""
+        """Returns how many requests for an endpoint, with a grant type, the provider has received."""
         more = f"&grantType={grant}" if grant else ""
         return self.control("GET", f"requests?endpoint={endpoint}{more}")["count"]
 
@@ -220,7 +222,7 @@ def browser():
 
 
 def page(url, form=None):
-    """What a browser gets that follows redirects: the page, whatever its status."""
+    """Returns the page that a browser gets after redirects, whatever its status."""
     data = urllib.parse.urlencode(form).encode() if form else None
     try:
         with browser().open(url, data, timeout=60) as reply:
@@ -230,7 +232,7 @@ def page(url, form=None):
 
 
 def at_browser(url, user="alice"):
-    """Signs a person in at the sandbox's pages, and returns the last page of the way back."""
+    """Signs a user in on the sandbox's pages, and returns the last page after the redirects."""
     base = urllib.parse.urljoin(url, "/oidc")
     hidden = re.compile(r'name="(transaction|csrf)" value="([^"]*)"')
     form = dict(hidden.findall(page(url)))
@@ -240,7 +242,7 @@ def at_browser(url, user="alice"):
 
 
 def start_flow(connection, provider="demo"):
-    """Starts a sign-in, and returns it at its first step that is not wait."""
+    """Starts a sign-in, and returns the flow at its first step other than wait."""
     call = {"provider": provider, "kind": "authorize", "params": {}, "waitMs": 15000}
     reply = connection.reply("flow.start", call)
     if "error" in reply:
@@ -249,7 +251,7 @@ def start_flow(connection, provider="demo"):
 
 
 def await_flow(connection, flow, holds=lambda flow: flow["status"] != "active", seconds=60):
-    """Waits until the flow is as it is to be, and returns it."""
+    """Waits until `holds` is true for the flow, and returns the flow."""
     end = time.monotonic() + seconds
     while not holds(flow) and time.monotonic() < end:
         call = {"flow": flow["id"], "revision": flow["revision"], "timeoutMs": 1000}
@@ -258,7 +260,7 @@ def await_flow(connection, flow, holds=lambda flow: flow["status"] != "active", 
 
 
 def sign_in(connection, provider="demo", user="alice"):
-    """Signs a person in from flow.start to the end, and returns the finished flow and the last page."""
+    """Signs a user in from flow.start to the end. Returns the finished flow and the last page."""
     flow = start_flow(connection, provider)
     if flow["status"] != "active" or not flow["step"]:
         return flow, ""
@@ -273,16 +275,16 @@ def must_sign_in(connection, provider="demo", user="alice"):
 
 
 def become(uid, groups=(), gid=None):
-    """Makes this process another user's for good."""
+    """Changes the user of this process, permanently."""
     os.setgroups(list(groups))
     os.setgid(uid if gid is None else gid)
     os.setuid(uid)
-    # The kernel forgets it when the user changes.
+    # The kernel clears this setting when the user changes.
     die_with_parent()
 
 
 def as_user(uid, act, groups=(GROUP,), gid=None):
-    """Runs act in a process of another user, and returns what it returns, through JSON."""
+    """Runs `act` in a process of another user, and returns its result, passed as JSON."""
     heard, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -307,10 +309,10 @@ def as_user(uid, act, groups=(GROUP,), gid=None):
 
 
 class Attackers:
-    """Processes of another user that attack until the block is left.
+    """Processes of another user that attack until the `with` block ends.
 
-    Each runs one of `acts`, a function of `add`; `add()` counts one more thing that was done. The block
-    begins when each has done one. Without root they are processes of this user.
+    Each process runs one of `acts`, a function with the parameter `add`; `add()` counts one action.
+    The block begins when each process has counted one. Without root the processes run as this user.
     """
 
     def __init__(self, uid, acts, groups=(), gid=None):
@@ -325,7 +327,7 @@ class Attackers:
 
     def run(self, place):
         try:
-            # Back from precede(), or else out of the way of those that are measured.
+            # Reverts precede(). Without root, gives way to the processes that are measured.
             own_session(10 if os.getuid() == 0 else 19)
             if os.getuid() == 0:
                 become(*self.user)
@@ -350,7 +352,7 @@ class Attackers:
         return self
 
     def ended(self):
-        """Those that ended by themselves."""
+        """Returns how many processes ended by themselves."""
         for child in list(self.children):
             if os.waitpid(child, os.WNOHANG)[0]:
                 del self.children[child]

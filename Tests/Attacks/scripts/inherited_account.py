@@ -1,10 +1,10 @@
-"""Gets the tokens of a person who has left, as the next one who is given the same uid.
+"""Gets the tokens of a person who has left, as the next person with the same uid.
 
 Findings: A.9, M6
 
     inherited_account.py PROGRAMS, as root
 
-The users are in files of the script's own, mounted over /etc/passwd and /etc/group in a mount namespace.
+The script mounts its own files over /etc/passwd and /etc/group, in a mount namespace.
 """
 
 import os
@@ -23,13 +23,13 @@ if "inside" not in sys.argv:
 
 
 def over(name, place):
-    """Lays a copy over a file of /etc, and returns a function that adds one line to what was in it."""
+    """Mounts a copy over a file of /etc. Returns a function that writes the copy with one more line."""
     path = place.file(name)
     with open("/etc/" + name) as file:
         lines = file.read()
 
     def write(line):
-        # In place: the file itself is mounted.
+        # Written in place, because the file itself is mounted.
         with open(path, "w") as file:
             file.write(lines.rstrip("\n") + "\n" + line + "\n")
 
@@ -40,7 +40,7 @@ def over(name, place):
 
 
 def hire(name, number):
-    """From now on the uid is this person's; whoever had it before is gone."""
+    """Gives the uid to this person; a previous person with the uid is removed."""
     set_user(f"{name}:x:{UID}:{GROUP}:{name} {number}:/nonexistent:/usr/sbin/nologin")
 
 
@@ -49,7 +49,7 @@ def sign_in():
 
 
 def gains():
-    """What the next person gets without a sign-in."""
+    """Returns what the next person gets without a sign-in."""
     caller = daemon.connect()
     token = caller.reply("token.get", {"provider": "demo"})
     accounts = caller.reply("account.list").get("result", {}).get("accounts", [])
@@ -72,7 +72,7 @@ with Place() as place:
     if as_user(UID, gains)[0] is None:
         unprepared("anna has no token of her own")
     hire("ben", 2)
-    # The name of a uid counts for ten seconds, but not for another process of the daemon.
+    # The daemon caches the name of a uid for ten seconds; a restart clears the cache.
     daemon.kill()
     daemon.start()
     *got, reason = as_user(UID, gains)

@@ -1,11 +1,11 @@
-"""Slows other users by the heaviest lines that a caller with rights may send: up to each limit, and no more.
+"""Slows other users with the heaviest lines that a caller with rights may send, up to each limit.
 
 Findings: A.1, H2, M5
 
     member_lines.py PROGRAMS [MILLISECONDS], as root
 
-A member of access.group sends, over eight connections: batches of 64 calls with long replies, parameters as
-deep, as many and as long as they may be, members whose names are escaped or come thousands of times, long
+A member of access.group sends, on eight connections: batches of 64 calls with long replies, parameters
+of the greatest depth, number and length, members with escaped names or thousands of repetitions, long
 ids, and lines of 1 MiB. Another member's calls are measured meanwhile.
 """
 
@@ -19,7 +19,7 @@ from harness import GROUP, SILENT, Attackers, Daemon, Place, as_user, need_root,
 
 CONNECTIONS = 8
 MEMBER = 54_002
-# The limits of the configuration's defaults, with room for the call around them.
+# The default limits of the configuration, minus space for the rest of the call.
 DEPTH, VALUES, PARAMS, INPUT, LINE = 28, 4000, 65_000, 262_000, (1 << 20) - 1000
 
 need_root("be two users")
@@ -104,7 +104,7 @@ def send(first):
 
 
 def answers():
-    """Why each line is refused; nothing for those that are answered."""
+    """Returns the refusal of each line that is refused."""
     found = {}
     for name, each in LINES.items():
         connection = Connection(daemon.socket)

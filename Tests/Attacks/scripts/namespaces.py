@@ -1,11 +1,11 @@
-"""Leaves its groups, and takes on 65,535, in a user namespace as newuidmap and newgidmap make it.
+"""Drops its groups, and acquires 65,535, in a user namespace like those of newuidmap and newgidmap.
 
 Findings: A.7, M5, L3
 
     namespaces.py PROGRAMS, as root
 
-A rule takes flow.list from the group of user 1. In the namespace a process of user 1 is in no group but
-that of all who may use the daemon. `unshare --map-auto` does the same, where uidmap is installed.
+A rule denies flow.list to the group of user 1. In the namespace, a process of user 1 is only in the
+group of all users of the daemon. `unshare --map-auto` does the same if uidmap is installed.
 """
 
 import os
@@ -16,13 +16,13 @@ from harness import GROUP, LIBC, Daemon, Place, as_user, need_root
 
 CLONE_NEWUSER = 0x10000000
 FIRST, COUNT = 300_000, 65_536
-ATTACKER = 1  # Of Debian's base: its group is 1, by the user database.
+ATTACKER = 1  # A user of every Debian system. In the user database, its group is 1.
 
 need_root("write the maps of a namespace")
 
 
 def in_namespace(act):
-    """Runs act as user 1, who is root of a namespace with subordinate ids, and returns its answer."""
+    """Runs `act` as user 1, as root of a namespace with subordinate ids, and returns its result."""
     ready, go = os.pipe(), os.pipe()
     mapper = os.fork()
     if mapper == 0:

@@ -1,9 +1,9 @@
-"""Asks for a part of the scope, and sees whether other programs still get all of it.
+"""Requests a part of the scope, and checks that other programs still get the whole scope.
 
 Findings: O.1
 
-Usage: narrow_scope.py SOCKET PROVIDER. Somebody has signed in; the provider binds a rotated refresh token
-to the scope of the refresh that brought it.
+Usage: narrow_scope.py SOCKET PROVIDER. A user has signed in. The provider limits a rotated refresh
+token to the scope of the refresh that returned it.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Sends a person round the browser by a 503 with Retry-After, and tells "Signed in" where that is not so.
+"""Makes a person sign in again after a 503 with Retry-After, or shows "Signed in" after a failure.
 
 Findings: O.5
 

@@ -1,10 +1,11 @@
-"""Takes over what is stored for a uid, as another person to whom the uid was given.
+"""Takes over the data that is stored for a uid, as the next person with that uid.
 
 Findings: A.9, M6
 
     reused_uid.py SOCKET anna|ben
 
-anna has the uid 5123, and sets a passcode. Then the uid is ben's, who asks for it.
+anna has the uid 5123 and sets a passcode. Then ben gets the uid, and tries to change the passcode and to
+read its status.
 """
 
 import json
@@ -18,7 +19,7 @@ UID = 5123
 
 
 def call(method, params):
-    """The reply to a process with the uid."""
+    """Returns the reply to a call by a process with the uid."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.setgroups([])

@@ -1,4 +1,4 @@
-"""Keeps everybody out after a provider that signs without kid has changed its key.
+"""Makes all sign-ins fail after a provider that signs without kid has rotated its key.
 
 Findings: O.5
 

@@ -1,10 +1,10 @@
-"""Keeps a fixed redirect port by an open sign-in, so that nobody else can sign in by it.
+"""Occupies a fixed redirect port with an open sign-in, so that no other user can sign in with it.
 
 Findings: O.3
 
     shared_redirect.py PROGRAMS
 
-As root the two are users of their own; else they are two sign-ins of one user at two providers.
+As root, the two sign-ins are of two users; otherwise of one user at two providers.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ RUNS_AS_ROOT = os.getuid() == 0
 
 
 def unused_port():
-    """Returns a port that the kernel gives to no connection, and at which nobody listens."""
+    """Returns a free port outside of the kernel's range for outgoing connections."""
     while True:
         port = random.randrange(10_000, 30_000)
         with socket.socket() as end, contextlib.suppress(OSError):
@@ -35,7 +35,7 @@ def of(uid, act):
 
 
 def sign_in():
-    """Signs in, and then brings answers for the finished sign-in and, as root, for the other user's."""
+    """Signs in, then sends responses for the finished sign-in and, as root, for the other user's."""
     caller = daemon.connect()
     flow = start_flow(caller, "two")
     if (flow["step"] or {}).get("completes") != "loopback":

@@ -1,12 +1,13 @@
-"""Security review A.4: takes a provider's fixed redirect port and signs in as the person who comes there.
+"""Security review A.4: takes a provider's fixed redirect port and signs in as the person who is
+redirected there.
 
 Findings: A.4, M2
 
     squat_redirect_port.py SOCKET PORT FREEDOM
 
-SOCKET is the daemon's app socket, PORT the fixed redirect port of its provider "freedom" (type freedomid,
-mode oauth2: no PKCE), FREEDOM the sandbox's address of that provider. It runs as root, and becomes the
-attacker (uid 4002, group 4242) and the victim (uid 4001, group 4242).
+SOCKET is the daemon's app socket, PORT the fixed redirect port of its provider "freedom" (type
+freedomid, mode oauth2: no PKCE), FREEDOM the address of that provider in the sandbox. Runs as root,
+and becomes the attacker (uid 4002, group 4242) and the victim (uid 4001, group 4242).
 """
 
 import http.client
@@ -89,7 +90,7 @@ def press(form, fields, page, freedom):
 
 
 def victim(path, freedom):
-    """Does what the daemon's step says: signs in at the page, and follows the browser's way back."""
+    """Does what the daemon's step requests: signs in on the page, and follows the redirects."""
     become(4001)
     _, flow = start(path)
     if flow["status"] != "active":

@@ -1,13 +1,14 @@
-"""Stops everybody's calls with lines that are slow to read (security-review H2 and appendix A.1).
+"""Blocks all callers with lines that are slow to parse (security-review H2 and appendix A.1).
 
 Findings: A.1, H2
 
     stall.py PROGRAMS [MILLISECONDS]
 
-Four connections send lines in shapes that were slow to decode, of nearly 1 MiB and of as much as a caller
-without rights may send. The attacker is a user whom nothing gives a right, then one whose rule allows
-nothing, and then one with a right to the methods of the lines. Another user's calls are measured meanwhile.
-Without root the attacker is this user under a rule that allows nothing, and the calls are the admin socket's.
+Four connections send lines in shapes that were slow to decode, of nearly 1 MiB and of the greatest
+length for a caller without rights. The attacker is a user without any rule, then one whose rule allows
+nothing, then one who may call the methods in the lines. Another user's calls are measured meanwhile.
+Without root, the attacker is this user under a rule that allows nothing, and the calls are made on the
+admin socket.
 """
 
 import os
@@ -45,7 +46,7 @@ LINES = [each for size in (LONG, SHORT) for each in lines(size)]
 
 
 def send(add):
-    """Sends the lines again and again, the next one when one has been answered."""
+    """Sends the lines over and over, each after the reply to the previous one."""
     connection = None
     while True:
         for each in LINES:
@@ -55,9 +56,9 @@ def send(add):
                 connection.send_line(each)
                 answer = connection.receive()
             except OSError:
-                answer = None  # It is refused, and closed before all of it was sent.
+                answer = None  # Refused: the connection was closed before the line was complete.
             if answer is None:
-                # Who connects too often is let in later.
+                # A user who connects too often must wait.
                 connection = None
                 time.sleep(0.001)
 

@@ -1,10 +1,11 @@
-"""M7: whoever writes the state directory of a stopped daemon unlocks it, and undoes what was revoked.
+"""M7: a program that can write to the state directory of a stopped daemon unlocks the daemon, and
+reverts revocations.
 
 Findings: A.10, M7
 
     stored_rows.py USHERD
 
-Starts USHERD on a state directory of its own, and changes the database in between.
+Starts USHERD on its own state directory, and changes the database between starts.
 """
 
 import os
@@ -21,7 +22,7 @@ program = sys.argv[1]
 
 
 class Daemon:
-    """A daemon on the state directory; `caller` is its admin socket, None where it did not start."""
+    """A daemon on the state directory; `caller` is its admin socket, None if it did not start."""
 
     def __init__(self, place):
         self.process = subprocess.Popen(
@@ -55,7 +56,7 @@ def tamper(place, sql):
 
 
 def attempt(place, sql):
-    """Changes the database; exits where the daemon then starts unlocked."""
+    """Changes the database; exits if the daemon then starts unlocked."""
     tamper(place, sql)
     daemon = Daemon(place)
     if daemon.caller is not None:

@@ -1,12 +1,12 @@
-"""Has each limit again and again, and escapes a rule, as one user with subordinate ids can. Then takes all
+"""Multiplies each limit, and escapes a rule, as one user with subordinate ids. Then takes all
 connections as eight users without rights.
 
 Findings: A.6, M5
 
     subuids.py PROGRAMS, as root
 
-The subordinate ids are in a file of the script's own, mounted over /etc/subuid in a mount namespace. A process
-in a user namespace is to the daemon one of such an id and of its user's groups, as those here that become it.
+The script mounts its own file over /etc/subuid, in a mount namespace. To the daemon, a process in a user
+namespace has such an id and its user's groups, like the processes here, which change to such an id.
 """
 
 import os
@@ -16,7 +16,7 @@ import sys
 from attack import Connection, impossible, refused, succeeded, unprepared
 from harness import GROUP, SILENT, Daemon, Place, eventually, need_root
 
-# A group that has rights by a rule, and so do subordinate ids in it.
+# A group that has rights through a rule; subordinate ids in the group have them, too.
 SHOP = GROUP + 1
 ANNA, BEN, CARL = 54_001, 54_002, 54_003
 OF_ANNA, OF_CARL, COUNT = 300_000, 400_000, 65_536
@@ -55,7 +55,7 @@ def grant(place):
 
 
 def connect(uid, groups):
-    """A connection of that user's: the kernel tells the daemon who connected."""
+    """Connects as a user; the kernel tells the daemon the user's id."""
     os.setgroups(groups)
     os.setegid(uid)
     os.seteuid(uid)
@@ -68,7 +68,7 @@ def connect(uid, groups):
 
 
 def connections(uid, groups, most):
-    """As many connections as are served, up to one more than are allowed."""
+    """Returns as many connections as are served, at most one more than is allowed."""
     held = []
     for _ in range(most + 1):
         try:
@@ -81,7 +81,7 @@ def connections(uid, groups, most):
 
 
 def served(uid, groups):
-    """A connection that is served: who has just come often is let in a little later."""
+    """Returns a connection that is served, which takes longer if the user connected often."""
     return eventually("a connection is served", lambda: connections(uid, groups, 0))[0]
 
 
@@ -121,7 +121,7 @@ with Place() as place:
         had = sum(act(uid, most) for uid in ids)
         if had > most:
             succeeded(f"one user with subordinate ids has {had} for {name} = {most}")
-        # The limit is anna's, and the first id beyond hers is another user.
+        # The limit applies to anna; the first id after her range is another user.
         for uid in [BEN, OF_ANNA + COUNT]:
             if (others := act(uid, most)) != most:
                 unprepared(f"another user has {others} for {name} = {most}")
@@ -129,7 +129,8 @@ with Place() as place:
             unprepared(f"anna has {had} for {name} = {most}")
         let_go()
 
-    # A rule takes flow.list from carl, who is a member; his ids keep his group, and may be in the shop's.
+    # A rule denies flow.list to carl, who is a member. His subordinate ids keep his group, and can
+    # also be in the group of the shop.
     if "result" not in served(BEN, [GROUP]).reply("flow.list"):
         unprepared("the group gives no rights")
     if "error" not in served(CARL, [GROUP]).reply("flow.list"):

@@ -1,10 +1,10 @@
-"""Uses an account that the caller's rule excludes, by not naming it.
+"""Uses an account that the caller's rule excludes, by a call that does not name the account.
 
 Findings: H1
 
     unnamed_account.py SOCKET PROVIDER
 
-The provider is a wallet that a person has signed in to. The caller's rule has `accounts = [...]`
+The provider is a wallet at which a person has signed in. The caller's rule has `accounts = [...]`
 without that person's account.
 """
 

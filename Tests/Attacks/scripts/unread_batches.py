@@ -1,4 +1,4 @@
-"""Makes the daemon hold the replies of batches that nobody reads.
+"""Makes the daemon hold the replies of batches whose client does not read.
 
 Findings: A.8, M5
 
@@ -14,7 +14,7 @@ from harness import Daemon, Place
 
 CONNECTIONS = 60
 LIMIT = 1 << 16
-# For each connection the limit and one reply above it, and as much again for what the allocator keeps.
+# Per connection: the limit, one reply above it, and the same again for the allocator.
 ALLOWED = CONNECTIONS * 4 * LIMIT + (16 << 20)
 
 

@@ -1,4 +1,4 @@
-"""Stops another person's token refresh by a userinfo request that the provider answers with 429.
+"""Blocks another person's token refresh with a userinfo request that the provider answers with 429.
 
 Findings: O.4, M8
 

@@ -1,10 +1,10 @@
-"""Lets three processes without rights connect and close for half a minute, against programs that do not block.
+"""Runs ../connectflood.py for half a minute with three processes of a user without rights.
 
 Findings: L.5
 
     connect_flood.py PROGRAMS [MINUTES [MILLISECONDS]], as root
 
-MILLISECONDS are 5, for release builds: what ../connectflood.py may let another user wait in any case.
+MILLISECONDS (default: 5, for release builds) is the delay that ../connectflood.py always accepts.
 """
 
 import os

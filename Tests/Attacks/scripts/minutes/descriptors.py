@@ -1,11 +1,11 @@
-"""Ends the daemon by taking all its descriptors at the port of a sign-in.
+"""Ends the daemon by exhausting its descriptors at the port of a sign-in.
 
 Findings: L.1
 
     descriptors.py PROGRAMS, as root
 
-Six processes of a user without rights hold connections for half a minute, while others start and cancel
-sign-ins. ../descriptors.py does the same with few descriptors at the socket too.
+Six processes of a user without rights hold connections for half a minute, while other processes start
+and cancel sign-ins. ../descriptors.py does the same with few descriptors, and at the socket, too.
 """
 
 import collections
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from attack import refused, succeeded, unprepared  # noqa: E402
 from harness import SILENT, Daemon, Place, need_root, start_flow  # noqa: E402
 
-# A quarter of what the unit allows: a busy machine opens as many within the 10 s that one is kept.
+# A quarter of the unit's limit: a busy machine opens that many within the 10 s that each is kept.
 LIMIT, PROCESSES, SECONDS = 2048, 6, 30
 USER = 200_100
 
@@ -43,7 +43,7 @@ def hold(port):
 
 
 def work(troubles):
-    caller = daemon.connect()  # Who connects too often is refused; that is not tried here.
+    caller = daemon.connect()  # One connection, because a user who connects too often is refused.
     while time.monotonic() < deadline:
         try:
             flow = start_flow(caller, "silent")

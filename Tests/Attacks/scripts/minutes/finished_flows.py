@@ -1,4 +1,4 @@
-"""Fills the daemon's memory with flows that have ended, more than are kept of one user.
+"""Fills the daemon's memory with finished flows, more than the daemon keeps for one user.
 
 Findings: L.8
 
@@ -15,7 +15,7 @@ from attack import refused, succeeded, unprepared  # noqa: E402
 from harness import SILENT, Daemon, Place, start_flow  # noqa: E402
 
 FLOWS, KEPT = 3000, 1000
-SWEEP_SECONDS = 90  # The daemon looks once a minute.
+SWEEP_SECONDS = 90  # The daemon sweeps once a minute.
 
 
 def finished(caller):

@@ -1,15 +1,15 @@
-"""Looks for lines by which one caller stalls everybody: mutates lines, and keeps the worst.
+"""Searches for lines with which one caller blocks all others: mutates lines, and keeps the worst.
 
 Findings: A.1, H2, L.3
 
     fuzz.py PROGRAMS [MINUTES [MILLISECONDS [FILE]]]
 
-While each line is read, another user's calls of system.status are measured. The attack succeeds where the
-median of the slowest call beside one line, or the 99th of 100 calls beside all lines, takes more than
-MILLISECONDS (5: for release builds), where a reply is an internal error, and where the daemon ends. As root
-half of the lines come from a user without rights, and half from a member of access.group; else all come
-from this user under a rule that allows nothing, and the calls are the admin socket's. The worst lines of the
-user without rights are written to FILE, for `usher-bench stall --lines FILE`.
+While each line is parsed, another user's calls of system.status are measured. The attack succeeds if
+the median of the slowest call for one line, or the 99th percentile of all calls, exceeds MILLISECONDS
+(default: 5, for release builds), if a reply is an internal error, or if the daemon ends. As root, half
+of the lines come from a user without rights, and half from a member of access.group. Otherwise all come
+from this user under a rule that allows nothing, and the calls are made on the admin socket. The worst
+lines of the user without rights are written to FILE, for `usher-bench stall --lines FILE`.
 """
 
 import os
@@ -51,7 +51,7 @@ PIECES = [
 
 
 def mutated(line, chance):
-    """The line with some changes, without a line end, and not much longer than a line may be."""
+    """Returns the line with some changes, without newlines, and not much longer than the limit."""
     for _ in range(chance.choice([1, 1, 2, 4])):
         start = chance.randrange(len(line) + 1)
         end = min(len(line), start + (1 << chance.randrange(10)))
@@ -66,7 +66,7 @@ def mutated(line, chance):
             other = chance.choice(CALLS)
             line = line[:start] + other[chance.randrange(len(other)):]
         else:
-            # Many of something, as often short as long.
+            # Many repetitions, in a random order of magnitude.
             piece = line[start:end] if kind == 4 else chance.choice(PIECES) + chance.choice([b"", b","])
             size = 1 << chance.randrange(6, 21)
             line = line[:start] + (piece or b"1,") * (size // len(piece or b"1,")) + line[end:]
@@ -74,12 +74,12 @@ def mutated(line, chance):
 
 
 class Attacker:
-    """A user's connection, opened anew where the daemon closes it, and the user's worst lines."""
+    """A user's connection, reopened if the daemon closes it, and the user's worst lines."""
 
     def __init__(self, daemon, uid, gid):
         self.daemon, self.uid, self.gid = daemon, uid, gid
         self.number, self.connection = 0, None
-        self.worst = []  # Pairs of seconds and line, the slowest first.
+        self.worst = []  # Pairs of seconds and line, slowest first.
 
     def open(self):
         end = time.monotonic() + 30
@@ -92,7 +92,7 @@ class Attacker:
                 self.connection.socket.setblocking(False)
                 self.unsent, self.heard = b"", b""
             except OSError:
-                # A user who connects too often is let in later.
+                # A user who connects too often must wait.
                 if time.monotonic() > end or not self.daemon.is_running():
                     raise
                 time.sleep(0.05)
@@ -108,7 +108,7 @@ class Attacker:
         self.unsent = line + b"\n" + last + b"\n"
 
     def go_on(self):
-        """Sends and reads what is possible now, and tells whether the line has been dealt with."""
+        """Sends and receives without blocking. Returns whether the daemon has dealt with the line."""
         try:
             if self.unsent:
                 self.unsent = self.unsent[self.connection.socket.send(self.unsent):]
@@ -137,7 +137,7 @@ class Attacker:
 
 
 def slowest_beside(attacker, victim, line, times):
-    """Sends the line, and returns the slowest of another user's calls until it has been dealt with."""
+    """Sends a line, and returns another user's slowest call until the daemon has dealt with the line."""
     attacker.begin(line)
     waited, end = 0, time.monotonic() + 20
     while True:
@@ -154,20 +154,20 @@ def slowest_beside(attacker, victim, line, times):
 
 
 def tried(attacker, victim, chance, times):
-    """Tries one more line, and keeps it where it is among the worst."""
+    """Tries one more line, and keeps it if it is among the worst."""
     worst = attacker.worst
     pool = worst if worst and chance.random() < 0.5 else [(0, each) for each in CALLS]
     line = mutated(chance.choice(pool)[1], chance)
     waited = slowest_beside(attacker, victim, line, times)
     if len(worst) == KEPT and waited <= worst[-1][0]:
         return
-    # The machine does other things too: what is slow again is slow by the line.
+    # Repeated, because the machine does other work, too: only a slow line is slow every time.
     waited = min([waited] + [slowest_beside(attacker, victim, line, times) for _ in range(4)])
     attacker.worst = sorted(worst + [(waited, line)], key=lambda pair: -pair[0])[:KEPT]
 
 
 def medians(attacker, victim, times):
-    """The worst lines with the median of some more tries, the slowest first."""
+    """Returns the worst lines with the median of more tries, slowest first."""
     return sorted((
         (statistics.median(slowest_beside(attacker, victim, line, times) for _ in range(15)), line)
         for _, line in attacker.worst), key=lambda pair: -pair[0])

@@ -1,11 +1,12 @@
-"""Loses what the daemon has acknowledged, by kill -9 again and again among sign-ins and refreshes.
+"""Kills the daemon with kill -9 again and again during sign-ins and refreshes, to lose acknowledged
+data.
 
 Findings: held in the attack report (§ 3)
 
     kills.py PROGRAMS
 
-After each start every flow that was told of is there, at the revision that was told or a later one, every
-person who has signed in has an account whose token is renewed, and the audit has no gap.
+After each start, every acknowledged flow must exist at that revision or a later one, every person who
+has signed in must have an account whose token can be refreshed, and the audit log must have no gap.
 """
 
 import os
@@ -26,7 +27,7 @@ LIMITS = ("[limits]\nflow_starts_per_minute = 100000\nfinished_flows_per_user = 
 
 
 class Told:
-    """What the daemon has said is so."""
+    """What the daemon has acknowledged."""
 
     def __init__(self):
         self.lock, self.flows, self.people, self.tokens = threading.Lock(), {}, set(), 0
@@ -47,7 +48,7 @@ def until(deadline, act):
         try:
             act()
         except (OSError, ConnectionError, KeyError, TypeError, ValueError):
-            time.sleep(0.05)  # The daemon is dead just now.
+            time.sleep(0.05)  # The daemon is not running at the moment.
 
 
 def sign_in(user):
@@ -67,7 +68,7 @@ def refresh():
     for account in caller.reply("account.list")["result"]["accounts"]:
         reply = caller.reply("token.get", {"account": account["id"], "forceRefresh": True})
         told.tokens += "result" in reply
-        # What the provider no longer takes cannot come back by itself.
+        # A refresh token that the provider no longer accepts is lost for good.
         if reply.get("error", {}).get("data", {}).get("reason") == "reauthentication_required":
             lost.append(f"the log-in of {account['subject']}: {reply['error']['message']}")
     caller.close()
@@ -94,7 +95,8 @@ def check():
 
 with Place() as place:
     sandbox = Sandbox(place, sys.argv[1])
-    # With strict rotation a kill between the provider's answer and the commit loses the log-in for anybody.
+    # With strict rotation, a kill between the provider's reply and the commit always loses the
+    # sign-in.
     sandbox.control("POST", "settings", {"refreshRotation": "graceful"})
     daemon = Daemon(place, sys.argv[1], LIMITS + sandbox.provider())
     told, lost, kills = Told(), [], 0

@@ -1,4 +1,4 @@
-"""Tells the id of another user's account from one that nobody has, by the time of the answer.
+"""Distinguishes another user's account id from an unused id by the time of the reply.
 
 Findings: L.9
 
@@ -17,7 +17,8 @@ from attack import Connection, refused, succeeded, unprepared  # noqa: E402
 from harness import GROUP, Daemon, Place, Sandbox, as_user, must_sign_in, need_root  # noqa: E402
 
 PAIRS = 20_000
-# It was 12 µs, with z above 20. Less than a few microseconds cannot be told here from what else differs.
+# The difference was 12 µs, with z above 20. A few microseconds cannot be told from other noise
+# here.
 MICROSECONDS, DEVIATIONS = 4, 6
 
 need_root("be two users")
@@ -30,8 +31,8 @@ def keep():
 
 
 def other(account):
-    """An id of the same form that nobody has, before this one: on a machine with more accounts than one,
-    there is nearly always one behind."""
+    """Returns an unused id of the same form that sorts before this one: on a machine with several
+    accounts, there is nearly always one that sorts after it."""
     letters = list(account[4:])
     while "".join(letters) >= account[4:]:
         random.shuffle(letters)
@@ -54,7 +55,7 @@ def differences(known):
                     return f"{method} of another user's account is not answered by not_found"
                 times[place] = time.perf_counter_ns() - began
             pairs.append((times[0] - times[1]) / 1000)
-        # Without the tenth at each end: there the machine did something else.
+        # Without the tenth at each end, which contains other work of the machine.
         inner = sorted(pairs)[PAIRS // 10:-PAIRS // 10]
         found.append((method, statistics.mean(inner), statistics.stdev(inner) / len(inner) ** 0.5))
     return found
