@@ -1,18 +1,18 @@
 import Foundation
 import Synchronization
 
-/// A port before a sandbox, which passes requests on at once and can hold the answers back.
+/// A proxy in front of a sandbox that forwards requests at once and can hold responses back.
 ///
-/// A request whose answer is held has been carried out, and the sandbox has it in its list.
+/// A request whose response is held has been processed, and is in the sandbox's list of requests.
 package final class AnswerGate: Sendable {
-  /// What to use instead of the sandbox's own `http://127.0.0.1:PORT`.
+  /// The base URL to use instead of the sandbox's own `http://127.0.0.1:PORT`.
   package let base: String
   private let listener: Int32
   private let flag: Flag
 
-  /// Opens the port. Answers pass until ``hold()``.
+  /// Opens the port. Responses pass until ``hold()`` is called.
   ///
-  /// - Parameter base: The sandbox's.
+  /// - Parameter base: The sandbox's base URL.
   package init(before base: String) throws {
     guard let port = URLComponents(string: base)?.port.flatMap({ UInt16(exactly: $0) }) else {
       throw TestError("no address of a sandbox: \(base)")
@@ -49,13 +49,13 @@ package final class AnswerGate: Sendable {
     close(listener)
   }
 
-  /// Holds every answer from now on.
+  /// Holds all responses from now on.
   package func hold() { flag.isSet.withLock { $0 = true } }
 
-  /// Lets the held answers and all later ones pass.
+  /// Forwards the held responses, and all later ones.
   package func release() { flag.isSet.withLock { $0 = false } }
 
-  /// Whether answers are held; it outlives the gate while an answer is under way.
+  /// Whether responses are held. Connections keep this object alive longer than the gate.
   private final class Flag: Sendable {
     let isSet = Mutex(false)
 
@@ -80,7 +80,7 @@ package final class AnswerGate: Sendable {
     requests.wait()
   }
 
-  /// Passes on what comes until one side ends, which ends both.
+  /// Forwards bytes until one side closes, then shuts down both.
   private static func copy(_ source: Int32, to target: Int32, _ wait: () -> Void) {
     var chunk = [UInt8](repeating: 0, count: 65_536)
     copying: while true {

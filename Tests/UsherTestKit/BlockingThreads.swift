@@ -1,12 +1,12 @@
 import Foundation
 package import Testing
 
-/// Runs the tests of a suite, and each of its parametrised cases, on threads that may block.
+/// Runs the tests of a suite, and each case of a parameterized test, on threads that may block.
 ///
-/// Swift's own threads are as few as there are processors: a test that blocks one of them holds up
-/// whatever runs on it, such as a daemon in this process.
+/// Swift's cooperative pool has only as many threads as there are processors. A test that blocks
+/// one of them delays everything else on it, such as a daemon in this process.
 ///
-/// How long each test ran is appended to the file that `USHER_TEST_TIMES` names: `SECONDS<tab>TEST`.
+/// The duration of each test is appended to the file in `USHER_TEST_TIMES`, as `SECONDS<tab>TEST`.
 package struct BlockingThreads: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 
@@ -31,7 +31,7 @@ extension Trait where Self == BlockingThreads {
   package static var mayBlock: BlockingThreads { BlockingThreads() }
 }
 
-/// Starts a thread for each job.
+/// Runs each job on a new thread.
 private final class ThreadPerJob: TaskExecutor {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
@@ -41,7 +41,7 @@ private final class ThreadPerJob: TaskExecutor {
   }
 }
 
-/// The file that `USHER_TEST_TIMES` names; nothing is written where it names none.
+/// The file in `USHER_TEST_TIMES`; without that variable nothing is written.
 private enum TestTimes {
   private static let file: CInt? = {
     guard let path = ProcessInfo.processInfo.environment["USHER_TEST_TIMES"] else { return nil }
@@ -57,7 +57,7 @@ private enum TestTimes {
     let line = String(
       format: "%.2f\t%@ (%@:%d)\n", Double(seconds) + Double(attoseconds) / 1e18, title,
       place.fileName, place.line)
-    // One write for each line: lines of several threads do not mix.
+    // A single write for each line, so that lines of several threads do not mix.
     let bytes = Array(line.utf8)
     _ = write(file, bytes, bytes.count)
   }

@@ -1,12 +1,13 @@
 import Foundation
 
-/// This machine's own systemd, booted in namespaces for tests, powered off when the test lets go of it
-/// and when the test process ends, however that happens. See Tests/Lifecycle/systemd-in-namespaces.
+/// This machine's systemd, booted in namespaces for tests. See
+/// Tests/Lifecycle/systemd-in-namespaces.
 ///
-/// Inside are the machine's files under an overlay, a network of one loopback interface, and none of
-/// the machine's services.
+/// It has the machine's files under an overlay, a network with only the loopback interface, and
+/// none of the machine's services. It is powered off on deinitialization, and when the test process
+/// ends for any reason.
 package final class BootedSystem: @unchecked Sendable {
-  /// Why none can be booted here; nil where it can.
+  /// The reason why no system can be booted here; nil if one can.
   package static let obstacle: String? = {
     do {
       let check = try UsherTestKit.run(script, ["check"])
@@ -17,24 +18,25 @@ package final class BootedSystem: @unchecked Sendable {
   private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../Lifecycle/systemd-in-namespaces").standardized.path
 
-  /// Of its systemd, as seen from here.
+  /// The process id of its systemd, outside of the namespaces.
   package let pid: Int32
   private let place: TemporaryDirectory
   private let process = Process()
-  /// As long as it is open, the system runs.
+  /// The system runs as long as this is open.
   private let processContext: FileHandle
 
-  /// Its root directory, as seen from here.
+  /// Its root directory, outside of the namespaces.
   package var root: String { "/proc/\(pid)/root" }
 
-  /// Boots, and returns when all has started.
+  /// Boots the system; returns when all units are started.
   ///
-  /// - Parameter binding: Paths inside, and what of the machine is seen there.
+  /// - Parameter binding: The machine's files and directories to show inside, by their paths
+  ///   inside.
   package init(binding: [String: String] = [:]) throws {
     place = try TemporaryDirectory()
     try place.write("", to: "out")
     var ends: [Int32] = [-1, -1]
-    // Children of other tests must not hold it open.
+    // The child processes of other tests must not keep it open.
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TestError("no socket pair") }
     processContext = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
@@ -56,15 +58,15 @@ package final class BootedSystem: @unchecked Sendable {
       guard process.isRunning else { throw TestError("the system does not boot: \(printed)") }
       return printed.hasSuffix("\n") && printed.contains("up ")
     }
-    // Whoever keeps this to the end of the process never lets go of it.
+    // Removed now, because a system that is kept until the process ends is never deinitialized.
     place.remove()
     guard let pid = Int32(printed.dropFirst(3).dropLast()) else { throw TestError(printed) }
     self.pid = pid
   }
 
-  /// Powers off, and returns when nothing is left of it.
+  /// Powers the system off; returns when nothing of it is left.
   ///
-  /// - Returns: 0 where all went in order.
+  /// - Returns: 0 on success.
   package func powerOff() throws -> Int32 {
     try processContext.close()
     try eventually(within: 60, "the system is off") { !process.isRunning }
@@ -75,10 +77,10 @@ package final class BootedSystem: @unchecked Sendable {
 // MARK: - Inside
 
 extension BootedSystem {
-  /// Runs a command as root inside, to its end.
+  /// Runs a command inside as root, until it ends.
   ///
-  /// - Returns: What it wrote on standard output.
-  /// - Throws: Where it fails.
+  /// - Returns: Its standard output.
+  /// - Throws: ``TestError`` if its exit status is not 0.
   @discardableResult
   package func run(_ command: String..., within seconds: Double = 60) throws -> String {
     try run(command, within: seconds)
@@ -94,7 +96,7 @@ extension BootedSystem {
     return done.output
   }
 
-  /// Where a file of the system is found from here.
+  /// Returns the path outside for a path inside.
   package func path(_ inside: String) -> String { root + inside }
 
   package func write(_ text: String, to inside: String) throws {
@@ -104,7 +106,7 @@ extension BootedSystem {
     try Data(text.utf8).write(to: file)
   }
 
-  /// Copies a file of the machine, with its mode.
+  /// Copies a file of the machine into the system, with its mode.
   package func copy(_ outside: String, to inside: String) throws {
     let target = path(inside)
     try FileManager.default.createDirectory(
@@ -112,18 +114,18 @@ extension BootedSystem {
     try FileManager.default.copyItem(atPath: outside, toPath: target)
   }
 
-  /// A property of a unit, as in `systemctl show`.
+  /// Returns a property of a unit, as `systemctl show` prints it.
   package func property(_ name: String, of unit: String) throws -> String {
     try run("systemctl", "show", "--value", "--property=\(name)", unit)
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// What the unit has logged.
+  /// Returns the log of a unit.
   package func journal(of unit: String) -> String {
     (try? run("journalctl", "--no-pager", "--output=cat", "--unit=\(unit)")) ?? ""
   }
 
-  /// The path of a process's control group.
+  /// Returns the path of a process's control group.
   package func controlGroup(of process: Int32) throws -> String {
     let lines = try run("cat", "/proc/\(process)/cgroup").split(separator: "\n")
     guard let line = lines.first(where: { $0.hasPrefix("0::") }) else {
@@ -132,19 +134,19 @@ extension BootedSystem {
     return String(line.dropFirst(3))
   }
 
-  /// Moves a process to another control group, which is made if there is none.
+  /// Moves a process to another control group, which is created if needed.
   package func move(_ process: Int32, to group: String) throws {
     try run(
       "sh", "-c", #"mkdir -p "/sys/fs/cgroup$1" && echo "$2" >"/sys/fs/cgroup$1/cgroup.procs""#,
       "sh", group, "\(process)")
   }
 
-  /// Does something in the system's network, on this thread.
+  /// Runs `body` on this thread, in the network namespace of the system.
   package func inNetwork<Result>(_ body: () throws -> Result) throws -> Result {
     let ours = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)
     let theirs = open("/proc/\(pid)/ns/net", O_RDONLY | O_CLOEXEC)
     defer { for descriptor in [ours, theirs] where descriptor >= 0 { close(descriptor) } }
-    // The C library's module for Swift leaves it out.
+    // Glibc's Swift module lacks setns(2).
     guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "setns") else { throw TestError("no setns") }
     let setns = unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)
     guard ours >= 0, theirs >= 0, setns(theirs, 0) == 0 else {

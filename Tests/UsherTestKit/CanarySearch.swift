@@ -2,16 +2,16 @@ package import Foundation
 package import JSONRPC
 import Testing
 
-/// Collects what a daemon tells, and looks for secrets in that and in all that the daemon leaves behind.
+/// Collects the output of a daemon, and searches that and all files of the daemon for secrets.
 package final class CanarySearch {
   package typealias Place = (name: String, bytes: Data)
 
   private let daemon: DaemonUnderTest
   private let listener: RawClient
-  /// What was answered and what events told.
+  /// The replies and events of the daemon.
   package private(set) var told: [String] = []
 
-  /// Listens to all events from now on.
+  /// Subscribes to all events.
   package init(_ daemon: DaemonUnderTest) throws {
     self.daemon = daemon
     listener = try daemon.client()
@@ -19,7 +19,7 @@ package final class CanarySearch {
     _ = try listener.call("events.subscribe", ["topics": topics])
   }
 
-  /// Records what was answered, and returns it.
+  /// Records a reply, and returns it.
   @discardableResult
   package func record(_ answer: JSONValue) -> JSONValue {
     told.append(answer.text)
@@ -28,7 +28,7 @@ package final class CanarySearch {
 
   package func record(page: Web.Reply) { told.append(page.text) }
 
-  /// Records the refusal of an answer that may hold a secret.
+  /// Submits input that may contain a secret, and records the refusal.
   package func recordRefusal(of input: JSONValue, to flow: JSONValue, by app: RawClient) throws {
     let params: JSONValue = [
       "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
@@ -36,7 +36,7 @@ package final class CanarySearch {
     record(try app.reply(to: "flow.submit", params))
   }
 
-  /// Records the events that have come.
+  /// Records the events that have arrived.
   package func recordEvents() throws {
     try listener.send(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)
     while let line = try listener.receiveLine() {
@@ -46,7 +46,7 @@ package final class CanarySearch {
     }
   }
 
-  /// Records what lists and usherctl show.
+  /// Records the output of list methods and of usherctl.
   package func recordLists(
     _ methods: [String] = [
       "account.list", "token.list", "flow.list", "provider.list", "totp.list", "consent.list",
@@ -62,22 +62,22 @@ package final class CanarySearch {
     }
   }
 
-  /// Everything on disk and in the log, but for the master key.
+  /// All files and the log of the daemon, except the master key.
   package func files() -> [Place] {
     daemon.place.everything().filter { !$0.name.contains("master.key") }
   }
 
-  /// Stops the daemon, and looks for secrets wherever they must not be.
+  /// Stops the daemon, and checks that no secret is in a place where it must not be.
   ///
   /// - Parameters:
-  ///   - secrets: They are nowhere.
-  ///   - keys: Nor are these.
-  ///   - people: They are neither on disk nor in the log.
-  ///   - found: Texts that are in the log or on disk: a search that finds nothing proves nothing.
+  ///   - secrets: Texts that must not be found anywhere.
+  ///   - keys: Bytes that must not be found anywhere.
+  ///   - people: Texts that must be neither on disk nor in the log.
+  ///   - found: Texts that must be found, as a proof that the search works.
   package func expectNone(
     of secrets: [String], keys: [Data] = [], people: [String] = [], found: [String]
   ) throws {
-    try? recordEvents()  // A daemon that was killed has closed the connection.
+    try? recordEvents()  // The connection is closed if the daemon was killed.
     let process: [Place] = ["cmdline", "environ"].map { name in
       (name, FileManager.default.contents(atPath: "/proc/\(daemon.pid)/\(name)") ?? Data())
     }
@@ -103,7 +103,7 @@ package final class CanarySearch {
     #expect(left.contains { $0.0.hasSuffix("usherd.log") && $0.1.count > 1000 })
   }
 
-  /// Looks for secrets in the form of text, of Base64 and of hexadecimal digits.
+  /// Searches for secrets as text, in Base64 and in hexadecimal.
   package func expectNone(of secrets: [String], in places: [Place], _ moment: String) {
     for secret in secrets {
       #expect(!secret.isEmpty)
@@ -113,10 +113,10 @@ package final class CanarySearch {
     }
   }
 
-  /// Whether a secret is in the bytes in any form.
+  /// Whether the bytes contain a secret in any form.
   ///
-  /// The digits of a one-time code are also in longer numbers and identifiers, by chance: they count if
-  /// no letter or digit stands beside them.
+  /// The digits of a one-time code can occur by chance in longer numbers and identifiers. They
+  /// count only without a letter or digit next to them.
   package static func occurs(_ secret: String, in bytes: Data) -> Bool {
     let isCode = secret.utf8.count <= 8 && secret.utf8.allSatisfy { (48...57).contains($0) }
     return forms(secret).contains { form in
@@ -141,7 +141,7 @@ package final class CanarySearch {
     }
   }
 
-  /// Parts of a short text would be found by chance.
+  /// For a short text, parts of its forms would be found by chance.
   private static func forms(_ secret: String) -> [Data] {
     let text = Data(secret.utf8)
     return text.count < 16
@@ -149,7 +149,7 @@ package final class CanarySearch {
   }
 }
 
-/// A text in the forms in which it may turn up: as it is, in Base64 at any place, in hexadecimal.
+/// The forms in which a text may occur: as it is, in Base64 at any offset, in hexadecimal.
 package struct Trace {
   package let forms: [Data]
 
@@ -159,7 +159,8 @@ package struct Trace {
 
   package init(_ bytes: Data) {
     let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    // Where the text begins within three bytes decides how it looks; its ends mix with neighbours.
+    // The Base64 form depends on the offset modulo three; its ends also depend on the neighbouring
+    // bytes.
     let base64 = (0..<3).map { offset in
       let text = (Data(count: offset) + bytes).base64EncodedString()
       return String(text.dropFirst([0, 2, 3][offset]).dropLast(4))

@@ -4,11 +4,11 @@ import UsherAPI
 import UsherCore
 package import UsherFlows
 
-/// A flow in one of its states.
+/// A flow that was driven into one of its states.
 package struct DrivenFlow<Machine: FlowMachine> {
   package var name: String
   package var machine: Machine
-  /// What can reach a flow in this state and concerns it not: it must be ignored.
+  /// Events that can reach a flow in this state but do not concern it, so it must ignore them.
   package var strays: [FlowEvent<Machine.Call>]
 
   package init(_ name: String, _ machine: Machine, strays: [FlowEvent<Machine.Call>]) {
@@ -18,17 +18,17 @@ package struct DrivenFlow<Machine: FlowMachine> {
   }
 }
 
-/// Checks what the engine relies on, in every state a flow can be driven into.
+/// Checks the guarantees that the flow engine needs, in every given state of a flow.
 ///
-/// - It encodes and decodes under the sealing coder, and to the same bytes again.
-/// - No secret of `secrets` appears in what a plain coder writes, in a description, in a dump, in the
-///   view outside its step, or in a failure.
-/// - It ignores strays; what it ignores or refuses leaves it exactly as it was.
-/// - After a restart it is not left waiting for something nobody does.
+/// - The state can be encoded with the sealing coder, and after decoding encodes to the same bytes.
+/// - No secret of `secrets` is in the output of a plain coder, a description, a dump, the view
+///   outside of its step, or a failure.
+/// - Unrelated events are ignored; an event that is ignored or refused does not change the state.
+/// - After a restart the flow does not wait for an event that never comes.
 /// - A URL for a browser is http or https.
 ///
-/// - Parameter secrets: Every secret that occurred while the flows were driven.
-/// - Returns: A sentence for each promise that was broken; empty when all were kept.
+/// - Parameter secrets: Every secret that was used while the flows were driven.
+/// - Returns: A sentence for each broken guarantee.
 package func checkProviderContract<Machine: FlowMachine>(
   _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: TransitionContext
 ) -> [String] {
@@ -126,7 +126,7 @@ private struct ContractCheck<Machine: FlowMachine> {
     }
   }
 
-  /// Whatever comes, a flow stays whole.
+  /// Whatever event arrives, the state stays consistent.
   private var anything: [String] {
     let events: [FlowEvent<Machine.Call>] = [
       .input(.redirect(url: Secret(""))), .input(.redirect(url: Secret("http://[::1"))),
@@ -158,7 +158,7 @@ private struct ContractCheck<Machine: FlowMachine> {
     secrets.contains { !$0.isEmpty && text.contains($0) } ? ["a secret is in \(place)"] : []
   }
 
-  /// What a coder writes that seals nothing; empty where it throws.
+  /// The output of a coder that does not seal; empty if it throws.
   private func written(_ value: some Encodable) -> String {
     guard let data = try? coder(sealed: false).encode(value) else { return "" }
     return String(decoding: data, as: UTF8.self)

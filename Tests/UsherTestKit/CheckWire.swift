@@ -2,10 +2,10 @@ import FoundationEssentials
 import JSONRPC
 package import Testing
 
-/// Checks a value's form on the wire, both ways: it is written as `json` and read from it.
+/// Checks the JSON form of a value: the value is written as `json`, and read from it.
 ///
-/// Compared as JSON: the order of members and white space do not count, a missing member and `null`
-/// differ, and so do 1 and 1.0.
+/// The order of members and white space do not matter. A missing member differs from `null`, and 1
+/// from 1.0.
 ///
 /// ```swift
 /// checkWire(FlowGet(flow: FlowID("flw_1")), #"{"flow":"flw_1"}"#)

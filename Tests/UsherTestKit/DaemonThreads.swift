@@ -1,9 +1,9 @@
 import NIOPosix
 
-/// The threads on which daemons in this process run their tasks.
+/// The threads for the tasks of daemons in this process.
 ///
-/// Swift's own threads are as few as there are processors, and tests compute on them: a daemon would
-/// wait behind them.
+/// Swift's cooperative pool has only as many threads as there are processors, and tests compute on
+/// them, so a daemon would have to wait.
 final class DaemonThreads: TaskExecutor {
   static let shared = DaemonThreads()
 

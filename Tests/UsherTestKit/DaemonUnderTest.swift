@@ -6,10 +6,10 @@ import Synchronization
 import Testing
 import UsherSandbox
 
-/// A daemon in a place of its own; stopped and started again on the same state.
+/// A daemon with a directory of its own, which can be stopped and started again on the same state.
 ///
-/// It runs in this process unless the process is the subject: see ``OwnProcess``. One with an
-/// environment or a launcher has a process, too.
+/// It runs in this process, unless the test has the trait ``OwnProcess`` or the daemon has an
+/// environment or a launcher.
 package final class DaemonUnderTest: @unchecked Sendable {
   private enum Host { case thisProcess, ownProcess }
 
@@ -24,7 +24,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   private var environment: [String: String]
   private let clock: MovableClock?
   private let messageBus: String?
-  /// What the daemon is started by, as in `["/usr/bin/setpriv", "--nnp"]`.
+  /// The program that starts the daemon, with arguments: `["/usr/bin/setpriv", "--nnp"]`.
   private let launcher: [String]
   private let logLevel: String
 
@@ -35,7 +35,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   package var log: String {
     String(decoding: FileManager.default.contents(atPath: logPath) ?? Data(), as: UTF8.self)
   }
-  /// That of its process; one that no process has where it runs in this process.
+  /// The id of the daemon's process; `Int32.max`, which no process has, if it runs in this process.
   package var pid: Int32 { program?.pid ?? .max }
   package var isRunning: Bool {
     switch running {
@@ -49,14 +49,15 @@ package final class DaemonUnderTest: @unchecked Sendable {
     if case .program(let program) = running { program } else { nil }
   }
 
-  /// Starts it and waits until it answers.
+  /// Starts the daemon and waits until it replies.
   ///
   /// - Parameters:
   ///   - config: The text of usherd.toml.
-  ///   - environment: `USHER_FAILPOINT` and the like.
-  ///   - clock: By which it lives; nil: this machine's.
-  ///   - messageBus: The D-Bus address at which it asks for fprintd; nil: the machine's system bus.
-  ///   - launcher: A program that becomes the daemon, by its whole path, and its arguments.
+  ///   - environment: Environment variables such as `USHER_FAILPOINT`.
+  ///   - clock: The clock of the daemon; nil means the machine's.
+  ///   - messageBus: The D-Bus address at which the daemon looks for fprintd; nil means the
+  ///     machine's system bus.
+  ///   - launcher: The absolute path of a program that executes the daemon, and its arguments.
   package init(
     config: String, environment: [String: String] = [:], clock: MovableClock? = nil,
     messageBus: String? = nil, launcher: [String] = [], logLevel: String = "debug",
@@ -107,12 +108,12 @@ package final class DaemonUnderTest: @unchecked Sendable {
     running = .program(program)
     try eventually("usherd answers; its log: \(log)") {
       guard program.isRunning else { throw TestError("usherd ended: \(log)") }
-      // The admin socket is opened after the other one.
+      // The daemon opens the admin socket after the other one.
       return (try? client().call("system.status", within: 2)) != nil && (try? admin()) != nil
     }
   }
 
-  /// Program and arguments, for tests that start it by themselves.
+  /// The program and its arguments, for tests that start the daemon themselves.
   package var commandLine: [String] {
     [
       BuiltProduct.path("usherd"), "--config", place.file("usherd.toml"), "--state", statePath,
@@ -123,7 +124,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   package func client() throws -> RawClient { try RawClient(socketPath) }
   package func admin() throws -> RawClient { try RawClient(adminSocketPath) }
 
-  /// `kill -9`, which takes a daemon in a process of its own.
+  /// Sends SIGKILL; only for a daemon in a process of its own.
   package func killAtOnce() {
     guard let program else {
       Issue.record("only a daemon in a process of its own can be killed: see .ownProcess")
@@ -141,13 +142,13 @@ package final class DaemonUnderTest: @unchecked Sendable {
     }
   }
 
-  /// Waits for it to die by itself, as at a fail point.
+  /// Waits until the daemon's process ends by itself, for example at a fail point.
   package func exitStatus(within seconds: Double = 20) throws -> Int32 {
     guard let program else { throw TestError("a daemon in this process does not die") }
     return try program.exitStatus(within: seconds)
   }
 
-  /// Ends it, by `kill -9` where it is a process of its own, and starts it again.
+  /// Ends the daemon, with SIGKILL if it has a process of its own, and starts it again.
   package func restart(environment: [String: String]? = nil) throws {
     switch host {
     case .thisProcess: try stop()
@@ -156,12 +157,12 @@ package final class DaemonUnderTest: @unchecked Sendable {
     try start(environment: environment)
   }
 
-  /// Sets a credential at the admin socket, as `usherctl credential set` does.
+  /// Sets a credential on the admin socket, as `usherctl credential set` does.
   package func setCredential(_ name: String, _ value: String) throws {
     _ = try admin().call("credential.set", ["name": .string(name), "value": .string(value)])
   }
 
-  /// `usherctl` against this daemon.
+  /// Runs `usherctl` against this daemon.
   package func usherctl(
     _ arguments: [String], input: String = ""
   ) throws -> (status: Int32, output: String, errors: String) {
@@ -171,7 +172,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   }
 }
 
-/// A sandbox on a free port, in this process unless it is given arguments.
+/// A sandbox on a free port; runs in this process unless it has arguments.
 package final class SandboxUnderTest: Sendable {
   private enum Running {
     case inProcess(ServiceGroup)
@@ -184,8 +185,8 @@ package final class SandboxUnderTest: Sendable {
   package var issuer: String { "\(base)/oidc" }
 
   /// - Parameters:
-  ///   - arguments: More of its command line, such as `["--smtp", "smtp://127.0.0.1:2525"]`.
-  ///   - clock: That of its daemon, for the time that tokens and codes live.
+  ///   - arguments: More command-line arguments, such as `["--smtp", "smtp://127.0.0.1:2525"]`.
+  ///   - clock: The clock of the daemon, which determines when tokens and codes expire.
   package init(_ arguments: [String] = [], clock: MovableClock? = nil) throws {
     if arguments.isEmpty, !OwnProcess.isAsked {
       (running, base) = try Self.startHere(clock)
@@ -233,7 +234,7 @@ package final class SandboxUnderTest: Sendable {
     return (.program(program, place), "http://127.0.0.1:\(port)")
   }
 
-  /// From now on nobody answers at its address.
+  /// Stops the sandbox; returns when its address refuses connections.
   package func killAtOnce() {
     switch running {
     case .inProcess(let group):
@@ -243,7 +244,7 @@ package final class SandboxUnderTest: Sendable {
     }
   }
 
-  /// A `[[provider]]` that leads here.
+  /// Returns a `[[provider]]` section for this sandbox.
   package func provider(_ name: String = "demo", more: String = "") -> String {
     """
     [[provider]]
@@ -269,7 +270,7 @@ package final class SandboxUnderTest: Sendable {
     return reply.body.isEmpty ? .null : try JSONValue(parsing: reply.body)
   }
 
-  /// How many token requests of a grant type the provider has seen.
+  /// Returns the number of requests for an endpoint that the provider has received.
   package func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
     let grant = grantType.map { "&grantType=\($0)" } ?? ""
     let reply = try control("GET", "requests?endpoint=\(endpoint)\(grant)")
@@ -278,7 +279,7 @@ package final class SandboxUnderTest: Sendable {
 }
 
 extension Logger {
-  /// Writes nothing.
+  /// A logger that discards everything.
   fileprivate static var silent: Logger {
     Logger(label: "silent") { _ in SwiftLogNoOpLogHandler() }
   }

@@ -1,7 +1,7 @@
 import Synchronization
 package import Testing
 
-/// Runs tests one at a time that use the same static state of this process.
+/// Runs tests that use the same static state of this process one at a time.
 package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
   fileprivate let lock: Lock
 
@@ -15,7 +15,8 @@ package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
     try await body()
   }
 
-  /// Waiting tests acquire the lock in the order of arrival. Each holds it no longer than its time limit.
+  /// Tests acquire the lock in the order of arrival, and each holds it no longer than its time
+  /// limit.
   fileprivate final class Lock: Sendable {
     private struct State {
       var isTaken = false
@@ -48,7 +49,7 @@ package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
   }
 }
 
-/// A facade of UsherKit with static state, such as `BSA.configure`, which is for the whole process.
+/// A facade of UsherKit with static state, such as `BSA.configure`, which exists once per process.
 package struct SDK: Sendable {
   fileprivate let lock = ExclusiveUse.Lock()
 
@@ -59,8 +60,8 @@ package struct SDK: Sendable {
 }
 
 extension Trait where Self == ExclusiveUse {
-  /// For tests that use the static state of a facade of UsherKit.
+  /// The trait for tests that use the static state of a facade of UsherKit.
   ///
-  /// Serialize their suite, too: a test that waits for the lock keeps another test from running.
+  /// Also serialize the suite: a test that waits for the lock keeps another test from running.
   package static func uses(_ sdk: SDK) -> ExclusiveUse { ExclusiveUse(lock: sdk.lock) }
 }

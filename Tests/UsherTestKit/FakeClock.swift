@@ -1,12 +1,12 @@
 import Synchronization
 package import UsherCore
 
-/// A clock that stands still until a test moves it.
+/// A clock that changes only when a test changes it.
 package final class FakeClock: Clock {
   private let moment: Mutex<Timestamp>
   private let boot = Mutex<BootTime?>(nil)
 
-  /// - Parameter time: 2027-01-15T08:00:00Z where a test does not mind.
+  /// - Parameter time: The initial time. Default: 2027-01-15T08:00:00Z.
   package init(_ time: Timestamp = Timestamp(seconds: 1_800_000_000)) {
     moment = Mutex(time)
   }
@@ -15,16 +15,16 @@ package final class FakeClock: Clock {
 
   package func bootTime() -> BootTime? { boot.withLock { $0 } }
 
-  /// What it shows of the clock that nobody sets; nil, as at first, where there is none.
+  /// Sets the time since boot, which no user can change; nil, the initial value, if it is unknown.
   package func setBootTime(_ time: BootTime?) { boot.withLock { $0 = time } }
 
-  /// What it shows.
+  /// The current time of the clock.
   package var time: Timestamp {
     get { moment.withLock { $0 } }
     set { moment.withLock { $0 = newValue } }
   }
 
-  /// Moves it, backwards too: a wall clock may be set.
+  /// Moves the clock, also backwards, because a wall clock can be set back.
   package func advance(by duration: Duration) {
     moment.withLock { $0 = $0 + duration }
   }

@@ -5,9 +5,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A Unix socket behind which a test plays the daemon.
+/// A Unix socket at which a test acts as the daemon.
 ///
-/// The script runs once for each connection, and the connection is closed when it returns.
+/// The script runs once for each connection, which is closed when the script returns.
 package final class FakeDaemon: Sendable {
   package typealias Script = @Sendable (Peer) async throws -> Void
 
@@ -15,7 +15,7 @@ package final class FakeDaemon: Sendable {
   private let server: any Channel
   private let connected: Connections
 
-  /// Connections taken so far.
+  /// The number of connections accepted so far.
   package var connections: Int { connected.value.withLock { $0.count } }
 
   package static func run<T>(
@@ -34,25 +34,25 @@ package final class FakeDaemon: Sendable {
     }
   }
 
-  /// Closes the socket and every connection: what a client sends afterwards has reached nobody.
+  /// Closes the socket and every connection, so that later messages of a client cannot arrive.
   private func close() async throws {
     try await server.close()
     for connection in connected.value.withLock({ $0 }) { try? await connection.close() }
   }
 
-  /// Removes what ``freshPath()`` made, with all that is in it.
+  /// Removes the folder of a path from ``freshPath()``, with its contents.
   package static func removeFolder(of path: String) {
     try? FileManager.default.removeItem(at: URL(filePath: path).deletingLastPathComponent())
   }
 
-  /// With a path's folder there, which an earlier daemon may have removed.
+  /// Runs `body` with the folder of a path in place, which an earlier daemon may have removed.
   package static func inFolder(of path: String, _ body: () async throws -> Void) async throws {
     let folder = URL(filePath: path).deletingLastPathComponent()
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try await body()
   }
 
-  /// A path in a folder of its own, short enough for a socket.
+  /// Returns a socket path in a new folder, short enough for a socket address.
   package static func freshPath() -> String {
     var name = Array("/tmp/usher-test-XXXXXX".utf8CString)
     mkdtemp(&name)
@@ -106,9 +106,9 @@ package final class FakeDaemon: Sendable {
 }
 
 extension FakeDaemon {
-  /// The test's end of one connection.
+  /// The test's end of a connection.
   package final class Peer: Sendable {
-    /// From 1: which connection this is.
+    /// The number of the connection, from 1.
     package let index: Int
     private let channel: any Channel
     private let lines: AsyncStream<[UInt8]>
@@ -121,7 +121,7 @@ extension FakeDaemon {
       self.lines = lines
     }
 
-    /// The next call or notification; a greeting is answered on the way.
+    /// Returns the next call or notification. Replies to `rpc.hello` calls that come before it.
     package func next() async throws -> Call {
       while true {
         let call = try await nextOfAny()
@@ -148,7 +148,7 @@ extension FakeDaemon {
       try await write(#"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#)
     }
 
-    /// As a daemon that stops: what comes from now on is refused by the kernel.
+    /// Stops reading, as a daemon does that shuts down: the kernel refuses what the client sends.
     package func hearNoMore() async throws {
       let channel = channel
       try await channel.setOption(.allowRemoteHalfClosure, value: true).get()
@@ -163,13 +163,13 @@ extension FakeDaemon {
       channel.writeAndFlush(ByteBuffer(string: line + "\n"), promise: nil)
     }
 
-    /// Writes a line as it is.
+    /// Writes a line without changes.
     package func write(_ line: String) async throws {
       try await channel.writeAndFlush(ByteBuffer(string: line + "\n"))
     }
   }
 
-  /// What a client sent.
+  /// A message from the client.
   package struct Call: Sendable {
     package let json: JSONValue
 
@@ -177,7 +177,7 @@ extension FakeDaemon {
 
     package var method: String { json["method"]?.stringValue ?? "" }
     package var params: JSONValue { json["params"] ?? [:] }
-    /// As JSON; `null` for a notification.
+    /// The id as JSON; `null` for a notification.
     package var id: String { String(decoding: (json["id"] ?? .null).encoded(), as: UTF8.self) }
   }
 }

@@ -1,10 +1,10 @@
 import Synchronization
 import UsherCore
 
-/// Counts where chance would decide, so that every run is alike and no two draws of one source are.
+/// An entropy source that counts, so that every run is the same and no two draws are equal.
 ///
-/// The first draw is the number 1, big-endian in as many bytes as were asked for, the second 2, and
-/// so on. A draw of one byte repeats after 256.
+/// The first draw is the number 1, big-endian with the requested number of bytes, the second 2, and
+/// so on. Draws of one byte repeat after 256.
 package final class FixedEntropy: Entropy {
   private let draws = Mutex<UInt64>(0)
 

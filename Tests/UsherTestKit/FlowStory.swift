@@ -1,18 +1,18 @@
 import Foundation
 package import JSONRPC
 
-/// One flow as a program sees it that outlives the daemon.
+/// A flow as seen by a program that continues after the daemon has died.
 package final class FlowStory<Fixture: ProviderFixture> {
   private let start: JSONValue
-  /// The flow as it was last told.
+  /// The latest state of the flow that the daemon reported.
   package private(set) var told: JSONValue?
 
-  /// - Parameter start: Of `flow.start`, with a request id.
+  /// - Parameter start: The parameters of `flow.start`, with a request id.
   package init(_ start: JSONValue) { self.start = start }
 
-  /// Goes on from wherever things are, to the flow's end.
+  /// Continues the flow from its present state until it ends.
   ///
-  /// - Parameter act: What a person or an app does at a step; nil to wait.
+  /// - Parameter act: Performs the step as a person or an app; returns nil to wait.
   package func run(_ fixture: Fixture, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue
   {
     var flow = try begin(fixture)
@@ -27,7 +27,8 @@ package final class FlowStory<Fixture: ProviderFixture> {
     throw TestError("the flow does not end: \(flow.text)")
   }
 
-  /// Starts the flow, or finds the one that an earlier start made without our hearing of it.
+  /// Starts the flow. If an earlier start succeeded without a reply, finds the flow by its request
+  /// id.
   private func begin(_ fixture: Fixture) throws -> JSONValue {
     let reply = try fixture.app.reply(to: "flow.start", start)
     if let flow = reply["result"]?["flow"] { return flow }
@@ -48,15 +49,16 @@ package final class FlowStory<Fixture: ProviderFixture> {
   }
 }
 
-/// Where a daemon dies: before and after it commits, and before it does what it has committed.
+/// The points at which a daemon dies: before and after a commit, and before the effects of a
+/// commit.
 package let failPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 
 extension ProviderFixture {
-  /// Lets the daemon die at the first, second, … passing of a point, each in a story of its own that
-  /// goes on with the next daemon, until it does not die any more.
+  /// Runs stories in which the daemon dies at the first, second, … pass of a point, until it
+  /// survives one. After each death, the story continues with a new daemon.
   ///
-  /// - Parameter story: Makes the story of a number.
-  /// - Returns: How often it has died.
+  /// - Parameter story: Creates the story for a number.
+  /// - Returns: The number of deaths.
   package func deaths(at point: String, _ story: (Int) throws -> (Self) throws -> Void) throws
     -> Int
   {
@@ -67,7 +69,7 @@ extension ProviderFixture {
         try run(again())
         return number - 1
       } catch {
-        // A connection breaks a moment before the kernel tells of the death.
+        // The connection breaks shortly before the kernel reports the end of the process.
         guard (try? daemon.exitStatus(within: 30)) == -SIGKILL else {
           throw TestError("\(point):\(number): \(error)")
         }

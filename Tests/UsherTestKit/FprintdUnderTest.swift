@@ -1,22 +1,22 @@
 import Foundation
 import Synchronization
 
-/// The real fprintd with libfprint's virtual reader, on a message bus of its own, and beside it a
-/// polkit that grants what a test says: everything at first.
+/// The real fprintd with libfprint's virtual reader on its own message bus, and a fake polkit that
+/// grants the actions that a test allows; by default all.
 ///
-/// All of it ends when the test lets go of it, or at ``stop()``. Nobody waits on a thread that
+/// Everything ends on deinitialization or at ``stop()``. Methods do not block the threads that
 /// tests share.
 package final class FprintdUnderTest: Sendable {
-  /// False where a program is missing; `Packaging/install-dependencies test` brings them.
+  /// Whether all programs are installed; `Packaging/install-dependencies test` installs them.
   package static let isPossible = [busDaemon, fprintd, python, mock].allSatisfy {
     FileManager.default.fileExists(atPath: $0)
   }
 
-  /// What sort of reader it is.
+  /// The kind of fingerprint reader.
   package enum Kind: String, Sendable {
-    /// It compares with one print; fprintd chooses which where a user has several.
+    /// Compares a finger with one print; fprintd chooses the print if a user has several.
     case comparing = "virtual_device"
-    /// It tells which print of several it is.
+    /// Tells which of several prints a finger has.
     case identifying = "virtual_device_storage"
 
     fileprivate var variable: String { "FP_\(rawValue.uppercased())" }
@@ -29,7 +29,7 @@ package final class FprintdUnderTest: Sendable {
   private let helper: String
   private let programs = Mutex<[Role: RunningProgram]>([:])
 
-  /// - Parameter withService: Without it there is a bus, and nobody on it.
+  /// - Parameter withService: False starts only the bus, without fprintd.
   package static func start(
     _ kind: Kind = .comparing, withService: Bool = true
   ) async throws -> FprintdUnderTest {
@@ -70,79 +70,79 @@ package final class FprintdUnderTest: Sendable {
 
   private var variables: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": busAddress] }
 
-  /// An address where no bus is, and so no reader, whatever this machine has.
+  /// An address without a bus, and therefore without a reader, whatever this machine has.
   package static let noBus = "unix:path=/nonexistent/bus"
 
   package var busAddress: String { "unix:path=\(place.file("bus"))" }
 
-  /// How often the reader was released by whoever had it, rather than taken from one who left.
+  /// How often a client released the reader itself, in contrast to clients that disconnected.
   package var releases: Int { log.components(separatedBy: "released device 0").count - 1 }
 
-  /// What fprintd tells about itself.
+  /// The log of fprintd.
   private var log: String { programs.withLock { $0[.fprintd]?.log } ?? "" }
 
-  /// Polkit must allow it, and nobody may hold the reader.
+  /// Enrolls a finger. Polkit must allow that, and the reader must not be claimed.
   ///
-  /// - Parameter print: What this finger leaves at the reader: `SCAN <print>` is this finger.
+  /// - Parameter print: The name of the print; `SCAN <print>` then presents this finger.
   package func enrol(user: String, finger: String, print: String) async throws {
     try await act("enrol", user, finger, print)
   }
 
-  /// What happens at the reader, in this order: `SCAN <print>`, `RETRY <reason>` (0: again, 1: too
-  /// short, 2: not in the centre, 3: lift the finger), `ERROR <code>`. Waits until somebody has
+  /// Plays events at the reader, in order: `SCAN <print>`, `RETRY <reason>` (0: again, 1: too
+  /// short, 2: not in the centre, 3: lift the finger), `ERROR <code>`. Waits until a client has
   /// claimed the reader.
   package func script(_ commands: String...) async throws { try await act(["script"] + commands) }
 
-  /// Pulls the reader out, while somebody has it claimed.
+  /// Removes the reader while a client has claimed it.
   package func unplug() async throws { try await script("UNPLUG") }
 
-  /// Polkit grants these actions and no others.
+  /// Makes polkit grant only these actions.
   package func allow(only actions: [String]) async throws { try await act(["allow"] + actions) }
 
-  /// Polkit answers no question any more.
+  /// Makes polkit stop replying.
   package func silencePolkit() async throws { try await act("hang") }
 
-  /// Another process that has the reader claimed until it is let go of.
+  /// Starts another process that has the reader claimed until it is deinitialized.
   package func holder(user: String) async throws -> RunningProgram {
     try await other(["hold", user], says: "held")
   }
 
-  /// What an fprintd does that is not as it should be.
+  /// A misbehaviour of an fprintd.
   package enum Habit: String, Sendable {
-    /// A match is signalled while the reader is being claimed, and none of the scan itself.
+    /// Signals a match while the reader is being claimed, and none for the actual scan.
     case stale
-    /// What it answers and signals has other types.
+    /// Replies and signals have unexpected types.
     case garbled
-    /// A match, but then it neither stops nor releases, nor answers.
+    /// Signals a match, then does not reply to stop or release.
     case mute
   }
 
-  /// Takes fprintd's place, where there is none.
+  /// Starts a fake fprintd; the real one must not be running.
   package func imposter(_ habit: Habit) async throws -> RunningProgram {
     try await other(["odd", habit.rawValue], says: "here")
   }
 
-  /// Somebody on the bus who is not fprintd tells everybody that the finger matched.
+  /// Sends a forged match signal to all clients, as a client of the bus that is not fprintd.
   package func forgeMatch() async throws { try await act("forge") }
 
-  /// How many are connected to the bus.
+  /// Returns the number of connections to the bus.
   package func connections() async throws -> Int {
     let text = try await act("connections").trimmingCharacters(in: .whitespacesAndNewlines)
     guard let count = Int(text) else { throw TestError("no number: \(text)") }
     return count
   }
 
-  /// As a crash.
+  /// Kills fprintd, like a crash.
   package func killService() async throws {
     try await unblocking { [self] in end(.fprintd) }
   }
 
-  /// The bus is gone, and everybody on it loses his connection.
+  /// Kills the bus, so that all its clients lose their connections.
   package func killBus() async throws {
     try await unblocking { [self] in end(.bus) }
   }
 
-  /// Everything anew at the same address, with the prints of before.
+  /// Starts everything again at the same address, with the enrolled prints.
   package func startAgain() async throws {
     try await unblocking { [self] in
       end()
@@ -169,7 +169,7 @@ package final class FprintdUnderTest: Sendable {
     try? FileManager.default.removeItem(atPath: place.file("bus"))
     try start(
       .bus, Self.busDaemon, ["--config-file=\(place.file("bus.conf"))", "--nofork", "--nopidfile"])
-    // Its file is there a moment before it listens.
+    // The socket file exists shortly before the bus listens.
     try eventually("the bus takes connections") { (try? RawClient(place.file("bus"))) != nil }
   }
 
@@ -224,7 +224,7 @@ package final class FprintdUnderTest: Sendable {
   private static let mock = "/usr/lib/python3/dist-packages/dbusmock/templates/polkitd.py"
 }
 
-/// Does what blocks on a thread of its own: the threads of tasks are as few as the processors.
+/// Runs blocking code on a new thread, because the cooperative pool has few threads.
 package func unblocking<Value: Sendable>(
   _ body: @escaping @Sendable () throws -> Value
 ) async throws -> Value {

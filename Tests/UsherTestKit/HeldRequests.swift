@@ -1,9 +1,9 @@
 import JSONRPC
 
 extension SandboxUnderTest {
-  /// Holds the requests that come at an endpoint, `*` for each, until ``release()``.
+  /// Holds the requests for an endpoint until ``release()``; `*` means every endpoint.
   ///
-  /// - Parameter times: How many are held; nil: all.
+  /// - Parameter times: The number of requests to hold; nil means all.
   package func hold(_ endpoint: String, grantType: String? = nil, times: Int64? = nil) throws {
     var rule: JSONValue = ["endpoint": .string(endpoint), "fault": ["held": true]]
     if let grantType { rule["grantType"] = .string(grantType) }
@@ -11,6 +11,6 @@ extension SandboxUnderTest {
     try control("POST", "faults", rule)
   }
 
-  /// Removes all faults. The requests that were held are answered now.
+  /// Removes all faults. The held requests are then answered.
   package func release() throws { try control("DELETE", "faults") }
 }

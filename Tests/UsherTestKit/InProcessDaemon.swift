@@ -5,19 +5,19 @@ import Synchronization
 import UsherDaemon
 import UsherSystem
 
-/// A daemon that runs in this process: the composition of usherd, its store and its real sockets,
-/// without a program to start.
+/// A daemon in this process: the composition of usherd with its store and real sockets, but without
+/// a program to start.
 ///
-/// It cannot be killed, and its callers are this process. Where that is the subject, use
+/// It cannot be killed, and its callers are this process. For tests of these, use
 /// ``RunningProgram``.
 final class InProcessDaemon: Sendable {
   private let group: ServiceGroup
   private let log: OpenLog
   private let end = End()
 
-  /// Starts the daemon and waits until its sockets answer.
+  /// Starts the daemon and waits until its sockets reply.
   ///
-  /// - Throws: ``TestError`` with the reason why it does not start.
+  /// - Throws: ``TestError`` with the reason if it does not start.
   init(
     config: String, state: String, socket: String, adminSocket: String, logLevel: String,
     logPath: String, clock: MovableClock?, messageBus: String?
@@ -69,7 +69,7 @@ final class InProcessDaemon: Sendable {
   }
 
   deinit {
-    // A test that drops its daemon does not wait for the shutdown.
+    // A test that releases its daemon does not wait for the shutdown.
     Task { [group] in await group.triggerGracefulShutdown() }
   }
 
@@ -77,7 +77,7 @@ final class InProcessDaemon: Sendable {
 
   /// Stops the daemon as SIGTERM does, and waits until it has stopped.
   ///
-  /// - Returns: The status that the program would end with.
+  /// - Returns: The exit status that the program would have.
   func stop(within seconds: Double) throws -> Int32 {
     Task { [group] in await group.triggerGracefulShutdown() }
     guard end.wait(seconds) else {
@@ -86,7 +86,7 @@ final class InProcessDaemon: Sendable {
     return end.failure == nil ? 0 : 1
   }
 
-  /// The end of a daemon, and why it ended where it failed.
+  /// The end of a daemon, with the reason if it failed.
   private final class End: Sendable {
     private let reached = DispatchSemaphore(value: 0)
     private let state = Mutex<(isReached: Bool, failure: String?)>((false, nil))
@@ -101,13 +101,13 @@ final class InProcessDaemon: Sendable {
 
     func wait(_ seconds: Double) -> Bool {
       guard reached.wait(timeout: .now() + seconds) == .success else { return false }
-      // For the next one who waits.
+      // Lets the next call of this method return, too.
       reached.signal()
       return true
     }
   }
 
-  /// A file that log lines are appended to.
+  /// A file to which log lines are appended.
   private final class OpenLog: Sendable {
     let descriptor: CInt
 
@@ -124,7 +124,7 @@ final class InProcessDaemon: Sendable {
     }
   }
 
-  /// Appends to a file, and keeps it open.
+  /// Appends log lines to an open file.
   private struct FileLogHandler: LogHandler {
     private let log: OpenLog
     private var lines: StderrLogHandler
@@ -153,10 +153,10 @@ final class InProcessDaemon: Sendable {
   }
 }
 
-/// Lets waits of one second take 20 ms.
+/// Shortens waits of exactly one second to 20 ms.
 ///
-/// One second is the shortest poll interval and the first delay before a call is repeated. The clocks are
-/// not moved, so that no deadline comes nearer.
+/// One second is the shortest poll interval and the first delay before a call is retried. The
+/// clocks are not moved, so deadlines stay the same.
 private struct HastyScheduler: Scheduler {
   let scheduler: any Scheduler
 

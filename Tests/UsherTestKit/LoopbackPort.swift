@@ -1,16 +1,16 @@
 import Glibc
 import Synchronization
 
-/// TCP ports of 127.0.0.1 that a test may listen at.
+/// TCP ports of 127.0.0.1 for the listeners of tests.
 package enum LoopbackPort {
   private static let handedOut = Mutex<Set<Int>>([])
 
-  /// Returns a port at which nobody listens, a different one at each call.
+  /// Returns a free port, a different one for each call.
   ///
-  /// The port is below the range from which the kernel takes ports for connections and for listeners
-  /// without a port of their own, so no other test gets it before the caller listens there.
+  /// The port is below the range from which the kernel assigns ports, so no other test gets it
+  /// before the caller listens.
   ///
-  /// - Throws: ``TestError`` where 100 random ports are all in use.
+  /// - Throws: ``TestError`` if 100 random ports are all in use.
   package static func unused() throws -> Int {
     for _ in 0..<100 {
       let port = Int.random(in: 10_000..<30_000)

@@ -4,53 +4,54 @@ import Synchronization
 package import UsherCore
 package import UsherDaemon
 
-/// The clocks and the timers of a daemon under test. They follow this machine's clocks, and a test can
-/// move them ahead.
+/// The clocks and timers of a daemon under test. They follow this machine's clocks, and a test can
+/// move them.
 ///
-/// A daemon in this process runs its due timers, and the due timers of its connections, at once. A daemon in
-/// a process of its own reads the moved clocks, but its timers keep real time.
+/// When the clocks are moved, a daemon in this process runs its due timers at once, and those of
+/// its connections. A daemon in a process of its own reads the moved clocks, but its timers run in
+/// real time.
 package final class MovableClock: Sendable {
   private struct Pending {
-    /// On the monotonic clock.
+    /// The due time on the monotonic clock.
     var due: Timestamp
     var loop: any EventLoop
     var timer: Scheduled<Void>?
     var body: @Sendable () -> Void
-    /// Whether it rings in real time though the clocks stand still.
+    /// Whether the timer fires in real time even if the clocks are stopped.
     var isShort: Bool
   }
 
   private struct State {
-    /// What this machine's clocks showed when they were stopped; nil while they run.
+    /// The times of this machine's clocks when they were stopped; nil while they run.
     var stopped: (wall: Timestamp, monotonic: Timestamp)?
-    /// Seconds that the wall clock is ahead of this machine's.
+    /// The seconds that the wall clock is ahead of this machine's.
     var ahead: Int64 = 0
-    /// Seconds that have passed besides those that this machine has seen.
+    /// The seconds that the monotonic clock is ahead of this machine's.
     var passed: Int64 = 0
     var pending: [Int: Pending] = [:]
     var lastPending = 0
   }
 
   private let state = Mutex(State())
-  /// What a program reads the clocks from; nil without one.
+  /// The directory of the file from which a program reads the clocks; nil if there is none.
   private let file: Mutex<TemporaryDirectory?> = Mutex(nil)
   /// Moves the timers of the connections of a daemon in this process.
   let connectionTimers = LoopTimeShift()
 
   package init() {}
 
-  /// How many seconds the wall clock is ahead of this machine's; negative: behind.
+  /// The seconds that the wall clock is ahead of this machine's; negative if it is behind.
   package var ahead: Int64 { state.withLock { $0.ahead } }
 
-  /// Sets the wall clock, as an administrator may.
+  /// Sets the wall clock, as an administrator can.
   ///
-  /// - Parameter seconds: How far ahead of this machine's clock it is from now on; negative: behind.
+  /// - Parameter seconds: The new difference to this machine's clock; negative means behind.
   package func set(ahead seconds: Int64) throws {
     state.withLock { $0.ahead = seconds }
     try write()
   }
 
-  /// Moves the wall clock and the monotonic clock ahead by so many more seconds.
+  /// Moves the wall clock and the monotonic clock ahead by this many seconds.
   package func advance(by seconds: Int64) throws {
     try move { state in
       state.ahead += seconds
@@ -58,21 +59,22 @@ package final class MovableClock: Sendable {
     }
   }
 
-  /// Moves both clocks ahead to the beginning of the next time step (RFC 6238 §4.2) of so many seconds.
+  /// Moves both clocks ahead to the start of the next time step (RFC 6238 § 4.2) of this many
+  /// seconds.
   package func advance(toNextStepOf period: Int64) throws {
     try advance(by: period - now().milliseconds / 1000 % period)
   }
 
-  /// Moves the wall clock and the monotonic clock to so many seconds ahead of this machine's.
+  /// Sets the wall clock and the monotonic clock to this many seconds ahead of this machine's.
   package func pass(_ seconds: Int64) throws {
     try move { ($0.ahead, $0.passed) = (seconds, seconds) }
   }
 
-  /// Stops the clocks of a daemon in this process: from now on they show only what a test moves them by, so
-  /// that no limit runs out while the machine is busy.
+  /// Stops the clocks of a daemon in this process, so that no limit expires while the machine is
+  /// busy. From now on they change only when a test moves them.
   ///
-  /// Scheduler ring when the clocks are moved to their time. Those of less than a second, after which the
-  /// daemon looks again, ring in real time.
+  /// Timers fire when the clocks are moved to their time. Timers of less than a second, with which
+  /// the daemon polls, fire in real time.
   package func stop() {
     state.withLock { state in
       state.stopped = (SystemClock().now(), SystemClock().monotonicNow())
@@ -83,7 +85,7 @@ package final class MovableClock: Sendable {
     }
   }
 
-  /// Whether a timer rings in exactly that time. For clocks that are stopped.
+  /// Whether a timer is due after exactly this delay. Only useful with stopped clocks.
   package func hasTimer(in delay: Duration) -> Bool {
     state.withLock { state in
       let due = monotonicNow(state) + delay
@@ -91,7 +93,7 @@ package final class MovableClock: Sendable {
     }
   }
 
-  /// Changes the clocks, then runs the timers that are due.
+  /// Changes the clocks, then runs the due timers.
   private func move(_ change: (inout State) -> Void) throws {
     var seconds: Int64 = 0
     let due = state.withLock { state in
@@ -114,7 +116,7 @@ package final class MovableClock: Sendable {
 }
 
 extension MovableClock: UsherCore.Clock {
-  /// What the wall clock shows.
+  /// The time of the wall clock.
   package var date: Date { Date(timeIntervalSince1970: Double(now().milliseconds) / 1000) }
 
   package func now() -> Timestamp {
@@ -187,8 +189,8 @@ extension MovableClock {
 // MARK: - The clocks of a daemon in a process of its own
 
 extension MovableClock {
-  /// The directory of `clock.so`, which replaces the C library's clocks where it is preloaded. Compiled
-  /// once for all tests.
+  /// The directory of `clock.so`, which replaces the C library's clocks if it is preloaded.
+  /// Compiled once for all tests.
   private static let compiled = Result {
     let place = try TemporaryDirectory()
     let built = try run(
@@ -198,9 +200,9 @@ extension MovableClock {
     return place
   }
 
-  /// What a program is started with, so that it reads these clocks.
+  /// The environment variables with which a program reads these clocks.
   ///
-  /// - Throws: Where there is no C compiler.
+  /// - Throws: ``TestError`` if there is no C compiler.
   package var environment: [String: String] {
     get throws {
       let preloaded = try Self.compiled.get().file("clock.so")
@@ -222,7 +224,7 @@ extension MovableClock {
       throw TestError("the clock is gone")
     }
     let ahead = state.withLock { [$0.ahead, $0.passed] }
-    // In place: the program has it mapped.
+    // Written in place, because the program has the file mapped.
     try file.write(contentsOf: ahead.withUnsafeBytes { Data($0) })
     try file.close()
   }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A program at the socket that a `[[client]]` tells from others by its path.
+/// A program at the socket that a `[[client]]` rule matches by the path of its executable.
 package struct NamedProgram {
   private let relay: RunningProgram
   private let socket: String
 
-  /// Puts a program of this name into a place, and returns the rule that names it.
+  /// Installs a program with this name in a directory, and returns the rule that matches it.
   package static func rule(_ name: String, in place: TemporaryDirectory) throws -> String {
     let python = URL(fileURLWithPath: "/usr/bin/python3").resolvingSymlinksInPath().path
     try place.install(python, as: name)
@@ -18,7 +18,7 @@ package struct NamedProgram {
       """
   }
 
-  /// Starts it.
+  /// Starts the program.
   package init(_ name: String, in place: TemporaryDirectory, at daemon: DaemonUnderTest) throws {
     let socket = place.file("\(name).sock")
     let relay = try RunningProgram(
@@ -32,6 +32,6 @@ package struct NamedProgram {
     self.socket = socket
   }
 
-  /// A connection that the daemon takes for this program's.
+  /// Returns a connection that the daemon attributes to this program.
   package func client() throws -> RawClient { try RawClient(socket) }
 }

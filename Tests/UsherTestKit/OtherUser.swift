@@ -1,7 +1,7 @@
 import Foundation
 import JSONRPC
 
-/// A user of this machine with a program at the socket and a browser; to be one, root is needed.
+/// Another user of this machine, with a program at the socket and a browser. Requires root.
 package final class OtherUser {
   package static let isPossible = getuid() == 0
 
@@ -25,7 +25,7 @@ package final class OtherUser {
     }
   }
 
-  /// A connection that the daemon takes for this user's.
+  /// Returns a connection that the daemon attributes to this user.
   package func client() throws -> RawClient { try RawClient(place.file("s")) }
 
   /// Opens a page in this user's browser.
@@ -34,7 +34,7 @@ package final class OtherUser {
     return (reply["status"]?.integerValue ?? 0, reply["page"]?.stringValue ?? "")
   }
 
-  /// `connected`, or why not.
+  /// Returns `connected` or the name of the error.
   package func connect(to path: String) throws -> String {
     try act("connect", path).trimmingCharacters(in: .whitespacesAndNewlines)
   }

@@ -1,8 +1,8 @@
 package import Testing
 
-/// Has each daemon and sandbox of a test run as a program, in a process of its own.
+/// Runs each daemon and sandbox of a test as a program in a process of its own.
 ///
-/// For tests of what only a process has: death, signals, memory, `/proc`, a peer's identity.
+/// For tests of process properties: death, signals, memory, `/proc`, the identity of a peer.
 package struct OwnProcess: SuiteTrait, TestTrait, TestScoping {
   @TaskLocal package static var isAsked = false
 

@@ -1,7 +1,7 @@
 import Foundation
 package import JSONRPC
 
-/// A program that reads from a pipe.
+/// A program whose standard input is a pipe.
 package final class PipedProgram {
   private let process = Process()
   private let input = Pipe()
@@ -23,7 +23,7 @@ package final class PipedProgram {
 
   package var output: String { contents("out") }
 
-  /// What it asked and told beside its output.
+  /// Its standard error: prompts and messages.
   package var log: String { contents("log") }
 
   private func contents(_ name: String) -> String {
@@ -31,7 +31,7 @@ package final class PipedProgram {
       decoding: FileManager.default.contents(atPath: place.file(name)) ?? Data(), as: UTF8.self)
   }
 
-  /// The flow of its one line of JSON.
+  /// The flow in the one line of JSON that the program printed.
   package func reply() throws -> JSONValue {
     let lines = output.split(separator: "\n")
     guard lines.count == 1 else { throw TestError("not one line: \(output)") }

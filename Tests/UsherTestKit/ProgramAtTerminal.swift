@@ -1,17 +1,16 @@
 import Foundation
 
-/// A program at a terminal of its own, where a person reads and types; ended with it when the test
-/// lets go of it.
+/// A program on a pseudo terminal, as if a person read and typed; killed on deinitialization.
 package final class ProgramAtTerminal {
   package static let controlC = "\u{03}"
-  /// Save the cursor, one line up, to its begin: what each writing over of that line starts with.
+  /// Save cursor, cursor up, carriage return: the start of each overwritten line.
   package static let lineAbove = "\u{1B}7\u{1B}[A\r"
 
   private let process = Process()
   private let screen: CInt
   private var bytes: [UInt8] = []
 
-  /// - Parameter output: The file for its standard output; the terminal where there is none.
+  /// - Parameter output: A file for standard output; nil means the terminal.
   package init(
     _ executable: String, _ arguments: [String], columns: UInt16 = 100, output: String? = nil
   ) throws {
@@ -22,9 +21,9 @@ package final class ProgramAtTerminal {
     }
     self.screen = screen
     defer { close(line) }
-    // Nobody else's program is to hold it open.
+    // The child processes of other tests must not keep it open.
     for end in [screen, line] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    // A session of its own with this as its terminal: so Ctrl-C is a signal to it.
+    // A new session with this controlling terminal, so that Ctrl-C sends a signal to the program.
     process.executableURL = URL(fileURLWithPath: "/usr/bin/setsid")
     process.arguments = ["--ctty", "--wait", executable] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
@@ -40,7 +39,7 @@ package final class ProgramAtTerminal {
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
   }
 
-  /// All that was ever written on the screen, with what was typed and how the cursor went.
+  /// Everything written to the screen so far, with echoed input and control sequences.
   package var text: String {
     var chunk = [UInt8](repeating: 0, count: 4096)
     var file = pollfd(fd: screen, events: Int16(POLLIN), revents: 0)
@@ -52,13 +51,13 @@ package final class ProgramAtTerminal {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether what is typed now is shown.
+  /// Whether input is echoed at the moment.
   package var echoes: Bool {
     var modes = termios()
     return tcgetattr(screen, &modes) == 0 && modes.c_lflag & tcflag_t(ECHO) != 0
   }
 
-  /// Presses keys; `\r` is Enter.
+  /// Types keys; `\r` is Enter.
   package func type(_ keys: String) throws {
     let keys = Array(keys.utf8)
     guard write(screen, keys, keys.count) == keys.count else {

@@ -1,20 +1,19 @@
 import Foundation
 package import JSONRPC
 
-/// A provider of the sandbox, a daemon that knows it, and an app at the daemon's socket; a test's own.
-///
-/// What is alike for all providers.
+/// A provider in the sandbox, a daemon that is configured for it, and an app at the daemon's
+/// socket, all for one test. Contains what is common to all providers.
 package protocol ProviderFixture {
-  /// What the sandbox calls the provider, as in the endpoint `truecaller.create`; empty for that of
-  /// OpenID Connect, whose endpoints have no name before theirs.
+  /// The name of the provider in the sandbox, as in the endpoint `truecaller.create`. Empty for
+  /// OpenID Connect, whose endpoints have no prefix.
   static var backend: String { get }
 
   var sandbox: SandboxUnderTest { get }
   var daemon: DaemonUnderTest { get }
   var app: RawClient { get }
 
-  /// The same at another connection: another client's or user's, or a new one after a restart of
-  /// the daemon.
+  /// Returns the same fixture with another connection: of another client or user, or after a
+  /// restart of the daemon.
   func at(_ app: RawClient) -> Self
 }
 
@@ -29,9 +28,11 @@ extension ProviderFixture {
     try sandbox.control("POST", named("settings", "/"), settings)
   }
 
+  /// Makes requests for an endpoint fail.
+  ///
   /// - Parameters:
-  ///   - times: How often it strikes; nil until it is mended.
-  ///   - after: How many requests it spares first.
+  ///   - times: How many requests fail; nil means all until the faults are removed.
+  ///   - after: How many requests succeed before that.
   package func spoil(
     _ endpoint: String, _ fault: JSONValue, times: Int? = nil, after: Int = 0,
     grantType: String? = nil
@@ -43,17 +44,17 @@ extension ProviderFixture {
     try sandbox.control("POST", "faults", rule)
   }
 
-  /// How many requests of a name the provider has seen.
+  /// Returns the number of requests for an endpoint that the provider has received.
   package func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
     try sandbox.requests(named(endpoint, "."), grantType: grantType)
   }
 
-  /// What the provider has of a kind.
+  /// Returns a list of the provider's objects.
   package func list(_ list: String) throws -> [JSONValue] {
     try sandbox.control("GET", "\(Self.backend)/\(list)")[list]?.arrayValue ?? []
   }
 
-  /// What was sent to people, newest first.
+  /// Returns the messages sent to people, newest first.
   package func outbox() throws -> [JSONValue] {
     try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
   }
@@ -64,20 +65,20 @@ extension ProviderFixture {
 extension ProviderFixture {
   package func again() throws -> Self { at(try daemon.client()) }
 
-  /// Ends the daemon, by `kill -9` where it is a process of its own, and starts it again.
+  /// Ends the daemon, with SIGKILL if it has a process of its own, and starts it again.
   package func restarted() throws -> Self {
     try daemon.restart()
     return try again()
   }
 
-  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
+  /// Submits input; returns the flow at its next step other than `wait`, or at its end.
   package func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws
     -> JSONValue
   {
     try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 120))
   }
 
-  /// The `data` of the error with which an answer is refused.
+  /// Returns the `data` of the error with which input is refused.
   package func refusalData(_ input: JSONValue, to flow: JSONValue) throws -> JSONValue {
     try app.reply(to: "flow.submit", submission(input, to: flow, 0))["error"]?["data"] ?? .null
   }
@@ -97,7 +98,7 @@ extension ProviderFixture {
     try app.flow(in: app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
   }
 
-  /// The states a flow went through, in order, each once.
+  /// Returns the states of a flow in order, without consecutive repetitions.
   package func states(of flow: JSONValue) throws -> [String] {
     let told = try app.call(
       "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
@@ -109,7 +110,7 @@ extension ProviderFixture {
     try app.call("account.get", ["account": id ?? .null])["account"] ?? .null
   }
 
-  /// The account that a flow has ended with.
+  /// Returns the account of a finished flow.
   package func account(of end: JSONValue) throws -> JSONValue {
     try account(end["result"]?["account"])
   }
@@ -118,7 +119,7 @@ extension ProviderFixture {
     try app.call("account.list")["accounts"]?.arrayValue ?? []
   }
 
-  /// Waits until the flow has moved on to something that holds.
+  /// Waits until `holds` is true for the flow.
   package func moved(
     _ flow: JSONValue, within seconds: Double = 20, _ what: String,
     until holds: (JSONValue) -> Bool
@@ -138,9 +139,9 @@ extension ProviderFixture {
     return flow
   }
 
-  /// Starts something and leaves it at a call that takes long, until the provider has seen that.
+  /// Runs `start`, and returns while the provider delays a request that it has received.
   ///
-  /// - Parameter processed: Whether the provider does it before it is silent.
+  /// - Parameter processed: Whether the provider processes the request before the delay.
   package func holding<Value>(
     _ endpoint: String, processed: Bool = false, _ start: () throws -> Value
   ) throws -> Value {

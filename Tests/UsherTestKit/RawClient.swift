@@ -1,7 +1,7 @@
 import Foundation
 package import JSONRPC
 
-/// The socket as any program in any language sees it: lines out, lines in, each wait with a deadline.
+/// A minimal client of the socket: sends and receives lines; every wait has a deadline.
 package final class RawClient: @unchecked Sendable {
   private let descriptor: Int32
   private var unread: [UInt8] = []
@@ -17,14 +17,14 @@ package final class RawClient: @unchecked Sendable {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
     guard result == 0 else {
-      // The descriptor is closed by deinit, which runs though this throws.
+      // deinit closes the descriptor, even though the initializer throws.
       throw TestError("cannot connect to \(path): \(String(cString: strerror(errno)))")
     }
   }
 
   deinit { close(descriptor) }
 
-  /// Sends the text as it is, without a line end.
+  /// Sends bytes without adding a newline.
   package func send(raw bytes: [UInt8]) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -38,9 +38,9 @@ package final class RawClient: @unchecked Sendable {
 
   package func send(_ line: String) throws { try send(raw: Array(line.utf8) + [0x0A]) }
 
-  /// Sends what there is room for now, and never waits.
+  /// Sends as much as the socket accepts without waiting.
   ///
-  /// - Returns: How many bytes went out; 0 when the daemon does not read at the moment.
+  /// - Returns: The number of bytes sent; 0 if the daemon is not reading.
   package func sendWhatFits(_ bytes: [UInt8]) throws -> Int {
     let count = Foundation.send(
       descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
@@ -49,19 +49,19 @@ package final class RawClient: @unchecked Sendable {
     return 0
   }
 
-  /// Says that nothing more will be sent, as a shell's pipe does at its end.
+  /// Shuts down the sending side, as a pipe of a shell does when its input ends.
   package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  /// The next line, parsed.
+  /// Returns the next line as JSON, or nil if the daemon closed the connection.
   ///
-  /// - Throws: When none comes in time; nil when the daemon closed the connection.
+  /// - Throws: ``TestError`` if no line arrives in time.
   package func receive(within seconds: Double = 60) throws -> JSONValue? {
     try receiveLine(within: seconds).map { try JSONValue(parsing: $0) }
   }
 
-  /// The next line as it came, without its end.
+  /// Returns the next line without its newline, or nil if the daemon closed the connection.
   ///
-  /// - Throws: When none comes in time; nil when the daemon closed the connection.
+  /// - Throws: ``TestError`` if no line arrives in time.
   package func receiveLine(within seconds: Double = 60) throws -> [UInt8]? {
     let deadline = Date(timeIntervalSinceNow: seconds)
     while true {
@@ -80,7 +80,7 @@ package final class RawClient: @unchecked Sendable {
     }
   }
 
-  /// One call and its whole reply object; notifications that come between are dropped.
+  /// Makes a call and returns its complete reply; skips notifications that arrive before it.
   package func reply(
     to method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
@@ -96,7 +96,7 @@ package final class RawClient: @unchecked Sendable {
     throw TestError("the daemon closed the connection instead of answering \(method)")
   }
 
-  /// The result of a call that must succeed.
+  /// Makes a call that must succeed, and returns its result.
   package func call(
     _ method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
@@ -107,7 +107,7 @@ package final class RawClient: @unchecked Sendable {
     return result
   }
 
-  /// The error of a call that must fail.
+  /// Makes a call that must fail, and returns its error.
   package func error(
     of method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
@@ -116,7 +116,7 @@ package final class RawClient: @unchecked Sendable {
     return error
   }
 
-  /// The `reason` of a call that must fail.
+  /// Makes a call that must fail, and returns the `reason` of its error.
   package func reason(of method: String, _ params: JSONValue? = nil) throws -> String {
     try error(of: method, params)["data"]?["reason"]?.stringValue ?? "none"
   }

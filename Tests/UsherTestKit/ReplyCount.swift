@@ -1,7 +1,7 @@
 package import JSONRPC
 
 extension Scanned {
-  /// How many lines answer the line that was scanned: one, or none where it is of notifications only.
+  /// The number of lines that reply to the scanned line: 1, or 0 if it contains only notifications.
   package var replyCount: Int {
     switch self {
     case .call(let call): call.kind == .request ? 1 : 0

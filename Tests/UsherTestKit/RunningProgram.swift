@@ -1,12 +1,12 @@
 import Foundation
 
-/// A program under test; killed when the test lets go of it.
+/// A program under test; killed on deinitialization.
 package final class RunningProgram: @unchecked Sendable {
   private let process: Process
-  /// Holds what it wrote on standard output and error.
+  /// The file with its standard output and standard error.
   package let logPath: String
 
-  /// - Parameter environment: Over this process's own; an empty value removes.
+  /// - Parameter environment: Variables added to this process's own; an empty value removes one.
   package init(
     _ executable: String, _ arguments: [String], environment: [String: String] = [:],
     log logPath: String
@@ -23,7 +23,7 @@ package final class RunningProgram: @unchecked Sendable {
     guard let log = FileHandle(forWritingAtPath: logPath) else {
       throw TestError("no log file \(logPath)")
     }
-    // The program has its own by then; Foundation would keep ours open.
+    // The program has its own descriptor by now; Foundation would keep this one open.
     defer { try? log.close() }
     try log.seekToEnd()
     process.standardOutput = log
@@ -40,15 +40,15 @@ package final class RunningProgram: @unchecked Sendable {
     FileManager.default.contents(atPath: logPath).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
-  /// As a crash or the power: no time to tidy up.
+  /// Sends SIGKILL, like a crash or a power failure, and waits for the end.
   package func killAtOnce() {
     kill(pid, SIGKILL)
     process.waitUntilExit()
   }
 
-  /// Asks it to stop, and waits for its exit.
+  /// Sends SIGTERM, and waits for the end.
   ///
-  /// - Returns: The exit status; for a signal its negative number.
+  /// - Returns: The exit status, or the negative number of the signal that ended the process.
   @discardableResult
   package func stop(within seconds: Double = 60) throws -> Int32 {
     if process.isRunning { kill(pid, SIGTERM) }
@@ -62,7 +62,7 @@ package final class RunningProgram: @unchecked Sendable {
   }
 }
 
-/// Runs a program to its end.
+/// Runs a program until it ends.
 package func run(
   _ executable: String, _ arguments: [String], environment: [String: String] = [:],
   input: String = "", within seconds: Double = 60
@@ -79,7 +79,7 @@ package func run(
   process.standardInput = input
   process.standardOutput = output[0]
   process.standardError = output[1]
-  // As above: open files add up over a thousand tests in one process.
+  // As above: open files would add up over a thousand tests in one process.
   defer { for file in [input] + output { try? file?.close() } }
   try process.run()
   do {
@@ -95,10 +95,10 @@ package func run(
   return (process.terminationStatus, text("out"), text("err"))
 }
 
-/// Looks again and again until it holds; for what another process does and cannot tell us.
+/// Polls until the condition is true; for events in other processes that send no notification.
 ///
-/// - Parameter seconds: The limit. A look counts for a quarter of a second at most, however long a busy
-///   machine takes for it.
+/// - Parameter seconds: The time limit. Each poll counts for at most a quarter of a second, however
+///   long it takes on a busy machine.
 package func eventually(
   within seconds: Double = 60, _ what: String, _ holds: () throws -> Bool
 ) throws {

@@ -2,7 +2,7 @@ import Foundation
 package import JSONRPC
 
 extension RawClient {
-  /// Starts a flow and returns it at its first step that is not `wait`.
+  /// Starts a flow and returns it at its first step other than `wait`.
   package func startFlow(
     _ provider: String = "demo", _ kind: String = "authorize", params: JSONValue = [:]
   ) throws -> JSONValue {
@@ -13,7 +13,7 @@ extension RawClient {
     return try flow(in: result)
   }
 
-  /// Waits for a flow's end.
+  /// Waits until a flow has ended.
   package func finished(_ flow: JSONValue, within seconds: Int = 60) throws -> JSONValue {
     var flow = flow
     let end = Date(timeIntervalSinceNow: Double(seconds))
@@ -34,7 +34,7 @@ extension RawClient {
     return flow
   }
 
-  /// Waits for a flow's end, and lets a second pass after each look at it.
+  /// Waits until a flow has ended; moves the clock ahead by a second between polls.
   package func finished(_ flow: JSONValue, moving clock: MovableClock) throws -> JSONValue {
     var flow = flow
     try eventually("the flow ends") {
@@ -46,7 +46,7 @@ extension RawClient {
     return flow
   }
 
-  /// Signs a person in at the sandbox, from `flow.start` to the finished flow.
+  /// Signs a user in at the sandbox, from `flow.start` to the finished flow.
   @discardableResult
   package func signIn(_ provider: String = "demo", user: String = "alice") throws -> JSONValue {
     let flow = try startFlow(provider)

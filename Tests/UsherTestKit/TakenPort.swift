@@ -1,11 +1,11 @@
 import Foundation
 
-/// A port of the loopback that is taken while this lives.
+/// A loopback port that is in use as long as this object exists.
 package final class TakenPort {
   package let number: UInt16
   private let descriptor: Int32
 
-  /// - Parameter wanted: 0 for any.
+  /// - Parameter wanted: The port; 0 means any.
   package init(_ wanted: UInt16 = 0) throws {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var yes: Int32 = 1

@@ -1,11 +1,11 @@
 package import Foundation
 
-/// A directory of a test's own, removed with everything in it when the test lets go of it.
+/// A directory for one test, which is removed with its contents on deinitialization.
 package final class TemporaryDirectory: Sendable {
   package let path: String
 
   package init() throws {
-    // Short: a Unix socket's path has 107 bytes at most.
+    // Short, because the path of a Unix socket has at most 107 bytes.
     path = "/tmp/ut-\(UInt32.random(in: 0...UInt32.max))"
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
@@ -13,7 +13,7 @@ package final class TemporaryDirectory: Sendable {
 
   deinit { remove() }
 
-  /// At once. What is open stays open.
+  /// Removes the directory now. Open files stay open.
   package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
   package func file(_ name: String) -> String { "\(path)/\(name)" }
@@ -24,11 +24,11 @@ package final class TemporaryDirectory: Sendable {
     return file(name)
   }
 
-  /// Copies a file as a program that can be started at once.
+  /// Installs a file as a program that can be executed at once.
   ///
-  /// A file that is open for writing cannot be started ("Text file busy"). A program that another test
-  /// is starting holds, until its exec, every file that this process has open: so another process
-  /// writes it.
+  /// A file that is open for writing cannot be executed ("Text file busy"). When another test
+  /// starts a program, the child has all open files of this process until its exec, so the file is
+  /// written by another process.
   @discardableResult
   package func install(_ content: String, as name: String) throws -> String {
     let done = try run("/usr/bin/install", ["-m", "755", content, file(name)])
@@ -36,7 +36,7 @@ package final class TemporaryDirectory: Sendable {
     return file(name)
   }
 
-  /// Every byte of every file below, for the search for canaries.
+  /// All bytes of all files in the directory, for ``CanarySearch``.
   package func everything() -> [(name: String, bytes: Data)] {
     let names = FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? []
     return names.compactMap { name in
@@ -45,7 +45,7 @@ package final class TemporaryDirectory: Sendable {
   }
 }
 
-/// Where `swift build` put the programs: beside the test bundle, or where `USHER_BIN` says.
+/// The programs that `swift build` made: next to the test bundle, or in `USHER_BIN`.
 package enum BuiltProduct {
   package static func path(_ name: String) -> String {
     if let directory = ProcessInfo.processInfo.environment["USHER_BIN"] {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A script beside this file, that tests run by `/usr/bin/python3`.
+/// A script next to this file, which tests run with `/usr/bin/python3`.
 package enum TestScript {
   /// See as_user.py.
   package static let asUser = path("as_user.py")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A web client without memory: one request a connection, no redirects followed.
+/// An HTTP client without cookies: one request per connection; redirects are not followed.
 package enum Web {
   package struct Reply: Sendable {
     package var status: Int
@@ -23,7 +23,7 @@ package enum Web {
     try send(method, url, body: json, type: "application/json")
   }
 
-  /// - Parameter extra: More headers; `Host` replaces the right one.
+  /// - Parameter extra: More headers; `Host` replaces the default.
   package static func send(
     _ method: String, _ url: String, body: [UInt8]? = nil, type: String = "text/plain",
     headers extra: [String: String] = [:], within seconds: Int = 60
@@ -112,9 +112,9 @@ package enum Web {
   }
 }
 
-/// A person at the sandbox's pages, without a browser: reads the forms and sends them.
+/// A person at the sandbox's pages, without a browser: reads the forms and submits them.
 package enum Person {
-  /// Signs in and allows (or denies), and returns where the provider sends the browser.
+  /// Signs in and allows or denies; returns the response that redirects the browser.
   package static func decide(
     at url: String, user: String = "alice", allow: Bool = true, userCode: String? = nil
   ) throws -> Web.Reply {
@@ -130,7 +130,7 @@ package enum Person {
     return try Web.post("\(base)/consent", form: form)
   }
 
-  /// The whole way: signs in, and lets the browser follow the redirect to the daemon's listener.
+  /// Signs in, and follows the redirect to the daemon's listener.
   @discardableResult
   package static func signIn(
     at url: String, user: String = "alice", allow: Bool = true
@@ -138,7 +138,7 @@ package enum Person {
     guard let back = try decide(at: url, user: user, allow: allow).location else {
       throw TestError("the provider did not redirect")
     }
-    // A daemon that was just restarted opens its listeners a moment after its socket answers.
+    // A restarted daemon opens its redirect listeners shortly after its socket.
     var left = 2000
     while true {
       do {

@@ -1,14 +1,15 @@
-"""What another user of this machine does; run it under setpriv.
+"""Acts as another user of this machine. Run it with setpriv.
 
-    as_user.py relay LISTEN TARGET   passes connections at LISTEN on to the Unix socket TARGET, which
-                                     sees this process's user at its other end
+    as_user.py relay LISTEN TARGET   forwards connections to LISTEN to the Unix socket TARGET, whose
+                                     peer is then this process's user
     as_user.py get URL               prints the status and the page as JSON
     as_user.py connect TARGET        prints "connected" or the name of the error
-    as_user.py leave LISTEN TARGET   connects, leaves the connection to another process, which passes
-                                     what comes at LISTEN on to it, prints its own number and ends
+    as_user.py leave LISTEN TARGET   connects, and leaves the connection to another process, which
+                                     forwards a connection to LISTEN to it; prints its own process
+                                     id and ends
     as_user.py become PROGRAM LISTEN TARGET
-                                     connects, asks something and runs PROGRAM, a Python, in its own
-                                     place, which goes on with that connection likewise
+                                     connects, makes a call, and replaces itself by PROGRAM, a
+                                     Python, which forwards a connection to LISTEN to it likewise
 """
 
 import errno
@@ -78,9 +79,9 @@ def leave(listen, target):
         print(os.getpid(), flush=True)
         os._exit(0)
     os.setsid()
-    # Whoever waits for us may wait for these.
+    # The caller may wait until these descriptors are closed.
     os.dup2(far.detach(), 3)
-    # A test process with many open descriptors passes high numbers on.
+    # The descriptors of a test process, which may have high numbers, are inherited.
     os.closerange(4, 1 << 20)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):

@@ -1,19 +1,19 @@
-"""What a test does at the bus of its fprintd, $DBUS_SYSTEM_BUS_ADDRESS, and at its virtual reader.
+"""Acts on the message bus of a test's fprintd, $DBUS_SYSTEM_BUS_ADDRESS, and at its virtual reader.
 
-    fprintd.py allow ACTION...           polkit grants these actions only; `all` grants every one
-    fprintd.py hang                      polkit answers no more
+    fprintd.py allow ACTION...           makes polkit grant only these actions; `all` grants all
+    fprintd.py hang                      makes polkit stop replying
     fprintd.py ready                     waits until fprintd has its reader
-    fprintd.py enrol USER FINGER PRINT   PRINT is what the finger leaves: `SCAN PRINT`
-    fprintd.py hold USER                 claims the reader, prints "held", and keeps it till killed
-    fprintd.py forge                     tells everybody on the bus that a finger matched
-    fprintd.py odd HABIT                 takes fprintd's place and prints "here": `stale` signals the
-                                         match of the scan before, `garbled` answers with other
-                                         types, `mute` takes nothing back
-    fprintd.py connections               prints how many others there are on the bus
-    fprintd.py script COMMAND...         what happens at the reader, $USHER_TEST_READER: SCAN
-                                         PRINT, RETRY REASON, ERROR CODE, UNPLUG
+    fprintd.py enrol USER FINGER PRINT   enrolls a finger; `SCAN PRINT` then presents it
+    fprintd.py hold USER                 claims the reader, prints "held", and keeps it until killed
+    fprintd.py forge                     sends all clients a signal that a finger matched
+    fprintd.py odd HABIT                 replaces fprintd and prints "here": `stale` signals a match
+                                         before the scan, `garbled` replies with other types,
+                                         `mute` does not reply to stop and release
+    fprintd.py connections               prints the number of other connections to the bus
+    fprintd.py script COMMAND...         plays events at the reader, $USHER_TEST_READER: SCAN PRINT,
+                                         RETRY REASON, ERROR CODE, UNPLUG
 
-Whatever has to wait does so for ten seconds at most. Exit status 1: it did not happen.
+Every wait ends after ten seconds. Exit status 1: the event did not happen.
 """
 
 import os
@@ -27,7 +27,7 @@ LIMIT = 10
 
 
 def eventually(attempt, failures):
-    """What `attempt` returns, as soon as it returns anything."""
+    """Calls `attempt` until its result is true, and returns that result."""
     deadline = time.monotonic() + LIMIT
     while True:
         try:
@@ -42,8 +42,8 @@ def eventually(attempt, failures):
 
 
 def script(*commands):
-    """One connection each, and the next one when the reader has done with it: it drops what comes
-    too early. It listens only while somebody has it open."""
+    """Uses one connection for each command, and waits until the reader has processed it, because the
+    reader drops commands that come too early. It listens only while a client has it open."""
     def connect():
         reader = socket.socket(socket.AF_UNIX)
         reader.connect(os.environ["USHER_TEST_READER"])

@@ -1,6 +1,6 @@
-// Moves the clocks that a program reads (LD_PRELOAD) by the seconds that the file $USHER_TEST_AHEAD
-// holds as int64_t: the first for the time of day, the second, which may be left out, for the time since
-// the start of the machine. MovableClock.swift and the attacks' harness.py use it.
+// Moves the clocks that a program reads, with LD_PRELOAD. The file $USHER_TEST_AHEAD contains the
+// seconds as int64_t: first for the wall clock, then, optionally, for the time since boot. Used by
+// MovableClock.swift and the attacks' harness.py.
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ static volatile int64_t *ahead(void) {
   const char *path = seconds ? 0 : getenv("USHER_TEST_AHEAD");
   if (path) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    // The page is zero behind the end of the file.
+    // Bytes of the page after the end of the file are zero.
     void *page = mmap(0, 2 * sizeof *seconds, PROT_READ, MAP_SHARED, file, 0);
     close(file);
     if (page == MAP_FAILED) abort();

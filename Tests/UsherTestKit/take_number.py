@@ -1,9 +1,9 @@
-"""Runs a command under a process number that is free now, as where the numbers have come round.
+"""Runs a command with a free process id, as after the ids have wrapped around.
 
     take_number.py NUMBER UID COMMAND [ARGUMENT...]
 
-Root only; Linux 5.5 or newer (clone3 with set_tid). Ends with the command; when it is killed, so is
-the command.
+Needs root, and Linux 5.5 or newer (clone3 with set_tid). Ends with the command; if it is killed, the
+command is killed, too.
 """
 
 import ctypes
