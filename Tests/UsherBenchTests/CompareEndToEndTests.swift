@@ -5,11 +5,11 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("usher-bench, for real", .mayBlock, .serialized, .timeLimit(.minutes(3)))
+@Suite("usher-bench with real programs", .mayBlock, .serialized, .timeLimit(.minutes(3)))
 struct CompareEndToEndTests {
   private let bench = BuiltProduct.path("usher-bench")
 
-  @Test("a comparison with the echo has numbers under every load, as text, as JSON and drawn")
+  @Test("compare with the echo server reports every load as text, as JSON and as a picture")
   func compare() throws {
     let place = try TemporaryDirectory()
     let end = try run(
@@ -40,7 +40,7 @@ struct CompareEndToEndTests {
     #expect(drawn.output.contains("</svg>"))
   }
 
-  @Test("every reply of a load is counted, and an idle or half-spoken client is not in its way")
+  @Test("a load counts every reply, and is not disturbed by idle or incomplete clients")
   func counted() throws {
     let echo = try Yardstick(bench, "e.sock") {
       ["echo", "--socket", $0.socketPath, "--reply-bytes", "100"]

@@ -2,9 +2,9 @@ import Testing
 
 @testable import usher_bench
 
-@Suite("a comparison")
+@Suite("The results of a comparison")
 struct ComparisonTests {
-  @Test("a ratio is that of the rounds: its median, least and most")
+  @Test("a ratio has the median, minimum and maximum of its rounds")
   func rounds() throws {
     let ratio = try #require(
       Example.comparison.ratios.first {
@@ -17,7 +17,7 @@ struct ComparisonTests {
     #expect(!ratio.isReached)
   }
 
-  @Test("less is better of all but calls a second")
+  @Test("a larger value is better only for requests per second")
   func better() throws {
     let ratios = Example.comparison.ratios.filter { $0.goal != nil }
     #expect(
@@ -30,7 +30,7 @@ struct ComparisonTests {
     #expect(ratios[2].median == 1.5)
   }
 
-  @Test("no ratio stands twice")
+  @Test("each ratio is listed once")
   func once() {
     let ratios = Example.comparison.ratios.map {
       "\($0.load) \($0.to) \(String(describing: $0.toLoad)) \($0.measure)"
@@ -39,7 +39,7 @@ struct ComparisonTests {
     #expect(ratios.count == 9)
   }
 
-  @Test("what was not measured beside usherd has no ratio")
+  @Test("a server that was measured without usherd has no ratio")
   func alone() {
     let alone = Comparison(
       machine: Example.machine, rounds: 1, seconds: 1,
@@ -47,7 +47,7 @@ struct ComparisonTests {
     #expect(alone.ratios.isEmpty)
   }
 
-  @Test("its JSON is read back as it was written")
+  @Test("a comparison that is written as JSON and read again is the same")
   func json() throws {
     let bytes = try Example.comparison.json()
     #expect(try Comparison(json: bytes) == Example.comparison)
@@ -57,7 +57,7 @@ struct ComparisonTests {
   }
 
   @Test(
-    "JSON that is none of a comparison is refused, and it is said why",
+    "JSON that is not a comparison is refused with the reason",
     arguments: [
       (#""rounds""#, #""round""#, "this is not what `usher-bench compare --json` writes"),
       (#""version" : 1"#, #""version" : 2"#, "version 2 of a comparison is not known here"),
@@ -71,7 +71,7 @@ struct ComparisonTests {
     #expect(failure?.description == sentence)
   }
 
-  @Test("a comparison without results, and one of another version and shape, are refused")
+  @Test("a comparison without results or of another version is refused")
   func empty() throws {
     let empty = Comparison(machine: Example.machine, rounds: 1, seconds: 1, results: [])
     let none = #expect(throws: BenchError.self) { try Comparison(json: try empty.json()) }
@@ -82,7 +82,7 @@ struct ComparisonTests {
     #expect(later?.description == "version 7 of a comparison is not known here")
   }
 
-  @Test("its table says which goals are missed, above all other numbers")
+  @Test("the table starts with the goals and marks those that are missed")
   func table() throws {
     let lines = ComparisonTable(comparison: Example.comparison).lines
     #expect(lines[1].contains("requests/s / redis"))
@@ -94,7 +94,7 @@ struct ComparisonTests {
     #expect(lines.allSatisfy { $0.count <= 100 })
   }
 
-  @Test("its picture is XML with a bar for each server and load, and the machine's name escaped")
+  @Test("the picture is SVG with a bar for each server and load, and the machine's name escaped")
   func picture() throws {
     let svg = ComparisonPicture(comparison: Example.comparison).svg
     #expect(svg.hasPrefix("<svg xmlns=\"http://www.w3.org/2000/svg\""))
@@ -108,7 +108,7 @@ struct ComparisonTests {
     #expect(!svg.contains("nan"))
   }
 
-  @Test("numbers have as many digits after the point as asked")
+  @Test("a number is printed with the requested number of decimal places")
   func fixed() {
     #expect(0.0.fixed(2) == "0.00")
     #expect(9.999.fixed(2) == "10.00")
@@ -120,7 +120,7 @@ struct ComparisonTests {
   }
 }
 
-/// Three rounds with round numbers.
+/// A comparison of three rounds with simple numbers.
 private enum Example {
   static let machine = Comparison.Machine(cpus: 2, kernel: "6.1", cpu: "A&B <3>")
 

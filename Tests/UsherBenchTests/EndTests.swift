@@ -4,16 +4,16 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("the end of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
+@Suite("The end of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
 struct EndTests {
   private let bench = BuiltProduct.path("usher-bench")
 
   @Test(
-    "what it started, and what that has started, is gone with it, however it ends; its files too",
+    "a signal to usher-bench also ends the processes it has started and removes its files",
     arguments: [SIGINT, SIGTERM, SIGKILL])
   func killed(_ signal: Int32) throws {
     let stubborn = try StubbornDaemon(thenDoes: "exec sleep 1000")
-    // Who is started in the background may have been told not to hear SIGINT.
+    // A process that is started in the background may have SIGINT ignored.
     let program = try RunningProgram(
       "/usr/bin/env", ["--default-signal", bench, "churn", "--usherd", stubborn.path],
       log: stubborn.place.file("log"))
@@ -28,7 +28,7 @@ struct EndTests {
     }
   }
 
-  @Test("when it ends with an error nothing is left")
+  @Test("an error of usher-bench ends the processes it has started and removes its files")
   func fails() throws {
     let stubborn = try StubbornDaemon(thenDoes: "exit 3")
     let end = try run(bench, ["churn", "--usherd", stubborn.path])
@@ -43,14 +43,14 @@ struct EndTests {
     FileManager.default.fileExists(atPath: path)
   }
 
-  /// Also one whose new parent has not looked yet.
+  /// A zombie counts as gone: its parent has not waited for it yet.
   private static func isGone(_ process: Int32) -> Bool {
     guard let status = try? wholeFile("/proc/\(process)/stat") else { return true }
     return status.contains(") Z ")
   }
 }
 
-/// Something in the daemon's place that hears no signal, and that has a child that does not either.
+/// A program in place of the daemon that ignores signals, and has a child that ignores them, too.
 private struct StubbornDaemon {
   let place: TemporaryDirectory
   let path: String
@@ -75,7 +75,7 @@ private struct StubbornDaemon {
     path = try place.install(script, as: "stubborn")
   }
 
-  /// What is to be gone; nil: it has not begun.
+  /// The processes and the directory that must disappear; nil until the program has started.
   var left: Left? {
     get throws {
       guard let text = try? wholeFile(place.file("left")) else { return nil }

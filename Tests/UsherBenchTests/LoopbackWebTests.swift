@@ -2,9 +2,9 @@ import Testing
 
 @testable import usher_bench
 
-@Suite("what a measure says to a provider")
+@Suite("The HTTP client of usher-bench")
 struct LoopbackWebTests {
-  @Test("an answer has a status, headers without regard to case, and a body")
+  @Test("a response is parsed into status, case-insensitive headers and body")
   func reply() throws {
     let text =
       "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x?a=b:c\r\nX:\r\n\r\nbody\r\n\r\n"
@@ -16,25 +16,26 @@ struct LoopbackWebTests {
   }
 
   @Test(
-    "what is no answer is refused", arguments: ["", "HTTP/1.1 200 OK\r\n", "\r\n\r\n", "x\r\n\r\n"])
+    "a response that is not HTTP is refused",
+    arguments: ["", "HTTP/1.1 200 OK\r\n", "\r\n\r\n", "x\r\n\r\n"])
   func noReply(_ text: String) {
     #expect(throws: BenchError.self) { try LoopbackWeb.reply(in: Array(text.utf8)) }
   }
 
-  @Test("only an address on 127.0.0.1 is asked")
+  @Test("a request to another address than 127.0.0.1 is refused")
   func elsewhere() {
     for url in ["http://example.com:80/", "https://127.0.0.1:1/", "http://127.0.0.1:x/", "x"] {
       #expect(throws: BenchError.self) { try LoopbackWeb.get(url) }
     }
   }
 
-  @Test("a form's values are escaped byte by byte")
+  @Test("the values of a form are percent-encoded byte by byte")
   func escaping() {
     #expect("aZ9-._~".percentEncoded == "aZ9-._~")
     #expect("a b&c=\u{E9}\n".percentEncoded == "a%20b%26c%3D%C3%A9%0A")
   }
 
-  @Test("a form without its fields is no form of the sandbox's")
+  @Test("a page without the form fields of the sandbox is refused")
   func form() throws {
     let page = #"<input name="csrf" value="c1"><input name="transaction" value="t1">"#
     #expect(try SandboxProvider.hidden(in: page) == ["csrf": "c1", "transaction": "t1"])

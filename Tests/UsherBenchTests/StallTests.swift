@@ -6,7 +6,7 @@ import UsherTestKit
 
 @Suite("usher-bench stall", .mayBlock, .serialized, .timeLimit(.minutes(5)))
 struct StallTests {
-  @Test("its lines are of every kind, none is too long, and the same seed gives the same")
+  @Test("stall generates lines of every kind within the limit, the same for the same seed")
   func lines() {
     var (lines, again) = (StallLines(seed: 1), StallLines(seed: 1))
     var places: Set<StallLines.Place> = []
@@ -17,7 +17,7 @@ struct StallTests {
       places.insert(shape.place)
       let line = StallLines.line(shape)
       #expect(line.count <= 1_048_577)
-      // memchr(3): in a debug build, a look at each byte of all lines in Swift takes seconds.
+      // memchr(3), because a loop over the bytes of all lines takes seconds in a debug build.
       let end = line.withUnsafeBytes { bytes in
         bytes.baseAddress.flatMap { start in
           memchr(start, CInt(UInt8(ascii: "\n")), bytes.count).map { UnsafeRawPointer($0) - start }
@@ -34,8 +34,8 @@ struct StallTests {
 
   /// Runs `usher-bench stall` and returns its output.
   ///
-  /// Where the output is not enough, the attack is repeated and takes longer: on a busy machine, few lines
-  /// are answered in a short time.
+  /// The attack is repeated with a longer duration until the output is sufficient, because few
+  /// lines get a reply in a short time on a busy machine.
   private func attack(
     _ options: [String], until isEnough: (String) -> Bool
   ) throws -> String {
@@ -53,7 +53,7 @@ struct StallTests {
     return output
   }
 
-  @Test("it measures another user's calls under attack, and tells the slowest lines")
+  @Test("stall prints another user's calls under attack, and the slowest lines")
   func stall() throws {
     let output = try attack(["--calls", "50", "--connections", "2"]) { $0.contains("bytes of ") }
     #expect(output.contains("the attacker's lines answered: "))
@@ -62,7 +62,7 @@ struct StallTests {
     #expect(!output.contains("MISSED"))
   }
 
-  @Test("it sends the lines of a file, and lines that are no calls do not hold it up")
+  @Test("stall sends the lines of a file, even if some of them are not calls")
   func given() throws {
     let place = try TemporaryDirectory()
     try place.write("{}\n[1,2]\n\"x\n", to: "lines")
@@ -75,7 +75,7 @@ struct StallTests {
     #expect(!output.contains("bytes of "))
   }
 
-  @Test("it ends with 1 where a limit is passed")
+  @Test("stall exits with 1 if a limit is exceeded")
   func missed() throws {
     let end = try run(
       BuiltProduct.path("usher-bench"),

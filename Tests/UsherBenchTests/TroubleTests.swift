@@ -4,10 +4,10 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("what goes wrong with a measure", .mayBlock, .timeLimit(.minutes(3)))
+@Suite("The errors of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
 struct TroubleTests {
   @Test(
-    "a number that nothing can be measured with is refused",
+    "usher-bench refuses numbers with which nothing can be measured",
     arguments: [
       "compare --seconds 0", "compare --seconds nan", "compare --seconds inf",
       "compare --rounds 0", "compare --warm=-1", "compare --token-bytes 0", "flows --rounds 0",
@@ -28,7 +28,7 @@ struct TroubleTests {
   }
 
   @Test(
-    "it is one sentence, and not success",
+    "an error of usher-bench is one sentence with a non-zero exit status",
     arguments: [
       ("compare --seconds 0", "rounds and seconds are more than 0, and seconds at most a day's"),
       (
@@ -37,7 +37,7 @@ struct TroubleTests {
       ),
       ("compare --usherd /bin/false", "/bin/false ended before it answered"),
       ("start --usherd /bin/false", "/bin/false ended before it was ready"),
-      // Before anything is measured.
+      // Detected before the measurement.
       (
         "compare --usherd /bin/false --json /no/such/place/c.json",
         "cannot write /no/such/place/c.json: No such file or directory"
@@ -58,14 +58,14 @@ struct TroubleTests {
     #expect(end.output.isEmpty || end.output == "a debug build: its numbers mean nothing\n")
   }
 
-  @Test("a program that is not installed is named")
+  @Test("a program that is not installed is named in the error")
   func notInstalled() {
     let failure = #expect(throws: NotInstalled.self) { try Yardstick.program("no-such-program") }
     #expect(failure?.description.hasPrefix("no-such-program is not installed") == true)
   }
 
   @Test(
-    "a server that dies, closes, or answers something else under a load is told",
+    "a server that dies, closes or changes the size of its replies under load is reported",
     arguments: [
       ("os._exit(0)", "echo: cannot connect to ", ": Connection refused"),
       ("break", "echo under 1x1: ", " connections closed"),
@@ -83,11 +83,11 @@ struct TroubleTests {
     let words = try #require(failure).description
     #expect(words.hasPrefix(start))
     #expect(words.hasSuffix(end))
-    // One of the two is not 0.
+    // At least one of the two numbers is not 0.
     #expect(!(words.contains(" 0 of another size") && words.contains(" 0 connections")))
   }
 
-  @Test("a server whose first answer is not the right one is not measured")
+  @Test("a server whose first reply is wrong is not measured")
   func wrongReply() throws {
     let program = try FickleServer.program(after: 5, "pass")
     let failure = #expect(throws: BenchError.self) {
@@ -96,7 +96,7 @@ struct TroubleTests {
     #expect(failure?.description == "echo answers something else: r\n")
   }
 
-  @Test("a report replaces what was there, is not made of nothing, and tells that a disk is full")
+  @Test("a report file replaces old contents, is not created empty, and reports a full disk")
   func report() throws {
     let place = try TemporaryDirectory()
     let file = try place.write("what was there before", to: "c.json")
@@ -109,7 +109,7 @@ struct TroubleTests {
     #expect(full?.description == "cannot write /dev/full: No space left on device")
   }
 
-  @Test("a goal that is missed is marked, and no other")
+  @Test("only a missed goal is marked as missed")
   func goals() throws {
     #expect(
       Findings.line("start", [1, 3, 2.5], "ms", goal: .atMost(2))
@@ -128,9 +128,9 @@ struct TroubleTests {
   }
 }
 
-/// A server that answers some lines well.
+/// A server that replies correctly to a number of lines, and then misbehaves.
 private enum FickleServer {
-  /// - Parameter deed: What it does when it is asked more, in Python.
+  /// - Parameter deed: The misbehaviour, in Python.
   static func program(after replies: Int, _ deed: String) throws -> Yardstick {
     let script = """
       import os, socket, sys, threading

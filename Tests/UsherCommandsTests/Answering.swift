@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-/// Runs a flow that stands at `step`, answers it as typed, and then succeeds.
+/// Runs a flow at `step`, types the answer, and checks that `input` is sent and the flow succeeds.
 func answering(
   _ step: String, typed: [String], with input: JSONValue, options: String = "",
   programs: any Programs = NoPrograms(), interactive: Bool = true
@@ -17,14 +17,14 @@ func answering(
   return (outcome, terminal)
 }
 
-/// Steps at which flows of these tests stand.
+/// The steps of the flows in these tests.
 enum Steps {
   static let openURL = #"""
     {"type":"openURL","url":"https://id.example/a","redirectURI":"http://127.0.0.1:1/c",\#
     "completes":"loopback"}
     """#
 
-  /// A page elsewhere, at which nothing is asked here.
+  /// A step on another device, which needs no input here.
   static let page = #"""
     {"type":"displayCode","userCode":"W","verificationURI":"https://id.example/d",\#
     "expiresAt":"2030-01-01T00:05:00Z"}
@@ -35,7 +35,7 @@ enum Steps {
   static let code = code()
 
   /// - Parameters:
-  ///   - resendAt: Minutes and seconds after the time of these tests, as `expiresAt`.
+  ///   - resendAt: Minutes and seconds after the start time of the tests, like `expiresAt`.
   static func code(
     purpose: String = "otp", channel: String = "sms", digits: String = "6",
     resendAt: String = "00:12",
@@ -61,7 +61,7 @@ enum Steps {
 }
 
 extension Exchange {
-  /// `flow.start` under any request id.
+  /// A `flow.start` call with any request id.
   static func start(kind: String = "authorize", _ params: JSONValue, _ result: String) -> Exchange {
     ask("flow.start", ["provider": "work", "kind": .string(kind), "params": params], result)
   }

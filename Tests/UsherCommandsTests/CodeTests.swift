@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("A code is asked for while its time runs", .timeLimit(.minutes(1)))
+@Suite("The prompt for a one-time code", .timeLimit(.minutes(1)))
 struct CodeTests {
-  @Test("what is authorised stands first, then where the code is, then what is left of it")
+  @Test("the prompt for a code shows the operation, the channel and the limits of the code")
   func code() async throws {
     let birthday = #"{"name":"dateOfBirth","type":"date","required":false}"#
     let (outcome, _) = try await answering(
@@ -20,7 +20,7 @@ struct CodeTests {
   }
 
   @Test(
-    "it says what the code is for, and where to look",
+    "the prompt for a code names its purpose and where it was sent",
     arguments: [
       ("sca", "SMS", "a code to approve this was sent by SMS to +49…12"),
       ("twoFactor", "email", "a code for the second factor was sent by e-mail to +49…12"),
@@ -34,7 +34,7 @@ struct CodeTests {
     #expect(outcome.error.contains("\n\(line)\n"))
   }
 
-  @Test("what helps the eye is left out; what can be no code costs no attempt")
+  @Test("spaces and hyphens in a code are removed, and an impossible code is not sent")
   func digits() async throws {
     let (outcome, _) = try await answering(
       Steps.code, typed: ["", "abc", "12O456", "12345", "1234567", " 123-4 56 "],
@@ -47,14 +47,14 @@ struct CodeTests {
       Steps.code(digits: "null"), typed: ["a-b"], with: ["type": "enterCode", "code": "a-b"])
   }
 
-  @Test("r or resend asks for a new code, < goes back", arguments: ["r", "R", "resend"])
+  @Test("r or resend requests a new code, and < goes back", arguments: ["r", "R", "resend"])
   func resend(key: String) async throws {
     _ = try await answering(
       Steps.code(resendAt: "00:00"), typed: [key], with: ["type": "enterCode", "resend": true])
     _ = try await answering(Steps.code, typed: ["<"], with: ["type": "enterCode", "back": true])
   }
 
-  @Test("< at what is asked besides goes back to the code")
+  @Test("< at a field beside the code returns to the code")
   func backToCode() async throws {
     let names = #"""
       {"name":"firstName","type":"text","required":true},\#
@@ -72,14 +72,14 @@ struct CodeTests {
     #expect(outcome.error.occurrences(of: "last name (optional): ") == 2)
   }
 
-  @Test("asked for too early, it says how long to wait and sends nothing")
+  @Test("a new code that is requested too early shows the wait and sends nothing")
   func early() async throws {
     let (outcome, _) = try await answering(
       Steps.code, typed: ["r", "123456"], with: ["type": "enterCode", "code": "123456"])
     #expect(outcome.error.contains("code: a new code can be asked for in 12 s\n6 digits, "))
   }
 
-  @Test("a wrong code is said and asked for again, with what the provider called it")
+  @Test("a wrong code shows the provider's error and is asked for again")
   func wrong() async throws {
     let problem = #"""
       {"reason":"wrong_code","title":"Wrong code","message":"that was not it",\#
@@ -108,7 +108,7 @@ struct CodeTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a cool-down is told in time, and the same step is asked again")
+  @Test("a rate limit on new codes shows the wait, and the same step is asked again")
   func coolDown() async throws {
     let problem = #"""
       {"reason":"rate_limited","title":"Too many codes","message":"too many codes",\#
@@ -135,9 +135,9 @@ struct CodeTests {
   }
 }
 
-@Suite("The time that is left of a code is told live", .timeLimit(.minutes(1)))
+@Suite("The countdown of a one-time code", .timeLimit(.minutes(1)))
 struct CountdownTests {
-  /// Runs a flow at a code that lets so much time pass before the code is typed.
+  /// Runs a flow at an `enterCode` step, and types the code after this many seconds.
   private func typing(
     after seconds: Double, columns: Int?, step: String = Steps.code
   ) async throws -> ScriptedTerminal {
@@ -157,7 +157,7 @@ struct CountdownTests {
   private static let above = ["Pay: 5.00 EUR to Shop", "a code was sent by SMS to +49…12"]
 
   @Test(
-    "on a screen the line above the question is written over each second",
+    "the countdown on a screen is overwritten every second",
     arguments: [
       (0, "6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s"),
       (3, "6 digits, 4 min 56 s left, 3 attempts left, r for a new code in 9 s"),
@@ -172,7 +172,7 @@ struct CountdownTests {
   }
 
   @Test(
-    "where nothing can be written over, only the end of the time is told", arguments: [nil, 40])
+    "the countdown without a screen is printed again only when it ends", arguments: [nil, 40])
   func plain(columns: Int?) async throws {
     let step = Steps.code(resendAt: "05:09")
     let terminal = try await typing(after: 299, columns: columns, step: step)
@@ -191,7 +191,7 @@ struct CountdownTests {
     #expect(!earlier.error.contains("\u{1B}") && !earlier.error.contains("is over"))
   }
 
-  @Test("when the time is over, the wait for a new code is counted on")
+  @Test("the wait for a new code is still counted after the code has expired")
   func counting() async throws {
     let terminal = try await typing(after: 304, columns: 80, step: Steps.code(resendAt: "05:09"))
     #expect(
@@ -200,7 +200,7 @@ struct CountdownTests {
       ])
   }
 
-  @Test("a code whose time is over from the begin can be asked for anew")
+  @Test("a new code can be requested for a code that has already expired")
   func over() async throws {
     let (outcome, _) = try await answering(
       Steps.code(resendAt: "00:00", expiresAt: "00:00"), typed: ["r"],
@@ -212,7 +212,7 @@ struct CountdownTests {
 }
 
 extension String {
-  /// How often a text occurs.
+  /// Returns the number of occurrences of a text.
   func occurrences(of text: String) -> Int {
     split(separator: text, omittingEmptySubsequences: false).count - 1
   }

@@ -4,14 +4,14 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-/// How one command line ended.
+/// The exit status and output of a command line.
 struct Outcome {
   let status: Int32
   let output: String
   let error: String
 }
 
-/// Runs a command line where no daemon is.
+/// Runs a command line without a daemon.
 func usherctl(
   _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(),
   programs: any Programs = NoPrograms(), time: TestTime = TestTime(),
@@ -27,7 +27,7 @@ func usherctl(
   return Outcome(status: status, output: terminal.output, error: terminal.error)
 }
 
-/// What the daemon is expected to be asked next, and what it answers.
+/// A call that the daemon expects next, and its reply.
 struct Exchange: Sendable {
   let method: String
   let params: JSONValue
@@ -51,10 +51,10 @@ struct Exchange: Sendable {
   static func refuse(_ method: String, _ error: String) -> Exchange { refuse(method, [:], error) }
 }
 
-/// Runs a command line against a daemon that expects these calls, in this order, and no others.
+/// Runs a command line against a daemon that expects exactly these calls, in this order.
 ///
-/// `flow.wait` is taken at any time: it is answered by the exchange of that name when it is next,
-/// and else left open. Cancelling and unsubscribing are ignored.
+/// `flow.wait` is accepted at any time. It gets the reply of the next expected call if that is a
+/// `flow.wait`; otherwise it gets no reply. `rpc.cancel` and `events.unsubscribe` are ignored.
 func usherctl(
   _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(),
   programs: any Programs = NoPrograms(), time: TestTime = TestTime(), asking exchanges: [Exchange],
@@ -89,7 +89,7 @@ final class Script: Sendable {
       if call.method != "flow.wait" { Issue.record("unexpected: \(call.json)") }
       return
     }
-    // A request id that the command line did not name is random.
+    // The request id is random, unless the test expects a particular one.
     var params = call.params
     if exchange.params["requestId"] == nil { params["requestId"] = nil }
     #expect(params == exchange.params)

@@ -41,7 +41,7 @@ struct ConfirmTests {
   private static let prompt =
     "o once, s for the session, a number of days, n to refuse, Enter to leave it open: "
 
-  @Test("the list tells who asks for what, what was said and until when; nothing moves the cursor")
+  @Test("confirm list prints questions and answers without control characters")
   func list() async throws {
     let reply = Self.list(
       [Self.question("cnf_1")],
@@ -68,7 +68,7 @@ struct ConfirmTests {
     #expect(json.output == reply + "\n")
   }
 
-  @Test("where there is no question it says so")
+  @Test("confirm without open questions says that there are none")
   func none() async throws {
     for interactive in [false, true] {
       let outcome = try await usherctl(
@@ -80,7 +80,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "on a terminal a question is answered by a letter, or a number of days",
+    "confirm on a terminal accepts a letter or a number of days as the answer",
     arguments: [
       ("o", ["allow": true, "remember": "once"], "allowed once"),
       (
@@ -103,7 +103,7 @@ struct ConfirmTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("one after the other is asked; Enter leaves one open, and what is no answer is asked again")
+  @Test("confirm asks each question in turn, skips it on Enter and repeats it on invalid input")
   func several() async throws {
     let reply = Self.list([Self.question("cnf_1"), Self.question("cnf_2")])
     let outcome = try await usherctl(
@@ -120,7 +120,7 @@ struct ConfirmTests {
         + "refused for a minute\n")
   }
 
-  @Test("one that somebody else has answered meanwhile does not end the rest")
+  @Test("a question that was answered meanwhile does not end the remaining ones")
   func meanwhile() async throws {
     let reply = Self.list([Self.question("cnf_1"), Self.question("cnf_2")])
     let outcome = try await usherctl(
@@ -138,7 +138,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "allow and deny say for how long; without a word it is once",
+    "confirm allow and deny send how long the answer holds, by default once",
     arguments: [
       ("allow cnf_1", true, nil, "allowed once"),
       ("allow cnf_1 --once", true, "once", "allowed once"),
@@ -161,7 +161,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "what is no such length of time, or two of them, is an error of the command line",
+    "confirm allow exits with 64 for an invalid or ambiguous duration",
     arguments: [
       "--for 31d", "--for 0s", "--for 7", "--for now", "--once --session", "--once --for 1h",
     ])
@@ -170,7 +170,7 @@ struct ConfirmTests {
     #expect(outcome.status == 64)
   }
 
-  @Test("forget takes an answer back")
+  @Test("confirm forget withdraws an answer")
   func forget() async throws {
     let outcome = try await usherctl(
       "confirm forget cnf_9", asking: [.ask("confirm.forget", ["answer": "cnf_9"], "{}")])
@@ -178,7 +178,7 @@ struct ConfirmTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("who has to prove to be there does so, and the answer is given then")
+  @Test("confirm allow runs local authentication if required, and then sends the answer")
   func proof() async throws {
     let next = #"""
       ,"next":{"method":"flow.start","params":{"provider":"local","kind":"authenticate",\#
@@ -208,7 +208,7 @@ struct ConfirmTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a call that waits for a person: 75, and how to agree")
+  @Test("a call that needs a confirmation exits with 75 and prints how to allow it")
   func waiting() async throws {
     let outcome = try await usherctl(
       "token get work",

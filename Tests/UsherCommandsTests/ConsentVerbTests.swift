@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("What usherctl says of consents", .timeLimit(.minutes(1)))
+@Suite("usherctl consent", .timeLimit(.minutes(1)))
 struct ConsentVerbTests {
   private static let reply = #"""
     {"consents":[{"account":"acc_1","provider":"freedom","client":"till",\#
@@ -12,7 +12,7 @@ struct ConsentVerbTests {
     "grantedAt":"2030-01-01T00:00:00Z","expiresAt":"2030-02-01T00:00:00Z","grantedBy":1000}]}
     """#
 
-  @Test("consent list tells who was granted what, when and until when; nothing moves the cursor")
+  @Test("consent list prints each consent without control characters")
   func list() async throws {
     let outcome = try await usherctl("consent list", asking: [.ask("consent.list", Self.reply)])
     #expect(
@@ -25,7 +25,7 @@ struct ConsentVerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("consent list can be narrowed, and says so where there is nothing")
+  @Test("consent list sends its filters and says if there are no consents")
   func narrowed() async throws {
     let outcome = try await usherctl(
       "consent list --provider freedom --account acc_1",
@@ -38,7 +38,7 @@ struct ConsentVerbTests {
   }
 
   @Test(
-    "consent revoke says how many there were",
+    "consent revoke prints how many consents were revoked",
     arguments: [
       ("freedom", ["provider": "freedom"], 2, "revoked 2 consents\n"),
       (

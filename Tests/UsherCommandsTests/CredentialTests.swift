@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("Credentials go in, and never come out", .timeLimit(.minutes(1)))
+@Suite("usherctl credential", .timeLimit(.minutes(1)))
 struct CredentialTests {
   private func set(_ terminal: ScriptedTerminal, keeps value: String) async throws -> Outcome {
     try await usherctl(
@@ -12,9 +12,9 @@ struct CredentialTests {
       ], sockets: ["USHER_ADMIN_SOCKET"])
   }
 
-  @Test("one newline at the end does not count, and no other")
+  @Test("credential set removes one newline at the end of the value and no more")
   func newline() async throws {
-    // The terminal joins its lines by newlines.
+    // ScriptedTerminal joins its lines with newlines.
     for (typed, value) in [
       (["s3cret", ""], "s3cret"), (["s3cret"], "s3cret"), (["a", "b", "", ""], "a\nb\n"),
       (["a\r", ""], "a"), ([" a "], " a "),
@@ -26,7 +26,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("on a terminal it is asked for and not shown")
+  @Test("credential set on a terminal asks for the value and hides it")
   func hidden() async throws {
     let terminal = ScriptedTerminal(["s3cret"], interactive: true)
     let outcome = try await set(terminal, keeps: "s3cret")
@@ -34,7 +34,7 @@ struct CredentialTests {
     #expect(outcome.error == "value of key (not shown): \ncredential key is kept\n")
   }
 
-  @Test("an empty value is refused, and one that is too long")
+  @Test("credential set refuses an empty value and one that is too long")
   func refused() async {
     let long = String(repeating: "x", count: 65_537)
     for (typed, message) in [
@@ -47,7 +47,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("list and delete")
+  @Test("credential list prints the names, and credential delete removes one")
   func others() async throws {
     let reply = #"{"credentials":[{"name":"key","source":"store","setAt":"2030-01-01T00:00:00Z"}]}"#
     let list = try await usherctl(

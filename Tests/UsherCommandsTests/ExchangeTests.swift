@@ -4,14 +4,14 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("A credential is exchanged by the app's backend", .timeLimit(.minutes(1)))
+@Suite("The exchange of a credential by the app's backend", .timeLimit(.minutes(1)))
 struct ExchangeTests {
   private static let failure: JSONValue = [
     "type": "exchangeCredential", "failure": ["reason": "declined"],
   ]
 
   @Test(
-    "by hand it is shown, and the backend's answer taken unseen",
+    "without an exchange command the credential is shown and the answer is hidden",
     arguments: [
       (#"{"accessToken":"t"}"#, ["type": "exchangeCredential", "success": ["accessToken": "t"]]),
       ("failed declined", failure), (#"{"failure":{"reason":"declined"}}"#, failure),
@@ -41,7 +41,7 @@ struct ExchangeTests {
         """)
   }
 
-  @Test("by a command: it gets the credential on its standard input, and nobody sees it")
+  @Test("an exchange command gets the credential on standard input, and it is not shown")
   func byCommand() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"accessToken":"t","expiresIn":900.0}"#)))
     let (outcome, _) = try await answering(
@@ -57,7 +57,7 @@ struct ExchangeTests {
   }
 
   @Test(
-    "what goes wrong with the command is the reason of the failure",
+    "an error of the exchange command becomes the reason of the failed exchange",
     arguments: [
       (.failed(status: 3), "failed: status 3"), (.killed(signal: 9), "failed: signal 9"),
       (.endless, "answered too much"),
@@ -75,7 +75,7 @@ struct ExchangeTests {
       ], options: "--exchange-command swap", programs: ScriptedProgram(ending))
   }
 
-  @Test("a backend that declines is passed on")
+  @Test("a failure that the exchange command reports is sent to the daemon")
   func declined() async throws {
     let answer = CommandEnding.done(output: Secret(#"{"failure":{"reason":"declined"}}"#))
     _ = try await answering(
@@ -83,7 +83,7 @@ struct ExchangeTests {
       programs: ScriptedProgram(answer))
   }
 
-  @Test("a command that does not end in time is left to the flow's own deadline")
+  @Test("an exchange command that exceeds its time leaves the flow to the daemon's deadline")
   func late() async throws {
     let failure = #"""
       {"reason":"exchange_timed_out","title":"Too late","message":"no answer came","retryable":true}
@@ -98,7 +98,7 @@ struct ExchangeTests {
     #expect(outcome.status == 3)
   }
 
-  @Test("a command whose time is over from the begin is not run")
+  @Test("an exchange command is not run if its deadline has passed")
   func over() async throws {
     let outcome = try await usherctl(
       "flow run work authorize --exchange-command swap",
@@ -109,7 +109,7 @@ struct ExchangeTests {
     #expect(outcome.error == "the exchange command has 0 s\n")
   }
 
-  @Test("a flow that moves on ends the command that runs for it")
+  @Test("an exchange command is cancelled when its flow moves on")
   func moved() async throws {
     let outcome = try await usherctl(
       "flow run work authorize --exchange-command swap", programs: ScriptedProgram(nil),
@@ -120,7 +120,7 @@ struct ExchangeTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("an answer that the daemon refuses is a failure: the credential is not redeemed again")
+  @Test("an answer that the daemon refuses becomes a failure, and the command is not run again")
   func refused() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"access_token":"t"}"#)))
     let message = "input.success.accessToken is missing"
@@ -142,7 +142,7 @@ struct ExchangeTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a lost connection has the same answer given again, not the command run again")
+  @Test("an answer is sent again after a lost connection, without running the command again")
   func lost() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"accessToken":"t"}"#)))
     let outcome = try await FakeDaemon.run { peer in

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherCommands
 
-@Suite("What usherctl says when it did not work", .timeLimit(.minutes(1)))
+@Suite("The errors and exit statuses of usherctl", .timeLimit(.minutes(1)))
 struct FailureTests {
-  @Test("the daemon is down: 69, and how to start it")
+  @Test("usherctl without a daemon exits with 69 and prints how to start it")
   func down() async {
     let outcome = await usherctl("status")
     #expect(
@@ -18,7 +18,7 @@ struct FailureTests {
     #expect(outcome.output == "")
   }
 
-  @Test("a sign-in is needed: 1, and which command does it")
+  @Test("an error that requires a sign-in exits with 1 and prints the command for it")
   func next() async throws {
     let next = #"""
       ,"next":{"method":"flow.start","params":{"provider":"work","kind":"authorize",\#
@@ -36,7 +36,7 @@ struct FailureTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("the person must prove to be there: which command asks for that, as one word of the shell")
+  @Test("an error that requires local authentication prints a command quoted for the shell")
   func proof() async throws {
     let next = #"""
       ,"next":{"method":"flow.start","params":{"provider":"local","kind":"authenticate",\#
@@ -60,7 +60,7 @@ struct FailureTests {
   }
 
   @Test(
-    "the status tells who has to act",
+    "the exit status distinguishes missing permission, temporary and other errors",
     arguments: [
       (-32001, "permission_denied", 77), (-32003, "overloaded", 75),
       (1302, "provider_unreachable", 75), (1001, "not_found", 1), (-32601, "method_not_found", 1),
@@ -72,7 +72,7 @@ struct FailureTests {
     #expect(outcome.status == Int32(expected))
   }
 
-  @Test("what the provider wrote cannot reach the terminal as it came")
+  @Test("control characters in a provider's error are replaced before they are printed")
   func hostile() async throws {
     let more = #"""
       ,"provider":{"name":"work","code":"bad\u001b[2J","message":"a\nusherctl: all is well"},\#
@@ -94,7 +94,7 @@ struct FailureTests {
         """)
   }
 
-  @Test("the command line is wrong: 64")
+  @Test("a wrong command line exits with 64")
   func usage() async {
     for line in ["no-such-verb", "status --no-such-option", "flow show", "watch --topic weather"] {
       let outcome = await usherctl(line)
@@ -104,7 +104,7 @@ struct FailureTests {
     }
   }
 
-  @Test("help lists the exit statuses and the version is there")
+  @Test("help lists the exit statuses, and --version prints the version")
   func help() async {
     let help = await usherctl("--help")
     #expect(help.status == 0)
@@ -115,7 +115,7 @@ struct FailureTests {
     #expect(await usherctl("token").output.contains("SUBCOMMANDS"))
   }
 
-  @Test("time is told in words")
+  @Test("a duration is printed in words, rounded up to seconds")
   func words() {
     let seconds = [0, 59, 60, 61, 3600, 7500, 86400, 90000]
     #expect(

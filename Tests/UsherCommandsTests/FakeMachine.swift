@@ -7,31 +7,31 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-/// A machine of which only the files are real: its systemd, and a usherd that opens a database or
-/// says why not.
+/// A simulated machine with real files: systemd, systemd-creds, and a usherd that opens its
+/// database or reports why it cannot.
 final class FakeMachine: Tools {
   struct State {
-    /// What this host seals, no other opens.
+    /// The name of the host. A credential opens only on the host that sealed it.
     var host = "this"
     var missing: Set<String> = []
     var isActive = false
-    /// Program and arguments of what was run, in order.
+    /// The programs that were run, with their arguments, in order.
     var runs: [String] = []
-    /// Why usherd does not open what is there; nil: it does.
+    /// Returns why usherd cannot open its database; nil if it can.
     var refusal: @Sendable () -> String? = { nil }
-    /// How many more stops systemd cancels, because it restarts a service that has failed.
+    /// The number of further stops that systemd cancels, because it restarts a failed service.
     var stopsToCancel = 0
-    /// systemctl's exit status 243.
+    /// Whether the service fails with systemd's exit status 243.
     var isCredentialClosed = false
-    /// What systemd-creds says instead of doing it.
+    /// The error that systemd-creds reports; nil if it works.
     var creds: String?
-    /// Seals another key than it was given.
+    /// Whether systemd-creds seals another key than the given one.
     var isLying = false
-    /// The recovery key that usherd was handed when it started last.
+    /// The recovery key that usherd got at its last start.
     var handed: String?
-    /// Whether usherd was told, when it started last, to accept changes by something else.
+    /// Whether usherd was told at a start to accept changes by another program.
     var isAccepting = false
-    /// What happens on the machine just before a program runs.
+    /// Runs just before each program.
     var before: @Sendable (String) -> Void = { _ in }
   }
 
@@ -74,7 +74,7 @@ final class FakeMachine: Tools {
     ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
   }
 
-  /// A page that says it is a database of usherd's, and what is in it.
+  /// Returns a page that looks like a usherd database with this content.
   static func database(_ content: String, pages: UInt8 = 1) -> [UInt8] {
     var bytes = Array("SQLite format 3\0".utf8) + [0x10, 0]
     bytes += [UInt8](repeating: 0, count: 4096 - bytes.count)
@@ -182,9 +182,9 @@ final class FakeMachine: Tools {
 
   // MARK: Command lines
 
-  /// Runs a command line here, against a daemon that expects these calls.
+  /// Runs a command line on this machine, against a daemon that expects these calls.
   ///
-  /// - Parameter user: 0 means the system's daemon.
+  /// - Parameter user: The user that runs it; 0 addresses the system's daemon.
   func usherctl(
     _ arguments: [String], typed: [String] = [], user: UInt32 = 0, output: Int32 = 1,
     asking exchanges: [Exchange] = [], environment: [String: String]? = nil
@@ -208,7 +208,7 @@ final class FakeMachine: Tools {
 }
 
 extension Exchange {
-  /// `system.status` of a daemon that runs.
+  /// The `system.status` of a running daemon.
   static func keys(
     _ origin: String = "systemd credential usherd.master-key", hasRecoveryKey: Bool
   ) -> Exchange {

@@ -4,7 +4,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("A flow's parameters on the command line", .timeLimit(.minutes(1)))
+@Suite("The parameters of a flow on the command line", .timeLimit(.minutes(1)))
 struct FlowParamTests {
   private static let flows = #"""
     {"name":"work","type":"paysafe","flows":[{"kind":"other","summary":"","params":{}},\#
@@ -26,14 +26,14 @@ struct FlowParamTests {
     #expect(outcome.status == 0, "\(outcome.error)")
   }
 
-  @Test("texts are texts, and the daemon is not asked what it takes")
+  @Test("text parameters are sent as strings, and the daemon is not asked for the schema")
   func texts() async throws {
     try await run(
       "--param eventId=e-1 --param x=y=z --param empty=",
       as: ["eventId": "e-1", "x": "y=z", "empty": ""], asksSchema: false)
   }
 
-  @Test("a dotted name is a member of an object")
+  @Test("a dotted parameter name sets a member of an object")
   func dotted() async throws {
     try await run(
       "--param verification.method=OTP --param verification.channel=SMS",
@@ -43,7 +43,7 @@ struct FlowParamTests {
       as: ["verification": ["method": "OTP"], "a": 1], asksSchema: false)
   }
 
-  @Test("JSON is what it says where the flow takes no text, and a text where it takes one")
+  @Test("a parameter is parsed as JSON unless the flow expects a string")
   func typed() async throws {
     try await run(
       #"--param verification={"method":"OTP"} --param keepAlive=true --param age=30"#,
@@ -51,11 +51,11 @@ struct FlowParamTests {
     try await run(
       #"--param eventId=42 --param verification.method={} --param body=[1,null]"#,
       as: ["eventId": "42", "verification": ["method": "{}"], "body": [1, nil]])
-    // What makes no sense is the daemon's to refuse, by name.
+    // The daemon refuses invalid values, and names the parameter.
     try await run("--param keepAlive=1x --param age=7", as: ["keepAlive": "1x", "age": 7])
   }
 
-  @Test("what the daemon does not tell of is JSON only where it is an object or an array")
+  @Test("without a schema only objects and arrays are parsed as JSON")
   func unknown() async throws {
     let refusal = Reply.error(-32001, "permission_denied", "no")
     let outcome = try await usherctl(
@@ -68,7 +68,7 @@ struct FlowParamTests {
     try await run("--param b=[]", as: ["b": []])
   }
 
-  @Test("JSON comes from a file, or from standard input")
+  @Test("a parameter can be read from a file or from standard input")
   func files() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
@@ -82,7 +82,7 @@ struct FlowParamTests {
   }
 
   @Test(
-    "what cannot be read or put together is named, and nothing is begun",
+    "an unreadable or contradictory parameter is named, and no flow is started",
     arguments: [
       ("--param body=@/tmp/usher-no-such-file", "/tmp/usher-no-such-file cannot be read", 1),
       ("--param body=@-", "--param body: - is not JSON", 64),
@@ -97,14 +97,14 @@ struct FlowParamTests {
   }
 
   @Test(
-    "a parameter without a name or a value is a wrong command line",
+    "a parameter without a name or a value exits with 64",
     arguments: ["a", "=b", "a..b=c"])
   func nameless(param: String) async {
     let outcome = await usherctl("flow run work sca --param \(param)")
     #expect(outcome.status == 64)
   }
 
-  @Test("a parameter that the flow does not take is refused with its name")
+  @Test("a parameter that the daemon refuses is named in the error")
   func refused() async throws {
     for (field, message, more) in [
       ("params.colour", "params.colour is not a parameter", ""),
@@ -122,7 +122,7 @@ struct FlowParamTests {
     }
   }
 
-  @Test("--phone and --country are parameters too, and texts whatever they look like")
+  @Test("--phone and --country set flow parameters, always as strings")
   func shortForms() async throws {
     try await run(
       #"--phone 9876543210 --country IN --param x=y --params {"z":1}"#,
@@ -131,7 +131,7 @@ struct FlowParamTests {
     try await run("--country {}", as: ["countryCode": "{}"], asksSchema: false)
   }
 
-  @Test("help says what they are short for")
+  @Test("help names the parameters that --phone and --country stand for")
   func help() async {
     let help = await usherctl("flow run --help").output
     #expect(help.contains("--phone <number>  "), "\(help)")
@@ -140,7 +140,7 @@ struct FlowParamTests {
   }
 
   @Test(
-    "what two options say is refused: 64, and the daemon is not asked",
+    "a parameter that is given in two ways exits with 64, and the daemon is not asked",
     arguments: [
       ("--phone 1 --param phoneNumber=1", "--phone and --param both say what phoneNumber is"),
       ("--phone 1 --param phoneNumber.x=1", "--phone and --param both say what phoneNumber is"),
@@ -157,7 +157,7 @@ struct FlowParamTests {
   }
 
   @Test(
-    "login's own options are not to be said twice either",
+    "a login option and --param for the same parameter exit with 64",
     arguments: [
       ("--scope a", "scope"), ("--account acc_1", "account"), ("--login-hint ann", "loginHint"),
       ("--keep-alive", "keepAlive"), ("--grant read.email", "grants"),
@@ -169,7 +169,7 @@ struct FlowParamTests {
     #expect(outcome.status == 64)
   }
 
-  @Test("login has names of its own for what every sign-in takes")
+  @Test("login has options for the parameters that every sign-in takes")
   func login() async throws {
     let done = Reply.flow(2, status: "succeeded", result: #"{"account":"acc_1"}"#)
     let outcome = try await usherctl(
@@ -181,7 +181,7 @@ struct FlowParamTests {
     #expect(outcome.output == "signed in as Ann (acc_1)\n")
   }
 
-  @Test("login's grants are a list, and what they brought is shown")
+  @Test("login --grant sends a list of grants and prints the profile that they return")
   func grants() async throws {
     let result = #"{"account":"acc_1","profile":{"firstname":"Ann","email":"ann@x.example"}}"#
     let done = Reply.flow(2, status: "succeeded", result: result)

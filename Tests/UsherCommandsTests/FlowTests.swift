@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite("Flows in the terminal", .timeLimit(.minutes(1)))
 struct FlowTests {
-  @Test("a page is shown, opened, and waited for; a pasted address is submitted")
+  @Test("a page is shown and opened, and a pasted redirect address is submitted")
   func pasted() async throws {
     let input: JSONValue = ["type": "openURL", "redirectURL": "http://127.0.0.1:1/c?code=1"]
     let (outcome, terminal) = try await answering(
@@ -14,7 +14,7 @@ struct FlowTests {
     #expect(outcome.error.hasPrefix("open this page to sign in at work:\n  https://id.example/a\n"))
   }
 
-  @Test("a password is not shown; another way can be chosen")
+  @Test("a password is hidden, and an empty one offers the alternatives")
   func password() async throws {
     let plain = #"{"type":"enterPassword","purpose":"login"}"#
     let (shown, terminal) = try await answering(
@@ -31,13 +31,13 @@ struct FlowTests {
       #"{"type":"enterPassword","purpose":"login","alternatives":[{"id":"otp","label":"by SMS"}]}"#
     _ = try await answering(
       others, typed: ["", "1"], with: ["type": "enterPassword", "alternative": "otp"])
-    // A PIN may look like a number of the list: it is asked for first.
+    // A PIN can look like a number of the list, so the PIN is asked for first.
     let (asked, _) = try await answering(
       others, typed: ["1"], with: ["type": "enterPassword", "password": "1"])
     #expect(asked.error.hasSuffix("password (not shown; nothing for another way): \n"))
   }
 
-  @Test("one of several is chosen by its number")
+  @Test("an option is chosen by its number, and other input is asked for again")
   func choose() async throws {
     let step = #"""
       {"type":"choose","what":"account","options":[{"id":"x","label":"First"},\#
@@ -56,7 +56,7 @@ struct FlowTests {
         """)
   }
 
-  @Test("a form's fields are asked for one by one, as they may be filled")
+  @Test("the fields of a form are asked for one by one, within their limits")
   func form() async throws {
     let step = #"""
       {"type":"fillForm","fields":[{"name":"lastName","type":"text","required":true,"maxLength":3},\#
@@ -78,7 +78,7 @@ struct FlowTests {
   }
 
   @Test(
-    "Enter grants all that a client asks for, numbers some of it, n nothing",
+    "Enter grants all that a client asks for, numbers grant some, and n denies",
     arguments: [
       ("1 3", ["granted": ["n", "p"]]), ("3,1, 1", ["granted": ["n", "p"]]),
       ("2", ["granted": ["m"]]), ("", ["granted": ["n", "m", "p"]]), ("n", ["denied": true]),
@@ -100,7 +100,7 @@ struct FlowTests {
         + String(repeating: again, count: 5) + question)
   }
 
-  @Test("the daemon may notice first: what is being asked is then no longer asked")
+  @Test("a question is withdrawn when the daemon moves the flow on first")
   func moved() async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)
     let done = Reply.flow(3, status: "succeeded", result: #"{"account":"acc_1"}"#)
@@ -118,7 +118,7 @@ struct FlowTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("without a person, a page is only waited for")
+  @Test("usherctl without a terminal waits until the page completes the flow")
   func noPerson() async throws {
     let done = Reply.flow(2, status: "succeeded", result: #"{"account":"acc_1"}"#)
     let outcome = try await usherctl(
@@ -130,7 +130,7 @@ struct FlowTests {
     #expect(outcome.output == #"{"account":\#(Reply.account)}"# + "\n")
   }
 
-  @Test("a code for another device is shown")
+  @Test("a device code is shown with its page and expiry")
   func device() async throws {
     let step = #"""
       {"type":"displayCode","userCode":"WDJB-MJHT","verificationURI":"https://id.example/d",\#
@@ -152,7 +152,7 @@ struct FlowTests {
         """)
   }
 
-  @Test("an answer that came too late is not given to another step")
+  @Test("an answer that conflicts with a newer revision is not sent to the next step")
   func conflict() async throws {
     let terminal = ScriptedTerminal(["111111", "222222"], interactive: true, silence: true)
     let done = Reply.flow(6, status: "succeeded")
@@ -170,7 +170,7 @@ struct FlowTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a daemon that stops or is gone has the answer given again once it is back")
+  @Test("a person can answer again after the daemon has stopped or disappeared")
   func restart() async throws {
     for stopping in [true, false] {
       let outcome = try await FakeDaemon.run { peer in
@@ -201,7 +201,7 @@ struct FlowTests {
     }
   }
 
-  @Test("an input that ends before the answer says so")
+  @Test("input that ends before the answer exits with 1 and prints how to cancel the flow")
   func endOfInput() async throws {
     let outcome = try await usherctl(
       "flow run work authorize",
@@ -216,7 +216,7 @@ struct FlowTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("what is authorised is shown with every question about it, without control characters")
+  @Test("an operation is shown with each of its questions, without control characters")
   func operation() async throws {
     let operation = #"{"summary":"Pay\u001b[2J","amount":"5.00\u0007 EUR","payee":"Shop\u202e"}"#
     let line = "Pay\u{FFFD}[2J: 5.00\u{FFFD} EUR to Shop\u{FFFD}\n"
@@ -232,7 +232,7 @@ struct FlowTests {
     #expect(password.error.hasPrefix(line + "a PIN is asked for\nPIN (not shown): "))
   }
 
-  @Test("a page that the provider is asked about is waited for, and a pasted address taken")
+  @Test("a page that the daemon polls is waited for, and a pasted address is submitted")
   func poll() async throws {
     let step =
       #"{"type":"openURL","url":"https://id.example/a","redirectURI":"","completes":"poll"}"#
@@ -253,7 +253,7 @@ struct FlowTests {
     }
   }
 
-  @Test("the result is printed, what is null left out; as JSON it is the whole flow")
+  @Test("the result of a flow is printed without null values, and as JSON the whole flow is")
   func result() async throws {
     let body = #"{"id":"w\u001b","n":[1],"no":null,"of":{"a":true,"b":{}}}"#
     let done = Reply.flow(2, status: "succeeded", result: #"{"status":201,"body":\#(body)}"#)
@@ -277,7 +277,7 @@ struct FlowTests {
     #expect(reply["flow"]?["status"] == "succeeded")
   }
 
-  @Test("as JSON a flow that failed is printed too, and the status says so")
+  @Test("a failed flow exits with 3 and prints its failure, and as JSON the flow, too")
   func failedJSON() async throws {
     let failure = #"""
       {"reason":"attempts_exhausted","title":"No attempts left","message":"too many wrong codes",\#
@@ -300,7 +300,7 @@ struct FlowTests {
     }
   }
 
-  @Test("flow list, show and cancel; a step's credential is not shown")
+  @Test("flow list, show and cancel print the flow without the credential of its step")
   func others() async throws {
     let list = try await usherctl(
       "flow list --status active",

@@ -3,9 +3,9 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("What no longer stands is no longer asked", .timeLimit(.minutes(1)))
+@Suite("Questions that are withdrawn or interrupted", .timeLimit(.minutes(1)))
 struct GivenUpTests {
-  /// One step of each kind, with what stands last on the screen when it is asked.
+  /// A step of each kind, with the end of the screen when the step is asked.
   static let steps: [(step: String, question: String)] = [
     (Steps.openURL, "then wait, or paste the address the browser ended at: "),
     (Steps.code, "code: "),
@@ -28,7 +28,7 @@ struct GivenUpTests {
     (Steps.wait, "waiting: the provider (at most 10 min)"),
   ]
 
-  @Test("a flow that moves on by itself takes the question back", arguments: steps)
+  @Test("a question is withdrawn when its flow moves on by itself", arguments: steps)
   func moved(step: String, question: String) async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)
     let outcome = try await FakeDaemon.run { peer in
@@ -51,7 +51,7 @@ struct GivenUpTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("whoever interrupts cancels the flow, wherever it stands: 3", arguments: steps)
+  @Test("an interrupt at any step cancels the flow and exits with 3", arguments: steps)
   func interrupted(step: String, question: String) async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
@@ -88,7 +88,7 @@ struct GivenUpTests {
     #expect(outcome.status == 3)
   }
 
-  @Test("an interrupt while the flow begins, or while an answer is on its way, cancels it too")
+  @Test("an interrupt during flow.start or flow.submit cancels the flow")
   func interruptedInCalls() async throws {
     for busy in ["flow.start", "flow.submit"] {
       let (asked, ask) = AsyncStream.makeStream(of: Void.self)

@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("The operator decides whose a uid is", .timeLimit(.minutes(1)))
+@Suite("usherctl owner", .timeLimit(.minutes(1)))
 struct OwnerVerbTests {
-  @Test("list shows the recorded name and the one that the uid has now")
+  @Test("owner list prints the recorded name and the current name of each uid")
   func list() async throws {
     let reply = """
       {"owners":[{"uid":1000,"user":"anna","recordedAt":"2030-01-01T00:00:00Z","state":"changed",\
@@ -22,7 +22,7 @@ struct OwnerVerbTests {
         """)
   }
 
-  @Test("accept says whose it is from now on")
+  @Test("owner accept prints the user that now owns the stored data")
   func accept() async throws {
     let outcome = try await usherctl(
       "owner accept 1000",
@@ -33,7 +33,7 @@ struct OwnerVerbTests {
         == "what is stored for uid 1000 belongs to user anna-b from now on\n")
   }
 
-  @Test("forget says how much was forgotten, and what lives on at the provider")
+  @Test("owner forget prints what was forgotten, and how many tokens were not revoked")
   func forget() async throws {
     let outcome = try await usherctl(
       "owner forget 1000",
@@ -47,7 +47,7 @@ struct OwnerVerbTests {
       outcome.error == "the tokens of 1 are not revoked so far, and may live until they expire\n")
   }
 
-  @Test("a name is no uid", arguments: ["anna", "-1", "4294967296", ""])
+  @Test("owner accept refuses an invalid uid", arguments: ["anna", "-1", "4294967296", ""])
   func notANumber(argument: String) async {
     #expect(await usherctl("owner accept \(argument)").status == 64)
   }

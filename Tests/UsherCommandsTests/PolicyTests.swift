@@ -20,7 +20,7 @@ struct PolicyTests {
       "policy \(line)", asking: [exchange], sockets: ["USHER_ADMIN_SOCKET"])
   }
 
-  @Test("check says what is allowed, if what, and what each rule says; its status is 0")
+  @Test("policy check prints the decision, its conditions and each rule, and exits with 0")
   func allowed() async throws {
     let outcome = try await ask(
       "check --unit pos.service token.get work",
@@ -46,7 +46,7 @@ struct PolicyTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("what is denied ends with 1, and says what the caller is told")
+  @Test("policy check exits with 1 for a denied call and prints the error for the caller")
   func denied() async throws {
     let reply = """
       {"allowed":false,"rule":"(no rule)","why":"no rule matches the caller",\
@@ -68,7 +68,7 @@ struct PolicyTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("check sends all that is said of caller and call; --json prints the reply as it came")
+  @Test("policy check sends all its options, and --json prints the reply unchanged")
   func everything() async throws {
     let outcome = try await ask(
       """
@@ -88,7 +88,7 @@ struct PolicyTests {
     #expect(outcome.output.filter { $0 == "\n" }.count == 1)
   }
 
-  @Test("show prints the rules with their places, and what holds without one")
+  @Test("policy show prints the rules with their places, and what holds without a rule")
   func show() async throws {
     let reply = """
       {"group":"usher","rules":[{"name":"till","file":"/etc/usherd/usherd.toml","line":12,\
@@ -145,7 +145,7 @@ struct PolicyTests {
       error: outcome.error.replacing(file, with: "FILE"))
   }
 
-  @Test("the rules of files are asked in the same words, with the users of this machine")
+  @Test("policy check --config evaluates the rules of files with the users of this machine")
   func files() async throws {
     let when = try await offline("check --client till --at 09:00 token.get work")
     #expect(when.error == "usherctl: at must be a day and a time, such as \"Mon 08:30\"\n")
@@ -175,9 +175,9 @@ struct PolicyTests {
     #expect(list.status == 1)
   }
 
-  @Test("without a time it is now, by the clock on the wall")
+  @Test("policy check --config without --at uses the current time")
   func now() async throws {
-    // The fake clock stands at one moment of the week: one of these two rules holds then.
+    // The fake clock has a fixed time of the week, at which exactly one of these two rules applies.
     let always = Self.rules.replacing(
       "[\"Mon 08:00-12:00\"]", with: "[\"Mon-Sun 00:00-12:00\", \"Mon-Sun 12:00-24:00\"]")
     #expect(try await offline("check --client till token.get work", always).status == 0)
@@ -190,7 +190,7 @@ struct PolicyTests {
     #expect(statuses.sorted() == [0, 1])
   }
 
-  @Test("as JSON it is one line")
+  @Test("policy check and show --config print one line of JSON with --json")
   func json() async throws {
     let check = try await offline("check --client till token.list", json: true)
     #expect(check.output.hasPrefix(#"{"allowed":false,"client":"till","#))
@@ -201,7 +201,7 @@ struct PolicyTests {
     #expect(list.output.filter { $0 == "\n" }.count == 1)
   }
 
-  @Test("show prints the rules of files")
+  @Test("policy show --config prints the rules of files")
   func showFiles() async throws {
     let outcome = try await offline("show")
     #expect(
@@ -216,7 +216,7 @@ struct PolicyTests {
         """))
   }
 
-  @Test("what is wrong with the files or the names is said, and nothing decided")
+  @Test("policy check reports errors in files and names, and decides nothing")
   func troubles() async throws {
     let unknown = Self.rules.replacing("user = \"root\"", with: "user = \"no-such-user\"")
     let user = try await offline("check --client till token.get work", unknown)

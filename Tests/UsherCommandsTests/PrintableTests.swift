@@ -2,10 +2,10 @@ import Testing
 
 @testable import UsherCommands
 
-@Suite("What may reach a terminal")
+@Suite("Text for a terminal")
 struct PrintableTests {
   @Test(
-    "control and direction characters do not",
+    "control and direction characters are replaced before text is printed",
     arguments: [
       "\u{1B}[2J", "a\rb", "a\nb", "a\tb", "a\u{7F}b", "a\u{9B}31mb", "a\u{202E}b", "a\u{2028}b",
       "a\u{200B}b", "a\u{E0041}b", "\u{0}",
@@ -15,25 +15,25 @@ struct PrintableTests {
     #expect(!text.printable.unicodeScalars.contains { $0.value < 32 || $0.value == 0x9B })
   }
 
-  @Test("letters of every script do", arguments: ["Zoë", "漢字", "👍🏽", "naïve – “quoted”", ""])
+  @Test("letters of every script are kept", arguments: ["Zoë", "漢字", "👍🏽", "naïve – “quoted”", ""])
   func kept(text: String) {
     #expect(text.printable == text)
   }
 
-  @Test("JSON is escaped and means the same")
+  @Test("control characters in JSON are escaped, which keeps their meaning")
   func json() throws {
     let json = "{\"a\":\"x\u{9B}y\u{202E}z\u{E0041}\"}"
     #expect(json.printableJSON == #"{"a":"x\u009by\u202ez\udb40\udc41"}"#)
   }
 
-  @Test("columns are as wide as their widest cell, and nothing trails")
+  @Test("table columns are as wide as their widest cell, without trailing spaces")
   func table() {
     let terminal = ScriptedTerminal()
     Console(terminal).table(["NAME", "B"], [["a\u{1B}", ""], ["long name", "x"]])
     #expect(terminal.output == "NAME       B\na\u{FFFD}         -\nlong name  x\n")
   }
 
-  @Test("a line is written over only where it fits, and without what could move the cursor")
+  @Test("a line is overwritten only if it fits, and without control characters")
   func rewrite() {
     let terminal = ScriptedTerminal(columns: 4)
     let console = Console(terminal)

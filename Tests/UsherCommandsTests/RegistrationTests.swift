@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("What usherctl says of who is registered", .timeLimit(.minutes(1)))
+@Suite("usherctl registration", .timeLimit(.minutes(1)))
 struct RegistrationTests {
   private static let email: JSONValue = [
     "provider": "bsa", "verifyType": "email", "verifyData": "ada@example.com",
@@ -12,7 +12,7 @@ struct RegistrationTests {
   ]
 
   @Test(
-    "check-duplicate asks for an address or a number, and says in a word which it is",
+    "registration check-duplicate prints whether an address or number is taken",
     arguments: [
       ("--email ada@example.com", email, true, "taken\n"),
       ("--email ada@example.com", email, false, "free\n"),
@@ -27,7 +27,7 @@ struct RegistrationTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("check-user-key says in a word whether it is free", arguments: [true, false])
+  @Test("check-user-key prints whether the key is free", arguments: [true, false])
   func userKey(isFree: Bool) async throws {
     let outcome = try await usherctl(
       "registration check-user-key ada.1815 --provider bsa",
@@ -40,7 +40,7 @@ struct RegistrationTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("one address or one number is needed, and the provider; the daemon is not asked else")
+  @Test("registration commands exit with 64 and ask nothing if a required option is missing")
   func usage() async {
     for line in ["--provider bsa", "--provider bsa --email a@b --phone 07700900123"] {
       let outcome = await usherctl("registration check-duplicate \(line)")
@@ -54,7 +54,7 @@ struct RegistrationTests {
     }
   }
 
-  @Test("not allowed: 77; too often: 75, and when again; refused: 1, and in which words")
+  @Test("a refused registration check exits with 77, 75 or 1 and prints the reason")
   func refused() async throws {
     let word = #","provider":{"name":"bsa","code":"2012","title":"MAINTENANCE"}"#
     let limit = #","limit":"registration_checks_per_minute","retryAfterMs":2000"#

@@ -4,7 +4,7 @@ import Testing
 import UsherCommands
 import UsherCore
 
-@Suite("usherctl restore: whatever else happens")
+@Suite("The safety of usherctl restore")
 struct RestoreSafetyTests: RestoreFixture {
   let machine: FakeMachine
 
@@ -16,7 +16,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   // MARK: Logs
 
-  @Test("a database that was put aside with its log comes back with it")
+  @Test("a database that was moved aside with its log can be restored with the log")
   func withLog() async throws {
     try machine.write([7, 7], to: database + "-wal")
     #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
@@ -28,7 +28,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(!names.contains { $0.contains("restoring") })
   }
 
-  @Test("a backup with a log that does not open leaves both of the old one as they were")
+  @Test("a backup with a log that does not open gives way to the old database and its log")
   func logPutBack() async throws {
     try machine.write([7, 7], to: database + "-wal")
     try machine.write([8], to: backup + "-wal")
@@ -41,7 +41,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(stat(database + "-wal", &status) == 0 && status.st_nlink == 1)
   }
 
-  @Test("a log that is no file is refused, and the database itself by whatever name")
+  @Test("restore refuses a log that is not a file, and the database itself under any name")
   func refused() async throws {
     mkdir(backup + "-wal", 0o700)
     link(database, machine.folder + "/same")
@@ -57,7 +57,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   // MARK: Killed, or failing, half-way
 
-  @Test("killed when the log has both of its names, it is run again: the pair is kept as one")
+  @Test("a restore killed while the log had two names keeps database and log together")
   func killedLinked() async throws {
     try machine.write(old, to: aside)
     try machine.write([7, 7], to: aside + "-wal")
@@ -71,10 +71,10 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(names == ["usherd.db", "usherd.db.before-restore", "usherd.db.before-restore-wal"])
   }
 
-  @Test("where the exchange fails all is under its own name alone", arguments: [true, false])
+  @Test("a failed exchange leaves each file only under its own name", arguments: [true, false])
   func failing(_ hasLog: Bool) async throws {
     if hasLog { try machine.write([7, 7], to: database + "-wal") }
-    // Somebody takes the copy away, just before it is put in place.
+    // The copy disappears just before it is put in place.
     let draft = database + ".restoring"
     machine.state.withLock { state in
       state.isActive = true
@@ -91,7 +91,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   // MARK: Others
 
-  @Test("of setup, restore and recover of one state there is one at a time")
+  @Test("only one setup, restore or recover runs on a state directory at a time")
   func alone() async throws {
     let lock = open(machine.places.state, O_RDONLY | O_DIRECTORY)
     defer { close(lock) }
@@ -105,7 +105,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(machine.runs == [] && names == ["usherd.db"])
   }
 
-  @Test("the state is locked until the database is open, and free afterwards")
+  @Test("the state directory is locked until the database is open, and unlocked afterwards")
   func held() async throws {
     let state = machine.places.state
     let isFree = { @Sendable in
@@ -119,7 +119,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(isFree())
   }
 
-  @Test("a recovery key that somebody left who was killed is gone before a daemon is started")
+  @Test("a recovery key that a killed run left is removed before a daemon is started")
   func leftKey() async throws {
     var state = stat()
     try #require(stat(machine.places.state, &state) == 0)
@@ -131,7 +131,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(machine.runs.count == 1)
   }
 
-  @Test("the state of another user is refused, root's tool or not")
+  @Test("setup, restore and recover refuse the state directory of another user")
   func others() async throws {
     var state = machine.places.state
     if geteuid() == 0 { #expect(chown(state, 1234, 1234) == 0) } else { state = "/" }

@@ -6,7 +6,7 @@ import Testing
 import UsherCommands
 import UsherCore
 
-/// A machine with a database, and a backup of another one.
+/// A simulated machine with a database, and a backup of another database.
 protocol RestoreFixture { var machine: FakeMachine { get } }
 
 extension RestoreFixture {
@@ -25,7 +25,7 @@ extension RestoreFixture {
     return machine
   }
 
-  /// usherd does not open what has this in it.
+  /// Makes usherd refuse a database with this content.
   func refuse(_ bytes: [UInt8], _ words: String = "no") {
     let (database, machine) = (database, machine)
     machine.state.withLock { state in
@@ -40,7 +40,7 @@ struct RestoreTests: RestoreFixture {
 
   init() throws { machine = try Self.prepared() }
 
-  @Test("the backup takes the place of the database, which is put aside")
+  @Test("restore replaces the database by the backup and keeps the old database")
   func restored() async throws {
     let done = try await machine.usherctl(["restore", backup] + byHand)
     #expect(done.status == 0 && done.error.contains(aside), "\(done)")
@@ -56,7 +56,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(aside + "-2") == new)
   }
 
-  @Test("the system's daemon and its sockets are stopped, and started on it")
+  @Test("restore stops the system's daemon with its sockets, and starts them on the backup")
   func system() async throws {
     machine.state.withLock { $0.isActive = true }
     let done = try await machine.usherctl(["restore", backup])
@@ -70,7 +70,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.state.withLock { $0.isActive })
   }
 
-  @Test("a stop that systemd cancels, because it restarts the daemon, is repeated for two seconds")
+  @Test("a stop that systemd cancels to restart the daemon is repeated for two seconds")
   func cancelledStop() async throws {
     machine.state.withLock { ($0.isActive, $0.stopsToCancel) = (true, 3) }
     let done = try await machine.usherctl(["restore", backup])
@@ -83,7 +83,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == new)
   }
 
-  @Test("a user's own is stopped and started by the user's systemd, where it is that which runs it")
+  @Test("a user's own daemon is stopped and started only if the user's systemd runs it")
   func users() async throws {
     let own = machine.places.userState + "/usherd.db"
     try machine.write(old, to: own)
@@ -108,7 +108,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == old)
   }
 
-  @Test("where it does not open the old one is back, and it is said why", arguments: [true, false])
+  @Test("a backup that does not open gives way to the old database", arguments: [true, false])
   func putBack(_ isSystem: Bool) async throws {
     refuse(new, "the database was sealed under another master key")
     try machine.write([7, 7], to: database + "-wal")
@@ -123,7 +123,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.state.withLock { $0.isActive } == isSystem)
   }
 
-  @Test("a log of the old one goes along with it, and nothing of it stays beside the new one")
+  @Test("the old database keeps its log, and the backup gets none of it")
   func log() async throws {
     try machine.write([7, 7], to: database + "-wal")
     try machine.write([8], to: database + "-shm")
@@ -135,9 +135,9 @@ struct RestoreTests: RestoreFixture {
         == ["usherd.db", "usherd.db.lock"])
   }
 
-  @Test("a restore that was killed half-way is run again, and nothing is lost")
+  @Test("a restore that was killed half-way can be run again without loss")
   func killed() async throws {
-    // Between the renames: the database is aside, its log is not, the copy is half.
+    // The state between two renames: the database is moved, its log is not, the copy is incomplete.
     try machine.write(old, to: aside)
     try machine.write([7, 7], to: database + "-wal")
     try machine.write([1], to: database + ".restoring")
@@ -149,7 +149,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database + "-wal") == nil)
   }
 
-  @Test("on a host without a database there is none again where the backup does not open")
+  @Test("a backup that does not open leaves no database on a host that had none")
   func newHost() async throws {
     unlink(database)
     refuse(new, "no")
@@ -161,7 +161,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == new)
   }
 
-  @Test("what is no whole backup is refused before anything is stopped", arguments: 0..<6)
+  @Test("an invalid or incomplete backup is refused before the daemon is stopped", arguments: 0..<6)
   func noBackup(_ number: Int) async throws {
     var bytes = new
     let words: String
@@ -185,7 +185,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == old && machine.runs == [])
   }
 
-  @Test("under a daemon that runs by hand nothing is exchanged")
+  @Test("restore and recover refuse while a daemon without systemd is running")
   func running() async throws {
     let lock = open(database + ".lock", O_RDWR | O_CREAT, 0o600)
     defer { close(lock) }
@@ -198,7 +198,7 @@ struct RestoreTests: RestoreFixture {
     #expect(recover.status == 1 && recover.error.contains("a usherd runs on"), "\(recover)")
   }
 
-  @Test("the recovery key is handed over for one start, in memory, and by no command line")
+  @Test("the recovery key is passed in memory, for one start, and on no command line")
   func recoveryKey() async throws {
     let done = try await machine.usherctl(
       ["restore", "--recovery-key", backup] + byHand, typed: [key.lowercased()])
@@ -209,7 +209,7 @@ struct RestoreTests: RestoreFixture {
     #expect(!all.contains(key) && all.contains("CREDENTIALS_DIRECTORY=\(machine.folder)/usherctl-"))
   }
 
-  @Test("a recovery key that a killed one left goes with the next; a folder of others' is not used")
+  @Test("a leftover recovery key is removed, and a folder that is open to others is not used")
   func leftOver() async throws {
     var status = stat()
     #expect(stat(machine.places.state, &status) == 0)
@@ -227,7 +227,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.names(folder) == ["mine"] && machine.read(database) == new)
   }
 
-  @Test("on another host the system's daemon gets a master key of its own with it")
+  @Test("restore --recovery-key on another host seals a new master key for the daemon")
   func otherHost() async throws {
     unlink(database)
     machine.state.withLock { $0.isActive = true }
@@ -235,12 +235,12 @@ struct RestoreTests: RestoreFixture {
     #expect(done.status == 0, "\(done)")
     #expect(machine.read(machine.sealed) != nil && machine.read(database) == new)
     #expect(machine.names(machine.places.passing) == [])
-    // The one that was handed the key is not the one that goes on.
+    // The daemon that got the recovery key is replaced by one that did not.
     #expect(machine.runs.contains("systemctl restart usherd.service"))
     #expect(machine.state.withLock { $0.handed } == nil)
   }
 
-  @Test("a mistyped recovery key is told before anything is stopped")
+  @Test("a mistyped recovery key is refused before the daemon is stopped")
   func mistyped() async throws {
     var typed = Array(key)
     typed.swapAt(0, 1)
@@ -257,7 +257,7 @@ struct RestoreTests: RestoreFixture {
 
   // MARK: Recover
 
-  @Test("a credential that does not open here is put aside, and a new key sealed")
+  @Test("recover moves a credential that does not open aside, and seals a new key")
   func recovered() async throws {
     try machine.seal([UInt8](repeating: 1, count: 32), on: "other")
     let before = machine.read(machine.sealed)
@@ -270,7 +270,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == old)
   }
 
-  @Test("a database that was changed is accepted for one start, and nothing of that stays")
+  @Test("recover --accept-changes passes its credential to one start and then removes it")
   func accepted() async throws {
     for arguments in [[], byHand] {
       machine.state.withLock { ($0.isAccepting, $0.isActive) = (false, false) }
@@ -284,7 +284,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
-  @Test("with the wrong recovery key it says so, and leaves none in memory")
+  @Test("recover with a wrong recovery key reports it and leaves no key in memory")
   func wrongKey() async throws {
     refuse(old, "the database was sealed under another master key and another recovery key")
     let done = try await machine.usherctl(["recover"], typed: [key])
@@ -296,7 +296,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])
   }
 
-  @Test("where the daemon runs, or there is no database, there is nothing to recover")
+  @Test("recover does nothing if the daemon runs, and fails without a database")
   func nothing() async throws {
     machine.state.withLock { $0.isActive = true }
     let runs = try await machine.usherctl(["recover"])

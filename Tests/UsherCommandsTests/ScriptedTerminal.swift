@@ -2,7 +2,7 @@ import Synchronization
 import UsherCommands
 import UsherCore
 
-/// A terminal whose typing is written beforehand and whose screen can be read afterwards.
+/// A terminal with prepared input, whose output can be inspected.
 final class ScriptedTerminal: Terminal, Browser {
   private struct Screen {
     var typed: [String]
@@ -17,14 +17,14 @@ final class ScriptedTerminal: Terminal, Browser {
   let columns: Int?
   private let hasScreen: Bool
   private let screen: Mutex<Screen>
-  /// Never ends and never says anything: what waits here waits until it is cancelled.
+  /// Whether a read after the last prepared line waits until it is cancelled.
   private let silence: Bool
-  /// Each time somebody begins to wait for what is typed.
+  /// Yields each time a read begins to wait for input.
   let waits: AsyncStream<Void>
   private let beginWait: AsyncStream<Void>.Continuation
 
-  /// - Parameter silence: After the last line nobody types until ``type(_:)``, instead of the input's
-  ///   end.
+  /// - Parameter silence: Whether a read after the last line waits for ``type(_:)``, instead of
+  ///   reaching the end of the input.
   init(
     _ typed: [String] = [], interactive: Bool = false, silence: Bool = false,
     hasScreen: Bool = false, columns: Int? = nil
@@ -88,7 +88,7 @@ final class ScriptedTerminal: Terminal, Browser {
     }
   }
 
-  /// A line is typed while the terminal is read, or will be found by who reads it next.
+  /// Types a line: completes a waiting read, or keeps the line for the next one.
   func type(_ line: String) {
     if let reader = reader() {
       reader.resume(returning: line)
@@ -108,11 +108,11 @@ final class ScriptedTerminal: Terminal, Browser {
 }
 
 extension ScriptedTerminal {
-  /// What stands on the screen of what was said beside the output, as a terminal would show it.
+  /// The lines that a terminal would show after everything written to standard error.
   var screenLines: [String] { ScreenModel(showing: error).lines }
 }
 
-/// So much of a terminal as a line that is written over needs.
+/// A terminal with only the control sequences that overwriting a line needs.
 private struct ScreenModel {
   private var rows: [[Character]] = [[]]
   private var place = (row: 0, column: 0)

@@ -13,7 +13,7 @@ struct SetupTests {
 
   init() throws { machine = try FakeMachine() }
 
-  /// A daemon that made itself a key file.
+  /// Simulates a daemon that has made a key file and a database.
   private func started(active: Bool = true) throws {
     try machine.write(key, to: machine.keyFile)
     try machine.write(FakeMachine.database("old"), to: machine.database)
@@ -24,7 +24,7 @@ struct SetupTests {
     machine.read(machine.sealed).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test("where nothing is yet it seals a random key, starts the daemon, and prints a recovery key")
+  @Test("setup on a new machine seals a random key, starts the daemon and prints a recovery key")
   func fresh() async throws {
     let done = try await machine.usherctl(
       ["setup"], asking: [.keys(hasRecoveryKey: false), .recoveryKey])
@@ -40,7 +40,7 @@ struct SetupTests {
     #expect(machine.runs.last == "systemctl start usherd.socket usherd-admin.socket usherd.service")
   }
 
-  @Test("a key file becomes the credential, and goes when the daemon runs by it")
+  @Test("setup seals the key file, and removes it when the daemon uses the credential")
   func keyFile() async throws {
     try started()
     let done = try await machine.usherctl(
@@ -49,19 +49,19 @@ struct SetupTests {
     #expect(sealed() == "this|usherd.master-key|\(hexadecimal)")
     #expect(machine.read(machine.keyFile) == nil)
     #expect(machine.runs.contains("systemctl restart usherd.service"))
-    // It is seen to open before anything is removed, and is in no command line.
+    // The credential is opened before anything is removed, and no command line contains the key.
     let order = machine.runs.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
     #expect(order.prefix(2) == ["systemd-creds encrypt", "systemd-creds decrypt"])
     #expect(!machine.runs.joined().contains(hexadecimal))
     #expect(!(done.output + done.error).contains(hexadecimal))
   }
 
-  @Test("a daemon that began before is stopped, and the key that it made is the one that is sealed")
+  @Test("setup stops a daemon that started before, and seals the key that the daemon made")
   func race() async throws {
     let (machine, key) = (machine, key)
     machine.state.withLock { state in
       state.isActive = true
-      // It has made its key and its database by the time it has stopped.
+      // The daemon has made its key and its database by the time it has stopped.
       state.before = { [weak machine] line in
         guard let machine, line.hasPrefix("systemctl stop") else { return }
         try? machine.write(key, to: machine.keyFile)
@@ -72,7 +72,7 @@ struct SetupTests {
       ["setup"], asking: [.keys(hasRecoveryKey: false), .recoveryKey])
     #expect(done.status == 0 && sealed()?.hasSuffix(hexadecimal) == true, "\(done)")
     #expect(machine.read(machine.keyFile) == nil)
-    // Nothing could start it while the key was made.
+    // Nothing can start the daemon while the key is sealed.
     let runs = machine.runs
     let stop = runs.firstIndex { $0.hasPrefix("systemctl stop usherd.socket") }
     let start = runs.firstIndex { $0.hasPrefix("systemctl start") }
@@ -80,7 +80,7 @@ struct SetupTests {
     #expect(try #require(stop) < #require(seal) && #require(seal) < #require(start))
   }
 
-  @Test("where no key can be made the sockets listen again")
+  @Test("setup starts the sockets again if no key can be sealed")
   func cannotMake() async throws {
     machine.state.withLock { state in
       state.isActive = true
@@ -91,7 +91,7 @@ struct SetupTests {
     #expect(machine.runs.last == "systemctl start usherd.socket usherd-admin.socket")
   }
 
-  @Test("of a daemon that does not start, and two keys, it says what to do")
+  @Test("setup prints a way out if the daemon does not start and there are two keys")
   func twoKeys() async throws {
     try started(active: false)
     try machine.seal([UInt8](repeating: 1, count: 32))
@@ -102,7 +102,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("one that began to start before there was the credential is started anew")
+  @Test("setup restarts a daemon that began to start before the credential existed")
   func starting() async throws {
     try started(active: false)
     let done = try await machine.usherctl(
@@ -115,7 +115,7 @@ struct SetupTests {
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
-  @Test("root's status tells of a recovery key that was left, unless somebody is at it")
+  @Test("status warns root of a leftover recovery key, unless a command is in progress")
   func leftKey() async throws {
     try machine.seal(key)
     mkdir(machine.places.passing, 0o700)
@@ -134,7 +134,7 @@ struct SetupTests {
     #expect(busy.error == "" && machine.read(left) == [1], "\(busy)")
   }
 
-  @Test("run again it says what is there and changes nothing; a recovery key left over goes")
+  @Test("a repeated setup changes nothing and removes a leftover recovery key")
   func again() async throws {
     try machine.seal(key)
     mkdir(machine.places.passing, 0o700)
@@ -148,7 +148,7 @@ struct SetupTests {
     #expect(!machine.runs.contains { $0.contains("encrypt") || $0.contains("restart") })
   }
 
-  @Test("killed after the sealing, it goes on: the file is the same key, and goes")
+  @Test("a setup that was killed after sealing continues and removes the key file")
   func killedLate() async throws {
     try started()
     try machine.seal(key)
@@ -163,7 +163,7 @@ struct SetupTests {
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
-  @Test("killed while sealing, it seals anew")
+  @Test("a setup that was killed while sealing seals the key again")
   func killedEarly() async throws {
     try started()
     mkdir(machine.places.sealed, 0o700)
@@ -175,7 +175,7 @@ struct SetupTests {
     #expect(sealed()?.hasSuffix(hexadecimal) == true)
   }
 
-  @Test("a key file that is another key than the sealed one stays")
+  @Test("setup keeps a key file with another key than the sealed one")
   func otherFile() async throws {
     try started()
     try machine.seal([UInt8](repeating: 1, count: 32))
@@ -184,7 +184,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("what cannot be sealed, or not be opened again, leaves everything as it was")
+  @Test("a key that cannot be sealed or opened again leaves everything unchanged")
   func cannotSeal() async throws {
     try started()
     let broken: [(String, @Sendable (inout FakeMachine.State) -> Void)] = [
@@ -205,7 +205,7 @@ struct SetupTests {
     }
   }
 
-  @Test("a credential of another host or name is not touched; the way out is told")
+  @Test("setup leaves a credential of another host untouched and names usherctl recover")
   func closed() async throws {
     try started(active: false)
     try machine.seal(key, on: "other")
@@ -217,7 +217,7 @@ struct SetupTests {
     #expect(sealed() == before && machine.read(machine.keyFile) == key)
   }
 
-  @Test("a database without any key gets none")
+  @Test("setup makes no key for a database whose key is missing")
   func noKey() async throws {
     try machine.write(FakeMachine.database("old"), to: machine.database)
     let done = try await machine.usherctl(["setup"])
@@ -226,7 +226,7 @@ struct SetupTests {
     #expect(sealed() == nil)
   }
 
-  @Test("a key file that is not the daemon's alone is not trusted", arguments: [0, 1, 2])
+  @Test("setup refuses a key file that is not private to the daemon", arguments: [0, 1, 2])
   func badFile(_ number: Int) async throws {
     try started()
     switch number {
@@ -241,7 +241,7 @@ struct SetupTests {
     #expect(sealed() == nil)
   }
 
-  @Test("a unit that does not take the credential keeps the key file")
+  @Test("setup keeps the key file if the unit does not load the credential")
   func otherUnit() async throws {
     try started()
     let origin = "key file \(machine.keyFile)"
@@ -251,7 +251,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("where that unit's daemon made itself a key, there are two, and a way out")
+  @Test("setup prints a way out if a unit without the credential made a second key")
   func otherUnitsKey() async throws {
     let (machine, key) = (machine, key)
     let origin = "key file \(machine.keyFile)"
@@ -267,14 +267,14 @@ struct SetupTests {
       asking: [.keys(origin, hasRecoveryKey: false), .keys(origin, hasRecoveryKey: false)])
     #expect(done.status == 1 && done.error.contains("LoadCredentialEncrypted="), "\(done)")
     #expect(done.error.contains("mv \(machine.sealed) \(machine.sealed).other"), "\(done)")
-    // Which is one.
+    // The way out works.
     #expect(rename(machine.sealed, machine.sealed + ".other") == 0)
     let again = try await machine.usherctl(
       ["setup"], asking: [.keys(hasRecoveryKey: false), .recoveryKey])
     #expect(again.status == 0 && sealed()?.hasSuffix(hexadecimal) == true, "\(again)")
   }
 
-  @Test("a locked daemon keeps the key file until it is unlocked")
+  @Test("setup keeps the key file of a locked daemon")
   func locked() async throws {
     try started()
     let done = try await machine.usherctl(["setup"], asking: [.lockedKeys])
@@ -282,7 +282,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("a daemon that does not start says why")
+  @Test("setup prints why the daemon does not start")
   func refused() async throws {
     try started()
     machine.state.withLock { $0.refusal = { "the database is damaged" } }
@@ -294,7 +294,7 @@ struct SetupTests {
     #expect(closed.error.contains("cannot hand over the daemon's credentials"), "\(closed)")
   }
 
-  @Test("a lost recovery key is replaced when that is asked for; and as JSON")
+  @Test("setup --new-recovery-key replaces the recovery key and prints it as JSON")
   func replaced() async throws {
     try machine.seal(key)
     machine.state.withLock { $0.isActive = true }
@@ -310,7 +310,7 @@ struct SetupTests {
         == #"{"masterKey":"systemd credential usherd.master-key","recoveryKey":"CCCC"}"# + "\n")
   }
 
-  @Test("a user's own daemon, and one by hand, get a recovery key and no more")
+  @Test("setup makes only a recovery key for a user's own daemon or one without systemd")
   func own() async throws {
     for arguments in [["setup"], ["setup", "--state", machine.places.userState]] {
       let done = try await machine.usherctl(
@@ -323,7 +323,7 @@ struct SetupTests {
     #expect(machine.runs == [])
   }
 
-  @Test("only root sets up the system's daemon")
+  @Test("setup, restore and recover of the system's daemon require root")
   func notRoot() async throws {
     for verb in ["setup", "recover", "restore /x"] {
       let done = try await machine.usherctl(

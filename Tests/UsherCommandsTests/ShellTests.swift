@@ -5,7 +5,7 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("Command lines of the person's own", .timeLimit(.minutes(1)))
+@Suite("The runner of shell command lines", .timeLimit(.minutes(1)))
 struct ShellTests {
   private func run(
     _ command: String, input: String = "", within limit: Duration = .seconds(60)
@@ -13,23 +13,24 @@ struct ShellTests {
     try await Shell().run(command, input: Secret(input), within: limit)
   }
 
-  @Test("it reads what it is given and is read to its end")
+  @Test("a command reads its whole input, and its whole output is returned")
   func output() async throws {
     #expect(try await run("cat; echo more", input: "in\n") == .done(output: Secret("in\nmore\n")))
     #expect(try await run("exec true", input: "nobody reads this") == .done(output: Secret("")))
     #expect(try await run(#"printf '\377'"#) == .done(output: Secret("")))
   }
 
-  @Test("it ends with a status or by a signal")
+  @Test("a command ends with its exit status or with the signal that killed it")
   func status() async throws {
     #expect(try await run("cat >/dev/null; exit 3") == .failed(status: 3))
     #expect(try await run("/no/such/program 2>/dev/null") == .failed(status: 127))
     #expect(try await run("kill -KILL $$") == .killed(signal: 9))
   }
 
-  @Test("signals are as a shell leaves them, and it leads a session of its own")
+  @Test("a command has default signal handling and a session of its own")
   func surroundings() async throws {
-    // SIGINT and SIGPIPE; the field of the session comes after the name, the state and two groups.
+    // 0x1002 is SIGINT and SIGPIPE. In /proc/PID/stat, the session follows name, state, parent and
+    // group.
     let signals = """
       while read name value; do
         case $name in SigBlk:) echo $((0x$value)) ;; SigIgn:) echo $((0x$value & 0x1002)) ;; esac
@@ -41,19 +42,19 @@ struct ShellTests {
     #expect(try await run(session) == .done(output: Secret("0\n")))
   }
 
-  @Test("what it is given stands neither in its arguments nor in its environment")
+  @Test("the input of a command is neither in its arguments nor in its environment")
   func secrecy() async throws {
     let all = "cat /proc/$$/cmdline /proc/$$/environ | tr '\\0' '\\n' | grep -c s3[c]r3t"
     #expect(try await run("cat >/dev/null; \(all)", input: "s3cr3t") == .failed(status: 1))
   }
 
-  @Test("when its time is over it is ended, also where it does not want to")
+  @Test("a command is ended when its time is over, even if it ignores SIGTERM")
   func limit() async throws {
     #expect(try await run("sleep 60 & sleep 60", within: .zero) == .outOfTime)
     #expect(try await run("trap '' TERM; exec sleep 60", within: .zero) == .outOfTime)
   }
 
-  @Test("what never stops writing is ended, with what it has started")
+  @Test("a command that writes without end is killed with the processes it has started")
   func endless() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
@@ -66,14 +67,14 @@ struct ShellTests {
     while isRunning(process) { await Task.yield() }
   }
 
-  /// A process that has ended may wait to be noticed by its parent.
+  /// A zombie counts as ended: its parent has not waited for it yet.
   private func isRunning(_ process: Int) -> Bool {
     let path = URL(filePath: "/proc/\(process)/stat")
     guard let text = try? String(contentsOf: path, encoding: .utf8) else { return false }
     return !text.contains(") Z ")
   }
 
-  @Test("what it leaves in the background is not waited for")
+  @Test("the background processes of a command are not waited for")
   func background() async throws {
     let group = try await run("sleep 90 & echo $$")
     guard case .done(let text) = group, let number = Int32(text.revealed().dropLast()) else {
@@ -83,14 +84,14 @@ struct ShellTests {
     #expect(kill(-number, SIGKILL) == 0, "it is still there")
   }
 
-  @Test("cancelling ends it")
+  @Test("a cancelled command is ended")
   func cancelled() async throws {
     let running = Task { try await run("exec sleep 60") }
     running.cancel()
     await #expect(throws: CancellationError.self) { try await running.value }
   }
 
-  @Test("more than a pipe holds is refused")
+  @Test("input that exceeds the size of a pipe is refused")
   func tooLong() async throws {
     await #expect(throws: (any Error).self) {
       try await run("cat", input: String(repeating: "x", count: 1 << 20))

@@ -12,7 +12,7 @@ struct TOTPTests {
     try await usherctl(line, asking: [.ask("totp.code", params, reply)])
   }
 
-  @Test("code prints the code alone, and beside it how long it is good")
+  @Test("totp code prints only the code as output, and its validity as a note")
   func code() async throws {
     for (line, params) in [
       ("totp code bsa", ["provider": "bsa"]), ("totp code --account acc_1", ["account": "acc_1"]),
@@ -24,7 +24,7 @@ struct TOTPTests {
     }
   }
 
-  @Test("a code whose time is over when it comes is told as that")
+  @Test("totp code says if the code has already expired")
   func late() async throws {
     let outcome = try await code(
       "totp code bsa", ["provider": "bsa"], Self.reply("081804", until: "00:00"))
@@ -32,7 +32,7 @@ struct TOTPTests {
     #expect(outcome.error == "its time is over\n")
   }
 
-  @Test("what is no code is not printed")
+  @Test("totp code does not print a code with invalid characters")
   func noCode() async throws {
     for text in [#"08\u001b[2J"#, "08 04", "\u{0661}"] {
       let outcome = try await code("totp code bsa", ["provider": "bsa"], Self.reply(text))
@@ -42,7 +42,7 @@ struct TOTPTests {
     }
   }
 
-  @Test("list names the accounts")
+  @Test("totp list prints the accounts with one-time codes")
   func list() async throws {
     let reply = #"""
       {"accounts":[{"account":"acc_1","provider":"bsa","label":"ada","periodSeconds":60,\#

@@ -3,9 +3,9 @@ import Testing
 import UsherCommands
 import UsherCore
 
-/// A clock that goes on only where somebody sleeps: a sleep is over at once.
+/// A clock that advances only by sleeps, which return at once.
 ///
-/// When it has gone as far as it was told to, something happens, and whoever sleeps then does so until
+/// The first sleep beyond the limit runs `atLimit`; each sleep beyond the limit waits until it is
 /// cancelled.
 final class TestTime: Clock {
   static let start = Timestamp(milliseconds: 1_893_456_000_000)  // 2030-01-01T00:00:00Z
@@ -35,7 +35,7 @@ final class TestTime: Clock {
   }
 }
 
-/// Where no command line is to be run.
+/// Fails the test if a command line is run.
 struct NoPrograms: Programs {
   func run(
     _ command: String, input: Secret, within limit: Duration
@@ -45,7 +45,7 @@ struct NoPrograms: Programs {
   }
 }
 
-/// A program that ends as it was told, or not at all; it can be read what it was given.
+/// Simulates a program with a given ending, and records its input.
 final class ScriptedProgram: Programs {
   struct Run: Equatable {
     let command: String
@@ -56,7 +56,7 @@ final class ScriptedProgram: Programs {
   private let ending: CommandEnding?
   private let log = Mutex<[Run]>([])
 
-  /// - Parameter ending: Nil where it runs until it is cancelled.
+  /// - Parameter ending: The ending; nil means that the program runs until it is cancelled.
   init(_ ending: CommandEnding?) { self.ending = ending }
 
   var runs: [Run] { log.withLock { $0 } }

@@ -4,9 +4,9 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("usherctl, command by command", .timeLimit(.minutes(1)))
+@Suite("The commands of usherctl", .timeLimit(.minutes(1)))
 struct VerbTests {
-  @Test("status shows the daemon and its providers")
+  @Test("status prints the daemon's state and its providers")
   func status() async throws {
     let reply = #"""
       {"version":"0.1.0","uptimeSeconds":7500,"ready":true,"providers":[{"name":"work",\#
@@ -30,7 +30,7 @@ struct VerbTests {
   }
 
   @Test(
-    "--json prints the reply as it came, before or after the verb",
+    "--json prints the reply unchanged, before or after the name of the command",
     arguments: [
       ("--json provider list", "provider.list", [:]),
       ("provider list --json", "provider.list", [:]),
@@ -58,7 +58,7 @@ struct VerbTests {
   }
 
   @Test(
-    "a provider or an account is needed, not both, and the daemon is not asked else",
+    "a command for one account exits with 64 unless either a provider or an account is named",
     arguments: [
       "token get", "token get work --account acc_1", "totp code", "totp code bsa --account acc_1",
       "consent revoke --client till",
@@ -69,7 +69,7 @@ struct VerbTests {
     #expect(outcome.error.contains("Name a provider, or an account by --account."))
   }
 
-  @Test("--socket goes before the environment")
+  @Test("--socket overrides USHER_SOCKET")
   func socketOption() async throws {
     let outcome = await usherctl("--socket /tmp/usher-no-other status")
     #expect(outcome.error.contains("/tmp/usher-no-other"))
@@ -107,7 +107,7 @@ struct VerbTests {
         """)
   }
 
-  @Test("provider check asks on the admin socket and exits with 1 when something is not well")
+  @Test("provider check asks on the admin socket and exits with 1 if a check fails")
   func providerCheck() async throws {
     let reply = #"""
       {"provider":"work","healthy":false,"findings":[{"subject":"discovery","fine":true,\#
@@ -144,7 +144,7 @@ struct VerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a token that no token may look like is not printed")
+  @Test("token get does not print a token with invalid characters")
   func tokenWithControls() async throws {
     let outcome = try await usherctl(
       "token get work", asking: [.ask("token.get", ["provider": "work"], Reply.token(#"a\u001b"#))])
@@ -154,7 +154,7 @@ struct VerbTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("token list shows no value")
+  @Test("token list prints no token values")
   func tokenList() async throws {
     let reply = #"""
       {"tokens":[{"account":"acc_1","provider":"work","token":{"scope":"openid mail",\#
@@ -170,7 +170,7 @@ struct VerbTests {
         """)
   }
 
-  @Test("token revoke and account forget say what the provider did")
+  @Test("token revoke and account forget print what the provider did")
   func revoke() async throws {
     let revoked = try await usherctl(
       "token revoke work",
@@ -190,7 +190,7 @@ struct VerbTests {
     #expect(forgotten.status == 0)
   }
 
-  @Test("account forget says which tokens still live, why, and what to do")
+  @Test("account forget lists the tokens that stay valid, with the reason and the remedy")
   func living() async throws {
     let refresh = #"{"token":"refresh_token","scope":"openid mail","why":"unreachable"}"#
     let access = """
@@ -220,7 +220,7 @@ struct VerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("account list and show")
+  @Test("account list and account show print the stored accounts")
   func accounts() async throws {
     let list = try await usherctl(
       "account list", asking: [.ask("account.list", #"{"accounts":[\#(Reply.account)]}"#)])
@@ -297,7 +297,7 @@ struct VerbTests {
     }
   }
 
-  @Test("watch goes on where events were lost")
+  @Test("watch continues after events were lost")
   func watchLost() async throws {
     let outcome = try await FakeDaemon.run { peer in
       let first = try await peer.next()
