@@ -54,7 +54,7 @@ struct Staller: ParsableCommand {
   }
 
   func run() throws {
-    // Reads the file before the change of user, who may not be allowed to read it.
+    // Reads the file before the change of user: the other user may not be allowed to read it.
     var source = try Source(seed: seed, file: lines)
     // Low priority, because the kernel's scheduling of processes is not what is measured.
     _ = nice(19)

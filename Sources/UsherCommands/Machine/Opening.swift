@@ -145,7 +145,8 @@ final class Opening: Sendable {
     }.value
   }
 
-  /// Starts only the sockets of the system's daemon, if its database could not be opened.
+  /// Starts only the sockets of the system's daemon, after a failed recovery: the daemon could not
+  /// serve before either.
   func listen() async {
     guard instance == .system else { return }
     await Units(environment: environment).listen()

@@ -129,7 +129,7 @@ with Place() as place:
             unprepared(f"anna has {had} for {name} = {most}")
         let_go()
 
-    # A rule denies flow.list to carl, who is a member. His subordinate ids keep his group, and can
+    # A rule denies flow.list to carl, who is a member. The subordinate ids keep that group, and can
     # also be in the group of the shop.
     if "result" not in served(BEN, [GROUP]).reply("flow.list"):
         unprepared("the group gives no rights")
