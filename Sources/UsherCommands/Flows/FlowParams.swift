@@ -113,7 +113,8 @@ extension NamedParam {
 }
 
 extension JSONValue {
-  /// - Throws: ``Failure`` with status 64 if a parameter is given in two ways.
+  /// - Throws: ``Failure`` with status 64 if a parameter is given in two ways, or if `--params` is
+  ///   not an object.
   fileprivate func adding(
     _ shortForms: [ShortForm], beside named: [NamedParam]
   ) throws -> JSONValue {
