@@ -179,11 +179,11 @@ struct HeldToken: Sendable {
   /// lifetime, at most 10 seconds.
   func lastMoment(for seconds: Int) -> Timestamp {
     guard let expiresAt = set.expiresAt else { return .latest }
-    let processContext = expiresAt - issuedAt
-    guard processContext > .seconds(seconds) else {
-      return expiresAt - .milliseconds(processContext.milliseconds / 2)
+    let lifetime = expiresAt - issuedAt
+    guard lifetime > .seconds(seconds) else {
+      return expiresAt - .milliseconds(lifetime.milliseconds / 2)
     }
-    return max(expiresAt - .seconds(seconds), issuedAt + min(processContext / 10, .seconds(10)))
+    return max(expiresAt - .seconds(seconds), issuedAt + min(lifetime / 10, .seconds(10)))
   }
 
   func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }

@@ -2,8 +2,7 @@ import NIOCore
 import UsherConfig
 import UsherCore
 
-/// Decides which connections may work on the event loop and which wait. A value: it takes events
-/// and times and returns decisions; ``ConnectionScheduler`` carries them out.
+/// Decides which connections may work on the event loop; ``ConnectionScheduler`` carries it out.
 ///
 /// A user's calls cost the time they take. While others call, too, a user that has used up its
 /// share is *throttled*: its connections work one after the other, one slice at a time, and between
