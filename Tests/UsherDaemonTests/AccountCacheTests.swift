@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Accounts on disk, and books that have none of them in memory yet.
+/// Accounts on disk, and a way to create account repositories with an empty memory cache.
 final class ColdHarness: Sendable {
   let place: TemporaryDirectory
   let store: Store
@@ -22,7 +22,7 @@ final class ColdHarness: Sendable {
     config.limits.accountsInMemory = room
     config.limits.accountsInList = listed
     config.providers = [try .sample()]
-    // Of more accounts than the fake chance has names for.
+    // The tests create more accounts than the fake entropy has distinct ids for.
     dependencies = Dependencies(
       configStore: .fake(config), clock: clock, entropy: SystemEntropy(),
       scheduler: FakeScheduler(clock))
@@ -61,9 +61,9 @@ extension AccountRecord {
   }
 }
 
-@Suite("Accounts that are not in memory", .mayBlock)
+@Suite("Reading of accounts that are not in memory", .mayBlock)
 struct AccountCacheTests {
-  @Test("one that has gone from memory comes back equal to what it was")
+  @Test("an account that was evicted from memory is read back from disk unchanged")
   func again() async throws {
     let harness = try ColdHarness()
     let repository = harness.repository()
@@ -75,19 +75,19 @@ struct AccountCacheTests {
     #expect(back.wakeAt != nil && back.tokens.count == 1 && !back.consents.entries.isEmpty)
   }
 
-  @Test("a start has none in memory; each is read when it is asked for, and once")
+  @Test("a new repository holds no account in memory and reads each one from disk once, on demand")
   func once() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
     let repository = harness.repository()
     #expect(repository.count == 0)
     #expect(try repository.find(record.id)?.isSame(as: record) == true && repository.count == 1)
-    // What is asked for now can only be in memory.
+    // With the store closed, only memory can answer.
     try harness.store.close()
     #expect(try repository.find(record.id)?.isSame(as: record) == true)
   }
 
-  @Test("many who ask for one at a time get the same, and it is there once")
+  @Test("50 concurrent lookups of one account all return it, and memory holds it once")
   func together() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
@@ -100,7 +100,7 @@ struct AccountCacheTests {
     #expect(repository.count == 1)
   }
 
-  @Test("another's is not found, in memory or not, and does not come into it by asking")
+  @Test("another owner's account is not found, in memory or on disk, and the lookup loads nothing")
   func others() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
@@ -112,7 +112,7 @@ struct AccountCacheTests {
     #expect(!repository.holds(.account(AccountID("acc_none")), for: [.bert]))
   }
 
-  @Test("an owner's at a provider are known whole once they were read, also that there are none")
+  @Test("an owner's account list at a provider, even an empty one, is read from disk only once")
   func lists() async throws {
     let harness = try ColdHarness(room: 64)
     let one = try await harness.signIn("usr_1")
@@ -133,7 +133,7 @@ struct AccountCacheTests {
     #expect(try repository.accounts(of: .anna, at: .work).map(\.id) == [two.id, three.id])
   }
 
-  @Test("of many all are listed, oldest first, and no more than there is room for stay")
+  @Test("all 90 accounts of an owner are listed, oldest first, while at most 16 stay in memory")
   func long() async throws {
     let harness = try ColdHarness()
     var ids: [AccountID] = []
@@ -150,7 +150,7 @@ struct AccountCacheTests {
     #expect(try !repository.hasAccounts(of: .bert, at: .work))
   }
 
-  @Test("whoever has more accounts than can be counted out is asked to name one all the same")
+  @Test("a caller with more than 100 accounts at a provider is asked to name one")
   func ambiguous() async throws {
     let harness = try ColdHarness()
     let maker = harness.repository()
@@ -168,7 +168,7 @@ struct AccountCacheTests {
       error?.message == "there are more than 100 accounts of provider work: name one")
   }
 
-  @Test("a new log-in of a person whose account is on disk is that account")
+  @Test("a new sign-in with a subject that is stored only on disk updates that account")
   func signedInAgain() async throws {
     let harness = try ColdHarness()
     let first = try await harness.signIn("usr_anna")
@@ -177,7 +177,7 @@ struct AccountCacheTests {
     #expect(try harness.store.loadAccounts().count == 1)
   }
 
-  @Test("what was forgotten does not come back from the disk, nor does a change get lost")
+  @Test("a forgotten account does not come back from disk, and a changed attribute is on disk")
   func changed() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
@@ -191,7 +191,7 @@ struct AccountCacheTests {
     #expect(try repository.accounts(of: .anna).isEmpty)
   }
 
-  @Test("reading and forgetting change nothing that anybody remembers; changes do")
+  @Test("reading accounts keeps the repository's generation; removing an account changes it")
   func generation() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
@@ -204,7 +204,7 @@ struct AccountCacheTests {
     #expect(repository.generation != before)
   }
 
-  @Test("a row that does not open is named to who asks for it, and spoils no other")
+  @Test("a damaged account row fails by name for its owner only, and other rows stay readable")
   func damaged() async throws {
     let harness = try ColdHarness()
     let good = try await harness.signIn("usr_good")
@@ -224,7 +224,7 @@ struct AccountCacheTests {
   }
 }
 
-@Suite("When an account wakes")
+@Suite("Wake-up times of accounts")
 struct WakingTests {
   private let harness: ColdHarness
   private let end: Timestamp
@@ -247,7 +247,7 @@ struct WakingTests {
     ).record
   }
 
-  @Test("when its grant ends; one that ends at no time, or cannot be renewed, sleeps")
+  @Test("without keepAlive an account wakes when its refresh token expires, if that is known")
   func grant() throws {
     let soon = harness.clock.now() + .seconds(900)
     #expect(
@@ -260,7 +260,7 @@ struct WakingTests {
       ).wakeAt == nil)
   }
 
-  @Test("when its token is to be renewed, where that is asked for")
+  @Test("an account with keepAlive wakes 60 s before its access token expires, if that is known")
   func renewal() throws {
     let soon = harness.clock.now() + .seconds(900)
     #expect(
@@ -270,7 +270,7 @@ struct WakingTests {
       try record(keepAlive: true, expiresAt: nil, refreshExpiresAt: nil).wakeAt == nil)
   }
 
-  @Test("a dead grant sleeps")
+  @Test("an account with a dead grant has no wake-up time")
   func dead() async throws {
     let record = try await harness.signIn("usr_anna")
     #expect(record.wakeAt != nil)

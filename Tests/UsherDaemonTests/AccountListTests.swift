@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A list of very many accounts")
+@Suite("Limit of accounts in one list")
 struct AccountListTests {
   private let harness: ColdHarness
   private let home = ProviderName("home")
@@ -18,7 +18,7 @@ struct AccountListTests {
     #expect(throws: UsherError.self) { try body() }
   }
 
-  @Test("is refused, and the error names the limit; as many as may be are told")
+  @Test("account.list and token.list fail above limits.accounts_in_list; narrower lists succeed")
   func accounts() async throws {
     let caller = try Caller.program()
     var ids: [AccountID] = []
@@ -47,7 +47,7 @@ struct AccountListTests {
     #expect(service.shown(at: .work, to: caller).isEmpty)
   }
 
-  @Test("is also one of consents, and of one-time codes; only accounts that have some count")
+  @Test("lists of consents and one-time codes are limited too; accounts without any do not count")
   func others() async throws {
     let caller = try Caller.program(isAdmin: true)
     for number in 1...3 { try await harness.signIn("usr_\(number)") }
@@ -64,7 +64,7 @@ struct AccountListTests {
     #expect(refusal { _ = try codes.list(.init(), caller) }?.reason == .messageTooLarge)
   }
 
-  @Test("is not refused to another who has few")
+  @Test("one owner's nine accounts do not keep another owner's account list from being served")
   func another() async throws {
     for number in 1...9 { try await harness.signIn("usr_\(number)") }
     let bert = try await harness.signIn("usr_bert", owner: .bert)

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Where an account's tokens are from")
+@Suite("Token places of accounts")
 struct AccountPlaceTests {
   private let harness: FlowHarness
   private let provider: ProviderConfig
@@ -25,7 +25,7 @@ struct AccountPlaceTests {
     harness = try FlowHarness(config: config)
   }
 
-  /// The account as a start finds it.
+  /// The account as a new repository reads it from disk.
   private func restored(_ place: TokenPlace?) async throws -> AccountRecord {
     let update = try harness.repository.update(
       .sample(), owner: .anna, provider: .work, place: place, at: harness.clock.now())
@@ -35,19 +35,19 @@ struct AccountPlaceTests {
     return try #require(try repository.find(update.record.id))
   }
 
-  @Test("it is kept, whatever the provider is at the next start")
+  @Test("an account keeps the token place it was stored with, whatever the provider is now")
   func kept() async throws {
     let record = try await restored(other.tokenPlace)
     #expect(record.isOf(other) && !record.isOf(provider))
   }
 
-  @Test("an account of before it was kept is of the provider it is first found with")
+  @Test("an account stored without a token place gets that of the provider it is first found with")
   func before() async throws {
     let record = try await restored(nil)
     #expect(record.isOf(provider) && !record.isOf(other))
   }
 
-  @Test("a new sign-in brings another; one that brings no tokens does not")
+  @Test("a new sign-in replaces the account's token place; a sign-in without tokens keeps it")
   func anew() async throws {
     let repository = harness.repository
     func signIn(
@@ -61,7 +61,7 @@ struct AccountPlaceTests {
   }
 }
 
-@Suite("An account whose provider's name means another provider")
+@Suite("Accounts after a change of the provider behind a name")
 struct AccountElsewhereTests {
   private static func other() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://other.example")
@@ -69,14 +69,14 @@ struct AccountElsewhereTests {
       name: .work, settings: OIDCSettings(issuer: issuer, clientID: "usher"))
   }
 
-  @Test("gives no token from the next call on, and gives it again when its own is back")
+  @Test("an account gives no token while a reload has changed or removed its provider")
   func reloaded() async throws {
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let services = try lockController.services()
     let record = try await services.repository.keep()
     let caller = try Caller.program()
-    /// Why there is no token; nil: there is.
+    /// The reason for which there is no token, or `nil` if there is one.
     func reason() -> UsherError.Reason? {
       do throws(UsherError) {
         let response = try services.tokens.get(.init(account: record.id), caller)
@@ -101,7 +101,7 @@ struct AccountElsewhereTests {
     await lockController.end()
   }
 
-  @Test("of each provider that is in force the place is known, and of no other")
+  @Test("the token place of each configured provider is known; an unknown provider is not found")
   func places() throws {
     var config = Config()
     config.providers = [try .sample()]

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("An access token in memory")
+@Suite("Access tokens in memory")
 struct HeldTokenTests {
   private static let issued = Timestamp(seconds: 1_800_000_000)
 
@@ -19,18 +19,18 @@ struct HeldTokenTests {
   }
 
   @Test(
-    "it is valid while it lasts as long as asked, or as long as any token of this provider can",
+    "a held token is valid if it lasts as long as asked, or if a new one would hardly last longer",
     arguments: [
-      // life, asked for, age, valid
+      // lifetime, asked time, age, whether it is valid
       (300, 60, 0, true), (300, 60, 239, true), (300, 60, 240, true), (300, 60, 241, false),
       (300, 0, 300, true), (300, 0, 301, false), (300, 300, 0, true),
-      // More than it ever had: half of it is as much as can be had.
+      // More than its whole lifetime is asked for: half of the lifetime is enough.
       (300, 86_400, 0, true), (300, 86_400, 150, true), (300, 86_400, 151, false),
       (30, 60, 0, true), (30, 60, 15, true), (30, 60, 16, false), (30, 60, 31, false),
       (0, 60, 0, true), (0, 60, 1, false),
-      // In full, also where that is more than half of it.
+      // The asked time is required in full, even if it is more than half of the lifetime.
       (300, 200, 100, true), (300, 200, 101, false), (90, 60, 30, true), (90, 60, 31, false),
-      // It has just been fetched: another one would not be of more use.
+      // The token was just fetched: a new one would hardly last longer.
       (300, 299, 10, true), (300, 299, 11, false), (62, 60, 6, true), (62, 60, 7, false),
     ])
   func validity(processContext: Int, asked: Int, age: Int, isValid: Bool) throws {
@@ -39,14 +39,14 @@ struct HeldTokenTests {
     #expect(token.isAlive(at: Self.issued + .seconds(age)) == (age < processContext))
   }
 
-  @Test("one without an expiry is valid and alive for ever")
+  @Test("an access token without an expiry is always valid and alive")
   func eternal() throws {
     let token = try token(lasting: nil)
     #expect(token.isValid(for: 86_400, at: .latest))
     #expect(token.isAlive(at: .latest))
   }
 
-  @Test("its reply is ready, and does not print")
+  @Test("the reply of a held token contains the access token, and its description does not")
   func reply() throws {
     let token = try token(lasting: 60)
     #expect(String(decoding: token.reply, as: UTF8.self).contains(#""accessToken":"access-1""#))
@@ -54,7 +54,7 @@ struct HeldTokenTests {
   }
 }
 
-@Suite("The book of accounts")
+@Suite("Account repository")
 struct AccountRepositoryTests {
   private let place: TemporaryDirectory
   private let store: Store
@@ -73,7 +73,7 @@ struct AccountRepositoryTests {
       store: store)
   }
 
-  /// A finished log-in, written and taken over.
+  /// Stores a finished sign-in.
   @discardableResult
   private func signIn(
     _ subject: String = "usr_anna", _ tokens: TokenSet = .sample(), owner: Owner = .anna
@@ -85,7 +85,7 @@ struct AccountRepositoryTests {
     try #require(record?.details.grant.refreshToken)
   }
 
-  @Test("the same person at the same provider is the same account, with the new tokens only")
+  @Test("a second sign-in of a subject updates its account and replaces all its tokens")
   func again() async throws {
     let first = try await signIn("usr_anna", .sample("access-1", scope: "email"))
     clock.advance(by: .seconds(60))
@@ -99,7 +99,7 @@ struct AccountRepositoryTests {
   }
 
   @Test(
-    "what brings no tokens says nothing of those there are, and can make an account without any")
+    "a grant without tokens keeps the account's tokens, and can create an account without any")
   func withoutTokens() async throws {
     let first = try await signIn("usr_anna", .sample("access-1"))
     try await repository.write(
@@ -117,7 +117,7 @@ struct AccountRepositoryTests {
     #expect(other.tokens.isEmpty && other.mainToken == nil)
   }
 
-  @Test("other people, owners and providers are other accounts")
+  @Test("another subject, owner or provider means another account")
   func others() async throws {
     let anna = try await signIn("usr_anna")
     let other = try await signIn("usr_other")
@@ -127,7 +127,7 @@ struct AccountRepositoryTests {
     #expect(try repository.accounts(of: .anna, at: ProviderName("home")).isEmpty)
   }
 
-  @Test("a refresh brings its token, and the rotated refresh token where there is one")
+  @Test("a refresh replaces the access token, and the refresh token only if it was rotated")
   func refresh() async throws {
     let record = try await signIn()
     let used = try refreshToken(record)
@@ -145,7 +145,7 @@ struct AccountRepositoryTests {
     #expect(try refreshToken(kept.record) == used)
   }
 
-  @Test("expired tokens of scopes that were asked for once go with the next refresh")
+  @Test("a refresh deletes the account's expired access tokens of other scopes")
   func pruning() async throws {
     let record = try await signIn()
     let used = try refreshToken(record)
@@ -166,7 +166,7 @@ struct AccountRepositoryTests {
     #expect(try store.loadTokens().map(\.scope) == [record.mainKey.scope])
   }
 
-  @Test("what a refresh brings is dropped when the account was forgotten or signed in anew")
+  @Test("a refresh result is dropped if the account was forgotten or signed in again meanwhile")
   func late() async throws {
     let record = try await signIn()
     let used = try refreshToken(record)
@@ -187,7 +187,7 @@ struct AccountRepositoryTests {
     #expect(try repository.update(record.id, died: word, of: newer) == nil)
   }
 
-  @Test("a dead grant keeps its tokens and loses its refresh token; dropping takes them all")
+  @Test("a dead grant loses its refresh token and keeps its access tokens; dropping deletes both")
   func death() async throws {
     let record = try await signIn()
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
@@ -203,7 +203,7 @@ struct AccountRepositoryTests {
     #expect(try store.loadAccounts().count == 1)
   }
 
-  @Test("a plan that is not installed changes nothing")
+  @Test("an update that is not installed does not change the account in memory")
   func planned() async throws {
     let record = try await signIn()
     _ = try repository.update(

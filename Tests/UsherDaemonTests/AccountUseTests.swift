@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What a rule and a consent ask of the use of an account's token holds for these flows too.
-@Suite("Flows that can do without an account and act with one")
+/// Rules and consents for the use of an account's token also apply to these flows.
+@Suite("Use of accounts by flows that can run without one")
 struct AccountUseTests {
   private typealias Harness = ImplicitAccountHarness
 
@@ -23,7 +23,7 @@ struct AccountUseTests {
     ])
   }
 
-  @Test("a flow that names an account wants the person to be there, and one without does not")
+  @Test("flow.start of gopay/verify needs local authentication only if it names an account")
   func named() async throws {
     let account = try await harness.keep("corr-1", at: Harness.gopay)
     let till = try caller("flow.start gopay/verify")
@@ -34,7 +34,7 @@ struct AccountUseTests {
     #expect(try await harness.outcome("flow.start", Harness.verify(), as: till).isFlow)
   }
 
-  @Test("a flow that takes an account by itself wants the person to be there")
+  @Test("flow.start of verifyPhone needs local authentication if it takes a pending account")
   func taken() async throws {
     try await harness.keep("+919876543210", at: Harness.phones) {
       $0.attributes = ["profilePending": true]
@@ -48,12 +48,12 @@ struct AccountUseTests {
     for number in ["9876543211", "9876543212"] {
       #expect(try await harness.outcome("flow.start", Harness.verifyPhone(number), as: till).isFlow)
     }
-    // An account that the rule excludes is not taken.
+    // An account that the rule excludes is not continued.
     let other = try caller("flow.start phones/verifyPhone", accounts: ["+919876543211"])
     #expect(try await harness.outcome("flow.start", Harness.verifyPhone(), as: other).isFlow)
   }
 
-  @Test("a flow that names an account is refused to a client that was not granted the token")
+  @Test("flow.start of gopay/verify for an account is refused to a client without consent")
   func consent() async throws {
     let account = try await harness.keep("corr-1", at: Harness.gopay) { $0.isByConsent = true }
     let till = try Harness.caller([Harness.rule("till", allow: "flow.start gopay/verify")])

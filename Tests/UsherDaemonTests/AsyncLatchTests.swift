@@ -4,9 +4,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Gates and pauses", .timeLimit(.minutes(1)))
+@Suite("AsyncLatch and pauses", .timeLimit(.minutes(1)))
 struct AsyncLatchTests {
-  @Test("all who wait pass when it opens and not before, and everybody later at once")
+  @Test("tasks wait until the latch opens and not before; later waits return at once")
   func waiting() async {
     let (latch, arrived, passed) = (AsyncLatch(), AsyncLatch(), Recorded<Int>())
     let waiting = (0..<10).map { number in
@@ -24,7 +24,7 @@ struct AsyncLatchTests {
     for _ in 1...2 { await latch.wait() }
   }
 
-  @Test("who is cancelled waits no longer, before or after he came; the others wait on")
+  @Test("a cancelled wait on a latch returns at once, and other waits continue")
   func cancelled() async {
     let (latch, passed) = (AsyncLatch(), Recorded<String>())
     let waiting = Task {
@@ -49,7 +49,7 @@ struct AsyncLatchTests {
     #expect(passed.all.last == "waiting")
   }
 
-  @Test("a pause lasts until its timer, and leaves none behind")
+  @Test("a pause lasts until its timer fires and leaves no timer behind")
   func pause() async throws {
     let clock = FakeClock()
     let scheduler = FakeScheduler(clock)
@@ -62,7 +62,7 @@ struct AsyncLatchTests {
     #expect(scheduler.pending.isEmpty)
   }
 
-  @Test("a cancelled pause ends at once and takes its timer along")
+  @Test("a cancelled pause ends at once and removes its timer")
   func cancelledPause() async throws {
     let scheduler = FakeScheduler(FakeClock())
     let pause = Task { await scheduler.pause(.seconds(3600)) }

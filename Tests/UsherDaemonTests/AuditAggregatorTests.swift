@@ -5,9 +5,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("What becomes a row of the audit")
+@Suite("Aggregation of calls into audit rows")
 struct AuditAggregatorTests {
-  /// 2027-01-15T08:00:00Z: a minute begins.
+  /// 2027-01-15T08:00:00Z: the start of a minute.
   private let start = FakeClock().now()
   private var aggregator = AuditAggregator()
 
@@ -21,7 +21,7 @@ struct AuditAggregatorTests {
     aggregator.waiting.map { "\($0.note.method) \($0.note.failure?.rawValue ?? "ok") ×\($0.count)" }
   }
 
-  @Test("the first of a minute is a row at once, the others are one when the minute ends")
+  @Test("the first call of a minute is a row at once, and its repeats are one row after the minute")
   mutating func repeats() {
     for second in [1, 2, 30, 59] { note(.token(), after: second) }
     #expect(rows == ["token.get ok ×1"])
@@ -38,7 +38,7 @@ struct AuditAggregatorTests {
     #expect(rows.count == 3)
   }
 
-  @Test("a call of the next minute ends the last one, and so does a clock that was set back")
+  @Test("a call in the next minute ends the running count, and so does a clock that was set back")
   mutating func turning() {
     note(.token())
     note(.token(), after: 1)
@@ -49,7 +49,7 @@ struct AuditAggregatorTests {
     #expect(rows.count == 5)
   }
 
-  @Test("what differs in anything that counts is counted apart")
+  @Test("calls that differ in any audited member other than flow and correlation are counted apart")
   mutating func apart() {
     var other = AuditedCaller.till
     note(.token())
@@ -71,7 +71,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.count == 11)
   }
 
-  @Test("another connection of the same process is the same caller; flow and correlation differ")
+  @Test("calls that differ only in flow and correlation id are counted together")
   mutating func alike() {
     note(.token())
     var second = AuditEvent.token()
@@ -83,7 +83,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.last?.note == second)
   }
 
-  @Test("a call like one before is counted with it, in its minute, whoever else comes between")
+  @Test("a repeated call is counted within its minute, whichever other calls come between")
   mutating func again() throws {
     var call = try #require(AuditRepeat(.token(), by: .till))
     var other = try #require(AuditRepeat(.token(account: "acc_2"), by: .till))
@@ -105,14 +105,14 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.count == 7)
   }
 
-  @Test("what is a row of its own each time is not counted with another")
+  @Test("failed calls, denied calls and token.revoke have no repeat counter")
   func notAgain() {
     #expect(AuditRepeat(.token(failure: .interactionRequired), by: .till) == nil)
     #expect(AuditRepeat(.token(method: "token.revoke"), by: .till) == nil)
     #expect(AuditRepeat(.denied("token.get"), by: .till) == nil)
   }
 
-  @Test("what is denied, fails, or is no mere reading is a row each time")
+  @Test("denied calls, failed calls, token.revoke and flow.start are a row each time")
   mutating func singles() {
     for _ in 0..<2 {
       note(.token(failure: .interactionRequired))
@@ -124,7 +124,7 @@ struct AuditAggregatorTests {
     #expect(!aggregator.isCounting)
   }
 
-  @Test("beyond 60 of a user in a minute one row of each method says how many there were")
+  @Test("beyond 60 denials of one user in a minute, one row per method gives the count of the rest")
   mutating func flood() {
     for _ in 0..<60 { note(.denied("flow.list")) }
     for second in 0..<5 { note(.denied("flow.list"), after: second) }
@@ -140,7 +140,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.count == 64)
   }
 
-  @Test("what fails is limited as what is denied; what succeeds has a limit of its own")
+  @Test("failures share the limit of denials, 60 a minute; successes have a limit of their own")
   mutating func failures() {
     for _ in 0..<100 { note(.token(method: "flow.start", failure: .invalidParams)) }
     for _ in 0..<601 { note(.token(method: "flow.start")) }
@@ -151,14 +151,14 @@ struct AuditAggregatorTests {
     #expect(aggregator.unwritten == 662)
   }
 
-  @Test("a flood does not keep what is given to the same user from being a row")
+  @Test("a flood of denials does not suppress the row of the same user's token.get")
   mutating func floodAndReading() {
     for _ in 0..<700 { note(.denied("flow.list")) }
     note(.token())
     #expect(rows.last == "token.get ok ×1")
   }
 
-  @Test("when it is full no more is let in, and what is denied then is counted")
+  @Test("a full audit aggregator refuses repeats, and counts denials until there is room again")
   mutating func full() throws {
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
@@ -177,7 +177,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
   }
 
-  @Test("callers without number end the minute early, and all are recorded")
+  @Test("calls of 5000 processes end the minute early, and every call is recorded")
   mutating func manyKeys() {
     var recorded = 0
     for pid in 0..<5000 {
@@ -192,14 +192,14 @@ struct AuditAggregatorTests {
     #expect(!aggregator.isCounting)
   }
 
-  /// - Returns: How many calls were in the rows that go.
+  /// - Returns: The number of calls in the dropped rows.
   private mutating func drop() -> Int {
     let calls = aggregator.waiting.map(\.count).reduce(0, +)
     aggregator.drop(aggregator.waiting.count)
     return calls
   }
 
-  @Test("no text is longer than is of use")
+  @Test("texts in an audit row are cut to 512 bytes")
   mutating func long() {
     let text = String(repeating: "x", count: 1_000_000)
     var note = AuditEvent.denied("flow.start")
@@ -217,7 +217,7 @@ struct AuditAggregatorTests {
   }
 
   @Test(
-    "the methods that are recorded are those of the page",
+    "the methods whose allowed calls are audited are exactly the documented ones",
     arguments: [
       ("token.get", true), ("token.revoke", true), ("totp.code", true), ("account.get", true),
       ("account.list", true), ("account.forget", true), ("flow.start", true),

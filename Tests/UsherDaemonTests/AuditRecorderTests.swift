@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The book of the audit")
+@Suite("Audit recorder")
 struct AuditRecorderTests {
   private let clock = FakeClock()
   private let scheduler: FakeScheduler
@@ -23,13 +23,13 @@ struct AuditRecorderTests {
       dependencies: .fake(clock, scheduler), log: Logger(label: "test") { [lines] _ in lines })
   }
 
-  /// Lets what is due be written.
+  /// Advances the clock and writes the rows that are due.
   private func pass(_ duration: Duration) async {
     scheduler.advance(by: duration)
     await repository.flush()
   }
 
-  @Test("a row is written 50 ms later, with those that came meanwhile")
+  @Test("an audit row is written 50 ms later, together with the rows noted meanwhile")
   func together() async throws {
     repository.open(keeper)
     repository.note(.denied("flow.list"), by: .till)
@@ -48,7 +48,7 @@ struct AuditRecorderTests {
           correlationId: CorrelationID("cor_1")))
   }
 
-  @Test("each member of a row says what the note said")
+  @Test("an audit row has every member of its event and caller")
   func members() async throws {
     repository.open(keeper)
     let note = AuditEvent(
@@ -75,7 +75,7 @@ struct AuditRecorderTests {
       ])
   }
 
-  @Test("the count of a minute is written when it ends, although nobody calls any more")
+  @Test("the count of a minute is written when the minute ends, without another call")
   func minute() async throws {
     repository.open(keeper)
     scheduler.advance(by: .seconds(20))
@@ -90,7 +90,7 @@ struct AuditRecorderTests {
     #expect(scheduler.pending == [])
   }
 
-  @Test("what the store refuses is kept, tried again, and written in order")
+  @Test("rows that the store refuses are kept, retried after a second and written in order")
   func refused() async throws {
     repository.open(keeper)
     keeper.isRefusing = true
@@ -106,7 +106,7 @@ struct AuditRecorderTests {
     #expect(scheduler.pending == [])
   }
 
-  @Test("when too much waits nobody is let in, until it is written")
+  @Test("a full audit recorder admits no call until its rows are written")
   func full() async throws {
     repository.open(keeper)
     keeper.isRefusing = true
@@ -130,7 +130,7 @@ struct AuditRecorderTests {
     #expect(keeper.rows.map(\.count).reduce(0, +) == 4200)
   }
 
-  @Test("without a store it gathers, and writes when there is one")
+  @Test("without a store the recorder gathers rows, and writes them once a store is open")
   func unopened() async throws {
     repository.note(.denied("system.unlock"), by: .till)
     #expect(scheduler.pending == [])
@@ -140,7 +140,7 @@ struct AuditRecorderTests {
     #expect(keeper.rows.map(\.method) == ["system.unlock"])
   }
 
-  @Test("closing writes all there is, the counts too; then it gathers again")
+  @Test("closing the recorder writes all rows and counts; later rows go to the next store")
   func closing() async throws {
     repository.open(keeper)
     for _ in 0..<3 { repository.note(.token(), by: .till) }
@@ -156,7 +156,7 @@ struct AuditRecorderTests {
     #expect(keeper.rows.count == 2)
   }
 
-  @Test("at the end it says how many rows are lost, and nothing where none are")
+  @Test("the recorder logs the number of lost rows at its end, and logs nothing if none are lost")
   func lost() async {
     repository.open(keeper)
     repository.note(.token(), by: .till)
@@ -175,7 +175,7 @@ struct AuditRecorderTests {
       ])
   }
 
-  @Test("rows go as the configuration says, at once where there came many")
+  @Test("audit rows are trimmed to the configured count and age, and at once after 1200 denials")
   func trimming() async throws {
     repository.open(keeper)
     try await repository.trim()
@@ -192,7 +192,7 @@ struct AuditRecorderTests {
     try await repository.trim()
   }
 
-  @Test("calls that come at the same time are all counted")
+  @Test("calls noted by eight concurrent tasks are all counted")
   func threads() async throws {
     repository.open(keeper)
     await withTaskGroup(of: Void.self) { group in
@@ -208,7 +208,7 @@ struct AuditRecorderTests {
   }
 }
 
-/// Keeps rows in memory, or refuses them.
+/// An audit store that keeps rows in memory, or refuses them on demand.
 final class FakeKeeper: AuditKeeping {
   private struct State {
     var rows: [AuditList.Entry] = []

@@ -4,16 +4,16 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Calls that are counted where they were counted before, beside the same calls looked up each time.
-@Suite("Counting again and anew")
+/// Compares calls counted through ``AuditRepeat`` with the same calls looked up each time.
+@Suite("Equivalence of AuditRepeat and plain counting")
 struct AuditRepeatTests {
-  /// In any order: rows of one moment have none.
+  /// Sorted, because rows of one instant have no order.
   private func rows(_ aggregator: AuditAggregator) -> [String] {
     aggregator.waiting.map { "\($0)" }.sorted()
   }
 
   @Test(
-    "any row of calls, denials, minutes, rests and full books leaves the same rows",
+    "random calls, denials and minutes leave the same audit rows with AuditRepeat as without",
     arguments: 0..<16)
   func agreement(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -25,7 +25,7 @@ struct AuditRepeatTests {
         number.isMultiple(of: 2) ? AuditedCaller.till : .bert
       )
     }
-    // One who repeats may have several connections, each with its own place.
+    // A caller may have several connections, each with its own counter.
     var repeats = try (keys + keys).map { try #require(AuditRepeat($0, by: $1)) }
     var counted = 0
     for _ in 0..<5000 {

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The audit listed and verified")
+@Suite("audit.list and audit.verify")
 struct AuditServiceTests {
   private let place: TemporaryDirectory
   private let clock = FakeClock()
@@ -25,7 +25,7 @@ struct AuditServiceTests {
     service = AuditService(log: store.audit, repository: repository)
   }
 
-  /// Six calls, a minute after each other; the clock stands at the last.
+  /// Notes six calls, one minute apart; the clock ends at the time of the last one.
   private func sixCalls() {
     for (note, caller) in [
       (AuditEvent.token(), AuditedCaller.till), (.denied("flow.list"), .bert),
@@ -41,7 +41,7 @@ struct AuditServiceTests {
     try await service.list(call).rows.map(\.n)
   }
 
-  @Test("what was just noted is listed, under number and time")
+  @Test("audit.list returns rows noted just before, with their numbers and times")
   func fresh() async throws {
     #expect(try await service.list(.init()) == .init(rows: []))
     sixCalls()
@@ -53,7 +53,7 @@ struct AuditServiceTests {
     #expect(reply.unreadable == nil)
   }
 
-  @Test("each filter leaves the others out")
+  @Test("each filter of audit.list leaves out the rows that do not match")
   func filters() async throws {
     sixCalls()
     let now = clock.now()
@@ -74,7 +74,7 @@ struct AuditServiceTests {
     #expect(try await numbers(.init(client: "till", denied: true)) == [5])
   }
 
-  @Test("a long list comes in pages, each going on where the last one ended")
+  @Test("audit.list returns pages, and each page continues after the last one")
   func pages() async throws {
     sixCalls()
     var found: [[Int]] = []
@@ -91,7 +91,7 @@ struct AuditServiceTests {
     #expect(try await numbers(.init(after: .max)) == [])
   }
 
-  @Test("a call looks at so many rows and no more; the next goes on")
+  @Test("audit.list reads a limited number of rows per call, and the next call continues there")
   mutating func bounded() async throws {
     sixCalls()
     await repository.flush()
@@ -113,7 +113,7 @@ struct AuditServiceTests {
     #expect((600..<1206).contains(try #require(replies[0].next)))
   }
 
-  @Test("a limit that is none is refused", arguments: [0, -1, 1001])
+  @Test("audit.list refuses a limit outside 1 to 1000", arguments: [0, -1, 1001])
   func limits(_ limit: Int) async throws {
     let error = await #expect(throws: UsherError.self) {
       try await service.list(.init(limit: limit))
@@ -122,7 +122,7 @@ struct AuditServiceTests {
     #expect(error?.detail.field == "limit")
   }
 
-  @Test("what is noted while it is verified does not disturb it")
+  @Test("audit.verify finds the log whole while rows are noted concurrently")
   func verify() async throws {
     let begunAt = clock.now()
     #expect(try await service.verify() == .init(whole: true, begunAt: begunAt, findings: []))

@@ -8,9 +8,9 @@ import UsherStore
 
 private let start = Timestamp(seconds: 1_800_000_000)
 
-@Suite("How many calls of a kind may be made")
+@Suite("Rate limiter")
 struct RateLimiterTests {
-  @Test("as many as allowed at once, then one more with each share of the minute")
+  @Test("the rate limiter allows a minute's calls at once, then one more per share of the minute")
   func steady() {
     let budget = RateLimiter()
     for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
@@ -20,7 +20,7 @@ struct RateLimiterTests {
     #expect(budget.take(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
   }
 
-  @Test("a minute later all may be had again, and no more than that after an hour")
+  @Test("after a minute the whole budget is back, and after an hour it is not larger")
   func full() {
     let budget = RateLimiter()
     for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {
@@ -29,7 +29,7 @@ struct RateLimiterTests {
     }
   }
 
-  @Test("a clock that is set back by a day costs a minute at most")
+  @Test("a clock set back by a day does not block calls for longer than their usual wait")
   func clockSetBack() {
     let budget = RateLimiter()
     for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
@@ -42,7 +42,7 @@ struct RateLimiterTests {
       budget.take(.anna, at: earlier + .seconds(15), perMinute: 4) == nil, "it fills steadily")
   }
 
-  @Test("one user's calls cost another nothing")
+  @Test("one user's calls do not consume another user's budget")
   func owners() {
     let budget = RateLimiter()
     #expect(budget.take(.anna, at: start, perMinute: 1) == nil)
@@ -50,7 +50,7 @@ struct RateLimiterTests {
     #expect(budget.take(.bert, at: start, perMinute: 1) == nil)
   }
 
-  @Test("numbers that do not divide a minute give no call away, and none less")
+  @Test("a budget that does not divide a minute evenly allows exactly that many calls at once")
   func uneven() {
     for perMinute in [7, 11, 13, 59] {
       let budget = RateLimiter()
@@ -61,7 +61,7 @@ struct RateLimiterTests {
   }
 }
 
-@Suite("How many connections there may be")
+@Suite("Connection limits")
 struct ConnectionCountTests {
   private func count(all: Int, reserve: Int, perUser: Int) -> ConnectionCount {
     var limits = Limits()
@@ -83,7 +83,7 @@ struct ConnectionCountTests {
     }
   }
 
-  @Test("each user has a share, and who leaves makes room")
+  @Test("each user has a limit of connections, and a closed connection makes room")
   func perUser() {
     let count = count(all: 100, reserve: 1, perUser: 2)
     for _ in 0..<2 { #expect(limit { try count.enter(1000, isAdmin: false) } == nil) }
@@ -98,7 +98,7 @@ struct ConnectionCountTests {
     #expect(count.count(of: nil) == 0)
   }
 
-  @Test("the admin socket has a few that apps cannot take, and asks no user's share")
+  @Test("the admin socket has reserved connections and ignores the per-user limit")
   func reserve() {
     let count = count(all: 4, reserve: 2, perUser: 2)
     for uid: UInt32 in [0, 1] { #expect(limit { try count.enter(uid, isAdmin: false) } == nil) }
@@ -109,9 +109,9 @@ struct ConnectionCountTests {
   }
 }
 
-@Suite("The flows in memory")
+@Suite("Index of flows in memory")
 struct FlowIndexTests {
-  @Test("places that are kept count like flows, until they are taken or given back")
+  @Test("reserved flow places count against the owner's limit until they are released")
   func places() {
     let index = FlowIndex()
     #expect(index.reserve(.anna, atMost: 2))

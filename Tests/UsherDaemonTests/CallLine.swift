@@ -1,8 +1,8 @@
 import JSONRPC
 
-/// Lines of calls, and what they are answered with.
+/// Request lines, and parsing of their replies.
 enum CallLine {
-  /// Without its end.
+  /// A request line without its line feed.
   static func line(_ method: String, _ params: String = "{}", id: Int = 1) -> String {
     #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#
   }
@@ -11,21 +11,21 @@ enum CallLine {
     Array(#"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#.utf8) + [0x0A]
   }
 
-  /// `rpc.hello` with so many bytes of parameters.
+  /// A call of `rpc.hello` whose parameters have exactly `bytes` bytes.
   static func hello(_ bytes: Int, id: String = "1") -> [UInt8] {
     let (head, tail) = (#"{"client":{"name":""#, #"","version":"1"}}"#)
     let name = String(repeating: "a", count: bytes - head.utf8.count - tail.utf8.count)
     return call("rpc.hello", head + name + tail, id: id)
   }
 
-  /// A reply from which ``HarnessConnection/line()`` has cut the correlation id.
+  /// Parses a reply from which ``HarnessConnection/line()`` has cut the correlation id.
   static func parse(_ reply: String) throws -> JSONValue {
     try JSONValue(parsing: reply.replacing("{,", with: "{"))
   }
 }
 
 extension ConnectionHarness {
-  /// The error that a line is answered with, on a connection of its own.
+  /// Sends a line on its own connection and returns the error of its reply.
   func error(of line: [UInt8]) async throws -> JSONValue? {
     let connection = try await connect()
     try await connection.send(line)

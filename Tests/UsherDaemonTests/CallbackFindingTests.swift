@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The accounts that a provider's call may be about", .mayBlock)
+@Suite("Lookup of the accounts that a provider's callback may mean", .mayBlock)
 struct CallbackFindingTests {
   private let calls: VerdictHarness
   private var harness: FlowHarness { calls.harness }
@@ -20,7 +20,7 @@ struct CallbackFindingTests {
     var skipped = 0
   }
 
-  /// As a daemon finds them that has none of them in memory.
+  /// Looks accounts up in a new repository, which has none of them in memory.
   private func found(_ key: String) async throws -> Found {
     let repository = AccountRepository(
       dependencies: harness.dependencies, events: harness.events, store: harness.store)
@@ -33,7 +33,7 @@ struct CallbackFindingTests {
     return found
   }
 
-  /// Whether the provider is in force where accounts are written.
+  /// Sets the providers that are configured when accounts are stored.
   private func configure(_ providers: [ProviderConfig]) {
     var config = harness.dependencies.config
     config.providers = providers
@@ -41,7 +41,7 @@ struct CallbackFindingTests {
       by: config, harness.dependencies.configStore.current.policy)
   }
 
-  @Test("are found by what the call is known by; no other is opened, however damaged it is")
+  @Test("a callback finds accounts by its request id and opens no other row, even a damaged one")
   func others() async throws {
     let first = try await calls.submit("req-1", subject: "corr-1")
     let second = try await calls.submit("req-2", subject: "corr-2")
@@ -56,9 +56,9 @@ struct CallbackFindingTests {
     #expect(calls.kyc(second)?["status"] == "COMPLETED")
   }
 
-  @Test("are all found where many have the same, of whatever owner, each once")
+  @Test("a callback finds all 70 accounts with its request id, across owners, each once")
   func pages() async throws {
-    // More than the fake chance has names for.
+    // The test creates more accounts than the fake entropy has distinct ids for.
     let dependencies = Dependencies(
       configStore: harness.dependencies.configStore, clock: harness.clock, entropy: SystemEntropy(),
       scheduler: harness.scheduler)
@@ -75,7 +75,7 @@ struct CallbackFindingTests {
     #expect(found.ids.count == 70 && Set(found.ids) == ids && found.skipped == 0)
   }
 
-  @Test("are those of the last submission")
+  @Test("a callback finds an account only by the request id of its last submission")
   func changed() async throws {
     let record = try await calls.submit("req-1")
     let again = try await calls.submit("req-2", submission: "sub-2")
@@ -84,7 +84,7 @@ struct CallbackFindingTests {
     #expect(try await found("req-2") == Found(ids: [record.id]))
   }
 
-  @Test("are also those of which that is not known, until it is")
+  @Test("an account without a known call tag is found by any request id until its tag is known")
   func unknown() async throws {
     configure([])
     let record = try await calls.submit("req-1")
@@ -98,7 +98,7 @@ struct CallbackFindingTests {
     #expect(try await found("req-1") == Found(ids: [record.id]))
   }
 
-  @Test("are none that nothing can be told of")
+  @Test("an account without a submission has no call tag and is not found by an empty request id")
   func nothing() async throws {
     let record = try await harness.repository.keep(at: VerdictHarness.provider)
     #expect(record.callTag == nil)

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The addresses at which providers call, over a reload", .mayBlock)
+@Suite("Reload of callback listeners", .mayBlock)
 struct CallbackReloadTests {
   private let harness: LockControllerHarness
 
@@ -34,7 +34,7 @@ struct CallbackReloadTests {
     return try await Reload(lockController: lockController).run()
   }
 
-  @Test("a new one is had, one that nobody needs is given up")
+  @Test("a reload opens the listener of a new callback address and closes an unused one")
   func moved() async throws {
     let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
     let lockController = try await begun([try gopay(at: first)])
@@ -47,13 +47,13 @@ struct CallbackReloadTests {
     await lockController.end()
   }
 
-  @Test("one that stays keeps its socket and who is on it, also for another provider")
+  @Test("a callback listener that stays keeps its socket and connections, also for a new provider")
   func kept() async throws {
     let port = UInt16(try LoopbackPort.unused())
     let lockController = try await begun([try gopay(at: port)])
     let caller = try LoopbackSocket(connectedTo: port)
     try caller.send("GET / HTTP/1.1\r\n")
-    // Who is answered later was taken in before.
+    // Connections are accepted in order: once this later one has its answer, `caller` is accepted.
     _ = try LoopbackSocket(connectedTo: port).answer(to: "GET / HTTP/1.1\r\n\r\n")
     #expect(try await reload(lockController, [try gopay(at: port)]).isEmpty)
     #expect(
@@ -62,7 +62,7 @@ struct CallbackReloadTests {
     await lockController.end()
   }
 
-  @Test("one that cannot be had fails the whole, and none of the others is taken or given up")
+  @Test("a reload that cannot bind one callback address fails and changes no other listener")
   func taken() async throws {
     let squatter = try LoopbackSocket(listening: 0)
     let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
@@ -81,7 +81,7 @@ struct CallbackReloadTests {
     await lockController.end()
   }
 
-  @Test("two providers cannot have the same")
+  @Test("a reload is refused if two providers have the same callback address")
   func twins() async throws {
     let port = UInt16(try LoopbackPort.unused())
     let lockController = try await begun([])
@@ -93,7 +93,7 @@ struct CallbackReloadTests {
     await lockController.end()
   }
 
-  @Test("64 silent connections do not keep the provider out: the oldest of them is closed")
+  @Test("64 silent connections do not block the callback listener: the oldest are closed")
   func flood() async throws {
     let port = UInt16(try LoopbackPort.unused())
     let lockController = try await begun([try gopay(at: port)])
@@ -101,7 +101,8 @@ struct CallbackReloadTests {
     var silent: [LoopbackSocket] = []
     for _ in 0..<8 {
       for _ in 0..<8 { silent.append(try LoopbackSocket(connectedTo: port)) }
-      // Who is answered later was taken in before.
+      // Connections are accepted in order: once this later one has its answer, all before are
+      // accepted.
       let answer = try LoopbackSocket(connectedTo: port).answer(to: request)
       #expect(answer.hasPrefix("HTTP/1.1 4"), "beside \(silent.count) silent ones: \(answer)")
     }

@@ -7,13 +7,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A provider's call about an account")
+@Suite("GoPay verdict callbacks")
 struct CallbackServiceTests {
   private let harness: VerdictHarness
 
   init() async throws { harness = try await VerdictHarness() }
 
-  @Test("the linking token lets a verdict in, which is on disk and told before the answer")
+  @Test("a verdict with the linking token is stored before the answer, and announced only once")
   func verdict() async throws {
     let record = try await harness.submit()
     harness.watch.start()
@@ -27,7 +27,7 @@ struct CallbackServiceTests {
   }
 
   @Test(
-    "who shows nothing right learns nothing, whether there is anybody of that id or not",
+    "a callback without the right token is unauthorized, whether or not its request id exists",
     arguments: [nil, "", "another", "linking-toke", "Bearer linking-token"])
   func unauthorized(_ value: String?) async throws {
     let record = try await harness.submit()
@@ -36,7 +36,7 @@ struct CallbackServiceTests {
     #expect(harness.kyc(record)?["status"] == "SUBMITTED")
   }
 
-  @Test("the agreed value lets in too, and learns that nobody is meant")
+  @Test("a callback with the shared value is accepted, and is told about an unknown request id")
   func vouched() async throws {
     let record = try await harness.submit(token: nil)
     #expect(try await harness.call("shared-value", requestID: "nobody") == .unknown)
@@ -45,7 +45,7 @@ struct CallbackServiceTests {
   }
 
   @Test(
-    "for a flow that has ended without an account the agreed value is answered, nothing changes")
+    "a callback with the shared value for a flow that ended without an account changes nothing")
   func ended() async throws {
     try await harness.harness.store.commit([
       .rememberRequest(
@@ -58,7 +58,7 @@ struct CallbackServiceTests {
     #expect(try harness.harness.repository.accounts(of: .bert).isEmpty)
   }
 
-  @Test("two users with one requestId: only the one whose token it is hears of it")
+  @Test("if two users share a request id, only the linking token's account gets the verdict")
   func sameID() async throws {
     let anna = try await harness.submit(token: "token-of-anna")
     let bert = try await harness.submit(token: "token-of-bert", owner: .bert)
@@ -67,14 +67,14 @@ struct CallbackServiceTests {
     #expect(harness.kyc(bert)?["status"] == "COMPLETED")
   }
 
-  @Test("another submission than the account's is a conflict")
+  @Test("a verdict for a submission other than the account's is a conflict and changes nothing")
   func conflict() async throws {
     let record = try await harness.submit()
     #expect(try await harness.call("linking-token", submission: "sub-2") == .conflict)
     #expect(harness.kyc(record)?["status"] == "SUBMITTED")
   }
 
-  @Test("while the store takes nothing the provider is told to send it again, and nothing is lost")
+  @Test("a verdict that cannot be stored is answered as unavailable and changes nothing")
   func failingDisk() async throws {
     let record = try await harness.submit()
     try harness.harness.store.close()
@@ -84,13 +84,13 @@ struct CallbackServiceTests {
   }
 }
 
-@Suite("The watch over verdicts")
+@Suite("Polling for GoPay verdicts")
 struct FollowUpWatchTests {
   private let harness: VerdictHarness
 
   init() async throws { harness = try await VerdictHarness() }
 
-  @Test("a submission is told of and asked about after five seconds, then at doubled distances")
+  @Test("a submission is announced and polled after 5 s, then at doubling intervals")
   func schedule() async throws {
     harness.watch.start()
     try await harness.submit()
@@ -104,7 +104,7 @@ struct FollowUpWatchTests {
     await harness.close()
   }
 
-  @Test("after a restart nobody is told anew, and the questions go on where they were")
+  @Test("a restart announces no submission again and continues the polling schedule")
   func restart() async throws {
     try await harness.submit()
     harness.harness.clock.advance(by: .seconds(12))
@@ -114,7 +114,7 @@ struct FollowUpWatchTests {
     #expect(harness.harness.scheduler.pending == [.seconds(8)])
   }
 
-  @Test("without a linking token nothing is asked")
+  @Test("a submission without a linking token is announced and not polled")
   func noToken() async throws {
     harness.watch.start()
     try await harness.submit(token: nil)
@@ -122,7 +122,7 @@ struct FollowUpWatchTests {
     #expect(harness.harness.scheduler.pending.isEmpty)
   }
 
-  @Test("a verdict ends the questions; so do an account that is forgotten and a daemon that stops")
+  @Test("a verdict, a forgotten account and a stopped watch each end the polling")
   func ending() async throws {
     harness.watch.start()
     try await harness.submit()
@@ -138,7 +138,7 @@ struct FollowUpWatchTests {
     #expect(harness.harness.scheduler.pending.isEmpty)
   }
 
-  @Test("nothing is asked while its provider is gone, and nobody is told anew when it is back")
+  @Test("polling stops while the provider is not configured; its return announces nothing again")
   func providerGone() async throws {
     harness.watch.start()
     try await harness.submit()
@@ -149,7 +149,7 @@ struct FollowUpWatchTests {
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
   }
 
-  @Test("nor is anybody told anew of one whose provider comes back after a restart")
+  @Test("a submission whose provider comes back after a restart is polled and not announced again")
   func providerBack() async throws {
     try await harness.submit()
     await harness.reload([])
@@ -159,7 +159,7 @@ struct FollowUpWatchTests {
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
   }
 
-  @Test("a second submission of the same person is followed anew")
+  @Test("a second submission of the same person is announced and polled from the start")
   func again() async throws {
     harness.watch.start()
     try await harness.submit()

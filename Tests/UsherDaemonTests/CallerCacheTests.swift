@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A caller under the rules that are in force")
+@Suite("Caller cache")
 struct CallerCacheTests {
   private let connectingPeer = PeerIdentity(
     CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
@@ -19,7 +19,7 @@ struct CallerCacheTests {
     return try Policy.of([rule])
   }
 
-  @Test("is worked out anew when other rules are in force, and kept else")
+  @Test("a caller is evaluated again after the rules change, and cached otherwise")
   func anew() throws {
     let configStore = ConfigStore(Config(), try policy("account.list"))
     let standing = CallerCache(connectingPeer, configStore)
@@ -34,7 +34,7 @@ struct CallerCacheTests {
     #expect(standing.caller(otherThanAt: &generation) == nil)
   }
 
-  @Test("whose things it brings follows the rules too")
+  @Test("a caller's owner changes with the rules, and the uid stays")
   func owner() throws {
     let configStore = ConfigStore(Config(), try policy("*"))
     let standing = CallerCache(connectingPeer, configStore)

@@ -4,13 +4,13 @@ import UsherCore
 
 @testable import UsherDaemon
 
-@Suite("The parameters of rpc.cancel", .timeLimit(.minutes(2)))
+@Suite("Parameters of rpc.cancel", .timeLimit(.minutes(2)))
 struct CancelParamsTests {
   private let harness: ConnectionHarness
 
   init() async throws { harness = try await ConnectionHarness() }
 
-  @Test("rpc.cancel takes a string or a number of up to 256 bytes, and looks at nothing larger")
+  @Test("rpc.cancel accepts a string or number id of up to 256 bytes and refuses anything else")
   func cancel() async throws {
     let deep = String(repeating: "[", count: 20) + String(repeating: "]", count: 20)
     for id in [#""\#(String(repeating: "x", count: 255))""#, deep, "{}", "true", #"[""]"#] {

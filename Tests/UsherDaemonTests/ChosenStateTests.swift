@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A caller of Paysafe's `authorize` may choose the `state` of the redirect.
-@Suite("A state that the caller chooses", .timeLimit(.minutes(1)))
+@Suite("Redirect states chosen by callers", .timeLimit(.minutes(1)))
 struct ChosenStateTests {
   private func begin(_ harness: ConsentHarness, state: String, for owner: Owner) async throws
     -> Flow
@@ -24,7 +24,7 @@ struct ChosenStateTests {
     ).flow
   }
 
-  @Test("is refused while another user's flow waits for it at the fixed redirect")
+  @Test("a chosen state is refused while another user's flow waits for it at the same redirect")
   func taken() async throws {
     let redirect = try Redirect(setting: "http://127.0.0.1:\(LoopbackPort.unused())/cb")
     let harness = try ConsentHarness { $0.redirect = redirect }

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The client of a flow")
+@Suite("Client of a flow")
 struct FlowClientTests {
   private let harness: ConsentHarness
 
@@ -19,7 +19,7 @@ struct FlowClientTests {
     try await harness.keep(.sample(), for: "(user)")
   }
 
-  @Test("a step is shown to the client that started the flow, and to no other of the owner's")
+  @Test("a flow's step is shown to the client that started it, and to none of the owner's others")
   func shown() async throws {
     let flow = try await harness.start("till", of: account())
     #expect(flow.step != nil)
@@ -36,7 +36,7 @@ struct FlowClientTests {
     #expect(own == flow)
   }
 
-  @Test("a user database that hangs delays the start of a flow by two seconds at most")
+  @Test("a hanging user database delays the start of a flow by two seconds at most")
   func hangingUserDatabase() async throws {
     let (clock, users) = (FakeClock(), FakeUsers())
     let scheduler = FakeScheduler(clock)
@@ -47,7 +47,7 @@ struct FlowClientTests {
     try await scheduler.isSet(.seconds(2))
     scheduler.advance(by: .seconds(2))
     #expect(await client.value.title == "uid 1000")
-    // No further user is asked for, so that no further thread blocks.
+    // While one lookup hangs, no other lookup is started, so that no further thread blocks.
     let names = Task { await dependencies.lookups.names(of: [1000, 1001]) }
     try await scheduler.isSet(.seconds(2))
     scheduler.advance(by: .seconds(2))
@@ -56,7 +56,7 @@ struct FlowClientTests {
     letGo()
   }
 
-  @Test("another client's answer is refused and changes nothing; it may cancel")
+  @Test("flow.submit by another client is refused and changes nothing; flow.cancel is allowed")
   func answered() async throws {
     let flow = try await harness.start("till", of: account())
     let submit = FlowSubmit(
@@ -69,14 +69,15 @@ struct FlowClientTests {
     #expect(try harness.flows.get(FlowGet(flow: flow.id), .program("till")).flow == flow)
     let ended = try await harness.flows.cancel(FlowCancel(flow: flow.id), .program()).flow
     #expect(ended.status == .cancelled)
-    // How it ended is told; what a provider may have said of the person is not.
+    // The other client learns that the flow was cancelled, but not the message: it may quote the
+    // provider.
     #expect(ended.failure?.reason == .cancelled)
     #expect(ended.failure?.message == "the client that started the flow is told why")
     let own = try harness.flows.get(FlowGet(flow: flow.id), .program("till")).flow
     #expect(own.failure?.message == "the flow was cancelled")
   }
 
-  @Test("root's own programs are another client too, also on the admin socket")
+  @Test("on the admin socket, root is another client than the one that started root's flow")
   func admin() async throws {
     let root = Owner(realm: "host", uid: 0)
     let record = try await harness.keep(.sample(), for: "till", owner: root)
@@ -85,7 +86,7 @@ struct FlowClientTests {
     #expect(try harness.flows.get(FlowGet(flow: flow.id), admin).flow.step == nil)
   }
 
-  @Test("a flow knows its client after a restart; one of before that is any client's of the owner")
+  @Test("a flow keeps its client over a restart; a stored flow without one is open to all clients")
   func restarted() async throws {
     let flow = try await harness.start("till", of: account())
     let row = try #require(try harness.harness.store.loadFlows().first { $0.id == flow.id })
@@ -102,7 +103,7 @@ struct FlowClientTests {
     #expect(!own.isOpen(to: "till") && own.isOpen(to: "(user)"))
   }
 
-  @Test("people are told the rule's name, or the user's, or the number of one without a name")
+  @Test("a flow client's title is the rule's name, the user's name, or the uid of a nameless user")
   func titles() async throws {
     #expect(
       try await Caller.program("till").flowClient(.fake())
@@ -117,7 +118,7 @@ struct FlowClientTests {
   }
 }
 
-@Suite("A client that forgets what it has")
+@Suite("client.clear")
 struct ClientServiceTests {
   private let harness: ConsentHarness
 
@@ -128,7 +129,7 @@ struct ClientServiceTests {
       ClientClear(provider: ConsentHarness.provider), .program(client, of: owner))
   }
 
-  @Test("its live flows are cancelled, and nobody else's")
+  @Test("client.clear cancels the client's live flows, and not those of other clients")
   func flows() async throws {
     let record = try await harness.keep(.sample(), for: "(user)")
     let mine = try await harness.start("till", of: record)
@@ -140,7 +141,7 @@ struct ClientServiceTests {
     #expect(try harness.engine.flow(others.id, of: .anna).flow.status == .active)
   }
 
-  @Test("accounts it brought are forgotten, consents and all")
+  @Test("client.clear forgets the accounts that the client created, with their consents")
   func forgotten() async throws {
     try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
     try await harness.keep(.consented(["email": "b@x.example"], subject: "usr_2"), for: "till")
@@ -155,7 +156,7 @@ struct ClientServiceTests {
   }
 
   @Test(
-    "one of which another client was granted something stays, without what the first was granted")
+    "client.clear keeps an account with another client's consent and withdraws its own consents")
   func shared() async throws {
     try await harness.keep(.consented(["email": "a@x.example", "firstname": "Ada"]), for: "till")
     let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "desk")
@@ -167,7 +168,7 @@ struct ClientServiceTests {
     #expect(harness.repository.record(record.id)?.consents.entries.isEmpty == true)
   }
 
-  @Test("another's consent that has expired keeps nothing")
+  @Test("client.clear forgets an account on which another client's consent has expired")
   func expired() async throws {
     let end = harness.clock.now() + .seconds(60)
     try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
@@ -177,7 +178,7 @@ struct ClientServiceTests {
     await harness.close()
   }
 
-  @Test("what it did not bring it does not forget; what it was granted of that goes")
+  @Test("client.clear keeps an account of another client and withdraws its own consents to it")
   func brought() async throws {
     try await harness.keep(.consented(nil), for: "desk")
     let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
@@ -186,7 +187,7 @@ struct ClientServiceTests {
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 0, kept: 0))
   }
 
-  @Test("a provider that is not there is said so")
+  @Test("client.clear at an unknown provider fails with not_found")
   func unknown() async throws {
     let error = await #expect(throws: UsherError.self) {
       try await harness.clients.clear(

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Asks for a client token; what the reply says is in its status and body.
+/// A client-token call whose result is taken from the status and body of the reply.
 private struct Grant: ClientTokenCall {
   var name: String { "grant" }
 
@@ -25,7 +25,7 @@ private struct Grant: ClientTokenCall {
   }
 }
 
-/// A provider that numbers its tokens, and may be made to wait until it is let go.
+/// A provider that numbers its tokens and can hold its answers back.
 private final class Grantor: Sendable {
   private struct State {
     var asked = 0
@@ -38,7 +38,7 @@ private final class Grantor: Sendable {
 
   var asked: Int { state.withLock { $0.asked } }
 
-  /// - Parameter outcome: Nil: the next token.
+  /// - Parameter outcome: The answer to every call, or `nil` for the next token.
   func answer(_ outcome: CallOutcome?) { state.withLock { $0.outcome = outcome } }
 
   func hold() { state.withLock { $0.isHolding = true } }
@@ -68,7 +68,7 @@ private final class Grantor: Sendable {
   }
 }
 
-@Suite("A client token")
+@Suite("Client tokens")
 struct ClientTokensTests {
   private let clock = FakeClock()
   private let grantor = Grantor()
@@ -96,12 +96,12 @@ struct ClientTokensTests {
     if case .failure(let unavailable) = result { unavailable.outcome } else { nil }
   }
 
-  @Test("is asked for once, however many want it at the same time")
+  @Test("20 concurrent requests for a client token cause one call to the provider")
   func once() async {
     grantor.hold()
     let many = await withTaskGroup(of: String?.self) { group in
       for _ in 0..<20 { group.addTask { text(await token()) } }
-      // Whoever comes before the answer waits for it; whoever comes after finds it.
+      // Requests before the answer wait for it; later requests find the cached token.
       while grantor.asked == 0 { await Task.yield() }
       grantor.letGo()
       return await group.reduce(into: [String?]()) { $0.append($1) }
@@ -110,7 +110,7 @@ struct ClientTokensTests {
     #expect(grantor.asked == 1)
   }
 
-  @Test("is kept until a minute before its end")
+  @Test("a client token is cached until a minute before it expires")
   func kept() async {
     #expect(text(await token()) == "token-1")
     clock.advance(by: .seconds(839))
@@ -121,7 +121,7 @@ struct ClientTokensTests {
     #expect(grantor.asked == 2)
   }
 
-  @Test("that was refused is replaced once for all who had it")
+  @Test("a refused client token is replaced once for all callers that had it")
   func refused() async {
     _ = await token()
     #expect(text(await token(otherThan: "token-1")) == "token-2")
@@ -130,14 +130,14 @@ struct ClientTokensTests {
     #expect(grantor.asked == 2)
   }
 
-  @Test("of one provider is nobody else's")
+  @Test("the client token of one provider is not used for another")
   func providers() async {
     #expect(text(await token()) == "token-1")
     #expect(text(await token(ProviderName("other"))) == "token-2")
     #expect(text(await token()) == "token-1")
   }
 
-  @Test("of a provider that a reload has changed is not the new one's, nor the other way round")
+  @Test("a client token is not used for a changed client_id under the same provider name")
   func changed() async {
     #expect(text(await token()) == "token-1")
     #expect(text(await token(of: "other-client")) == "token-2")
@@ -147,7 +147,7 @@ struct ClientTokensTests {
     #expect(text(await token(of: "other-client")) == "token-3")
   }
 
-  @Test("that was asked for before its provider changed is given to who waits, and not kept")
+  @Test("a client token requested before its provider changed reaches its waiter and is not cached")
   func changedMeanwhile() async {
     grantor.hold()
     async let waiting = token()
@@ -158,7 +158,7 @@ struct ClientTokensTests {
     #expect(text(await token()) == "token-2")
   }
 
-  @Test("that is not to be had is asked for again by the next who wants one")
+  @Test("a failed client-token call is not cached: the next request calls the provider again")
   func failure() async {
     let gone = CallOutcome.unreachable(message: "gone", sent: true)
     grantor.answer(gone)
@@ -172,7 +172,7 @@ struct ClientTokensTests {
     #expect(text(await token()) == "token-4")
   }
 
-  @Test("is forgotten where the one in its place is not to be had")
+  @Test("a refused client token is dropped even if its replacement cannot be fetched")
   func lost() async {
     _ = await token()
     grantor.answer(.reply(HTTPReply(status: 401)))

@@ -9,8 +9,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A daemon that has begun with accounts of before, of which none is in memory.
-@Suite("A call about an account that is not in memory")
+/// A running daemon with stored accounts, none of which is in memory.
+@Suite("Calls about accounts that are not in memory")
 struct ColdCallTests {
   private let harness: LockControllerHarness
   private let lockController: LockController
@@ -23,7 +23,7 @@ struct ColdCallTests {
     service = RPCService(lockController)
     let services = try lockController.services()
     account = try await services.repository.keep().id
-    // What is in memory goes with the lock.
+    // A lock drops all accounts from memory.
     try await lockController.lock()
     try await lockController.unlock()
   }
@@ -34,7 +34,7 @@ struct ColdCallTests {
     try service.respond(to: method, params, as: try caller ?? .program())
   }
 
-  /// Nil where it is answered on the spot.
+  /// Returns the reply, or `nil` if the call is answered at once.
   private func waited(_ response: Response) async throws -> String? {
     guard response.atOnce == nil else { return nil }
     return String(decoding: try await response.reply(), as: UTF8.self)
@@ -46,7 +46,7 @@ struct ColdCallTests {
     return reply.rows
   }
 
-  @Test("waits for the disk the first time, and is answered on the spot from then on")
+  @Test("token.get for an account on disk waits once; later calls are answered at once")
   func first() async throws {
     let byAccount: JSONValue = ["account": .string(account.rawValue)]
     for params in [byAccount, ["provider": "work"]] {
@@ -58,7 +58,7 @@ struct ColdCallTests {
     #expect(try respond("account.get", byAccount).atOnce != nil)
   }
 
-  @Test("is decided and recorded once, as it stands when the account has been read")
+  @Test("token.get for an account on disk is audited once, after the account was read")
   func recorded() async throws {
     let params: JSONValue = ["account": .string(account.rawValue)]
     let response = try respond("token.get", params)
@@ -68,7 +68,7 @@ struct ColdCallTests {
     #expect(rows.map(\.count) == [1] && rows.map(\.account) == [account])
   }
 
-  @Test("is answered locked when the lock comes before the account was read")
+  @Test("token.get fails as locked if the daemon is locked before the account was read")
   func locked() async throws {
     let response = try respond("token.get", ["provider": "work"])
     #expect(response.atOnce == nil)
@@ -79,7 +79,7 @@ struct ColdCallTests {
     #expect(try await waited(try respond("token.get", ["provider": "work"])) != nil)
   }
 
-  @Test("a user's lists wait for each other, and another user's for none of them")
+  @Test("one user's account lists wait for each other, and not for another user's lists")
   func lists() async throws {
     let bert = try Caller.program(of: .bert)
     let answered = Recorded<Void>()
@@ -92,7 +92,7 @@ struct ColdCallTests {
         answered.add(())
       }
       for number in 0..<50 {
-        // Each another one, so that each takes the disk.
+        // Each provider differs, so that each call reads the disk.
         let params: JSONValue = ["provider": .string("other-\(number)")]
         guard let response = try? respond("account.list", params, as: bert),
           response.atOnce == nil, (try? await response.reply()) != nil
@@ -105,7 +105,7 @@ struct ColdCallTests {
     #expect(answered.all.count == 1)
   }
 
-  @Test("lists it, forgets it, and does not find it again")
+  @Test("account.list and account.forget read from disk, and a forgotten account is not found")
   func forgotten() async throws {
     let listed = try await waited(try respond("account.list", [:]))
     #expect(listed?.contains(account.rawValue) == true)
@@ -122,7 +122,7 @@ struct ColdCallTests {
     #expect(try lockController.services().store.loadAccounts().isEmpty)
   }
 
-  @Test("is refused as it is when the account is in memory, where a rule does not let it")
+  @Test("token.get for another owner's account on disk fails as not found and loads nothing")
   func refused() async throws {
     let params: JSONValue = ["account": .string(account.rawValue)]
     let error = await #expect(throws: UsherError.self) {

@@ -6,8 +6,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What is answered on a connection while accounts are on the disk.
-@Suite("Many calls in one go about what is not in memory", .timeLimit(.minutes(2)))
+/// Replies on one connection while all accounts are on disk.
+@Suite("Pipelined calls about accounts on disk", .timeLimit(.minutes(2)))
 struct ColdPipelineTests {
   private let harness: ConnectionHarness
 
@@ -25,7 +25,7 @@ struct ColdPipelineTests {
   }
 
   @Test(
-    "a pipeline of calls for one account is answered whole, in order, under ids of any kind",
+    "1000 pipelined calls of token.get for an account on disk are answered in order",
     arguments: ["account", "provider"])
   func pipeline(named: String) async throws {
     let record = try await harness.signIn()
@@ -40,7 +40,7 @@ struct ColdPipelineTests {
     await harness.end()
   }
 
-  @Test("a batch is answered whole, also where its calls have one id")
+  @Test("a batch of 64 calls with one id about an account on disk is answered completely")
   func batch() async throws {
     let record = try await harness.signIn()
     try await harness.chill()
@@ -55,7 +55,7 @@ struct ColdPipelineTests {
     await harness.end()
   }
 
-  @Test("what comes behind a call that reads is answered behind it, as if nothing had to be read")
+  @Test("calls behind one that reads the disk get the same replies, in order, as from memory")
   func order() async throws {
     let record = try await harness.signIn()
     let account = #"{"account":"\#(record.id.rawValue)"}"#
@@ -67,19 +67,19 @@ struct ColdPipelineTests {
       CallLine.line("totp.list"), CallLine.line("account.list", #"{"provider":"work"}"#),
       CallLine.line("token.get", #"{"provider":"none"}"#), CallLine.line("token.list", account),
     ]
-    // Read once, so that all of it is in memory.
+    // Read once, so that everything is in memory.
     _ = try await answers(to: lines)
     let warm = try await answers(to: lines)
     for _ in 0..<2 {
       try await harness.chill()
       #expect(try await answers(to: lines) == warm)
     }
-    // Two in each of four rounds.
+    // Two calls in each of four rounds.
     #expect(try await harness.audited("account.get") == 8)
     await harness.end()
   }
 
-  @Test("what is known whole is listed at once; a long list off the event loop, and in its turn")
+  @Test("account.list with more accounts than memory holds is answered before the next call")
   func lists() async throws {
     for number in 0..<40 { try await harness.signIn(.sample("usr_\(number)")) }
     let services = try harness.lockController.services()
@@ -96,7 +96,7 @@ struct ColdPipelineTests {
     await harness.end()
   }
 
-  @Test("whose token is over is refreshed as one of the calls in flight: it holds up nothing")
+  @Test("a token.get that refreshes an account from disk does not hold up later calls")
   func refreshing() async throws {
     let record = try await harness.signIn()
     try await harness.chill()
@@ -112,7 +112,7 @@ struct ColdPipelineTests {
     await harness.end()
   }
 
-  @Test("a lock answers what waits and what is behind it")
+  @Test("system.lock answers a waiting token.get and the calls behind it as locked")
   func locked() async throws {
     let record = try await harness.signIn()
     try await harness.chill()
@@ -123,14 +123,14 @@ struct ColdPipelineTests {
     try await connection.send(Array("\(line)\n".utf8))
     var replies: [String] = []
     for _ in 1...3 { replies.append(try await connection.line()) }
-    // The account may have been read before the lock came.
+    // The account may have been read before the lock.
     let given = replies.prefix { $0.contains("access-1") }
     #expect(given.count < 3 && replies[given.count...].allSatisfy { $0.contains("locked") })
     try await connection.close()
     await harness.end()
   }
 
-  @Test("whoever goes away while an account is read is given nothing")
+  @Test("calls of a connection closed during a disk read are dropped after the first")
   func gone() async throws {
     let record = try await harness.signIn()
     try await harness.chill()

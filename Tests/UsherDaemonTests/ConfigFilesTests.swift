@@ -31,7 +31,7 @@ struct ConfigFilesTests {
   }
 
   @Test(
-    "a daemon of the system manager never looks for its configuration in its own home directory",
+    "a daemon started by systemd does not read a configuration from its home directory",
     arguments: [["STATE_DIRECTORY": "/var/lib/usherd"], ["INVOCATION_ID": "0123"]])
   func home(_ service: [String: String]) async throws {
     let home = place.file("home")
@@ -50,26 +50,26 @@ struct ConfigFilesTests {
     }
   }
 
-  @Test("a configuration file that a group or every user may write is refused with the command")
+  @Test("a configuration file writable by group or others is refused with the chmod command")
   func writable() throws {
     #expect(chmod(main, 0o646) == 0)
     #expect(refusal().contains("run: chmod o-w \(main)"))
     #expect(chmod(main, 0o664) == 0 && chown(main, getuid(), 4711) == 0)
     #expect(refusal().contains("run: chmod g-w \(main)"))
-    // The bits of the group are the mask of an access control list too.
+    // The group bits are also the mask of an access control list.
     #expect(chown(main, getuid(), 0) == 0)
     #expect(refusal().contains("run: chmod g-w \(main)"))
     #expect(chmod(main, 0o644) == 0)
     #expect(try load().limits.connections == 99)
   }
 
-  @Test("a configuration file of another user than root is refused", .enabled(if: getuid() == 0))
+  @Test("a configuration file not owned by root is refused", .enabled(if: getuid() == 0))
   func foreign() throws {
     #expect(chown(main, Self.nobody, 0) == 0)
     #expect(refusal().contains("run: chown root \(main)"))
   }
 
-  @Test("a directory in which others may put files that are laid over the configuration is refused")
+  @Test("a conf.d directory or file that others may write is refused with the chmod command")
   func overlays() throws {
     let folder = place.file("conf.d")
     #expect(mkdir(folder, 0o755) == 0 && chmod(folder, 0o757) == 0)
@@ -83,7 +83,7 @@ struct ConfigFilesTests {
     #expect(refusal().contains("run: chmod o-w \(place.path)"))
   }
 
-  @Test("a file of conf.d that cannot be opened is refused by name, and not left out")
+  @Test("a file in conf.d that cannot be opened is refused by name and not skipped")
   func overlayThatIsNotThere() throws {
     let folder = place.file("conf.d")
     #expect(mkdir(folder, 0o755) == 0 && symlink("/nonexistent", "\(folder)/90-deny.toml") == 0)
@@ -98,7 +98,7 @@ struct ConfigFilesTests {
     #expect(unlink(name) == 0)
   }
 
-  @Test("a configuration of 1 MiB is read whole, and a longer one is refused")
+  @Test("a configuration of 1 MiB is read completely, and a longer one is refused")
   func longest() throws {
     let setting = "[limits]\nconnections = 97\n"
     let comment = String(repeating: "#", count: (1 << 20) - setting.utf8.count - 1) + "\n"

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Who answers a question")
+@Suite("Answers to confirmation questions")
 struct ConfirmAnswerTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }
@@ -16,7 +16,7 @@ struct ConfirmAnswerTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("the admin socket answers all, and a client whose rule says so those of that client")
+  @Test("the admin socket answers any question, and a rule with confirms those of its clients")
   func freely() async throws {
     for (caller, asker) in [
       (admin, kiosk), (admin, try .client("till", of: .bert)),
@@ -28,7 +28,7 @@ struct ConfirmAnswerTests {
     }
   }
 
-  @Test("to others there is no such question, not even to root at the socket for all")
+  @Test("other users, and root at the public socket, neither see nor answer a question")
   func others() async throws {
     let id = try harness.question(kiosk)
     for caller in [
@@ -42,7 +42,7 @@ struct ConfirmAnswerTests {
     #expect(try harness.question(kiosk) == id)
   }
 
-  @Test("any client of the user who asked answers with a proof of its own, also the one that asked")
+  @Test("any client of the asking user may answer within 60 s of its own local authentication")
   func proof() async throws {
     for client in [kiosk, try .client("desk"), try .client("kiosk", confirms: ["kiosk"])] {
       let id = try harness.question(kiosk)
@@ -67,7 +67,7 @@ struct ConfirmAnswerTests {
     }
   }
 
-  @Test("a rule with confirms lists what it takes to answer, and nothing else")
+  @Test("a rule with confirms allows confirm.list, confirm.answer and confirm.forget only")
   func rule() throws {
     let service = try Caller.client("desk", confirms: ["kiosk"], allow: [])
     let other = try Caller.client("desk", allow: [])
@@ -78,7 +78,7 @@ struct ConfirmAnswerTests {
     #expect(!service.decide(.token).isAllowed)
   }
 
-  @Test("an answer is given once; who may not see it is not told of it either")
+  @Test("a second answer is a conflict, or not found for a caller that may not see the question")
   func twice() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, by: admin)
@@ -91,7 +91,7 @@ struct ConfirmAnswerTests {
     #expect(await harness.objection(ConfirmationID("cnf_none"), by: admin) == .notFound)
   }
 
-  @Test("of two answers at once the first counts")
+  @Test("of two concurrent answers, the first is accepted and the second is a conflict")
   func atOnce() async throws {
     for _ in 1...20 {
       let id = try harness.question(kiosk)
@@ -104,7 +104,7 @@ struct ConfirmAnswerTests {
     }
   }
 
-  @Test("while the disk refuses, an answer that is to last is not taken, and the question stays")
+  @Test("an answer for 60 s is refused while the disk fails, and the question stays open")
   func failingDisk() async throws {
     let id = try harness.question(kiosk)
     try harness.harness.store.close()
@@ -114,7 +114,7 @@ struct ConfirmAnswerTests {
     #expect(harness.refusal(kiosk) == nil)
   }
 
-  @Test("so many answers are remembered for one user; to renew one takes no more room")
+  @Test("the remembered answers of a user are limited, and an expired one makes room")
   func limit() async throws {
     var limits = Limits()
     limits.rememberedConfirmationsPerUser = 1
@@ -134,7 +134,7 @@ struct ConfirmAnswerTests {
   }
 }
 
-@Suite("Questions and answers, as they are listed and forgotten")
+@Suite("confirm.list and confirm.forget")
 struct ConfirmListTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }
@@ -142,7 +142,7 @@ struct ConfirmListTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("a question says who asks for what, until when; an answer besides who gave it")
+  @Test("confirm.list shows who asks what until when, and by whom it was answered, over a restart")
   func list() async throws {
     let now = harness.clock.now()
     let update = try harness.harness.repository.update(
@@ -181,7 +181,7 @@ struct ConfirmListTests {
     #expect(await harness.service.list(admin).answers == [])
   }
 
-  @Test("what is listed is in the order it was asked and answered; the admin socket's is (admin)'s")
+  @Test("confirm.list is in the order of asking and answering; the admin socket answers as (admin)")
   func order() async throws {
     var ids: [ConfirmationID] = []
     for provider in ["c", "a", "b"] {
@@ -201,7 +201,7 @@ struct ConfirmListTests {
   }
 
   @Test(
-    "an answer that is forgotten is a question again, also after a restart",
+    "a forgotten answer makes the call a new question, also after a restart",
     arguments: [Remember.once, .session, .seconds(3600)])
   func forget(remember: Remember) async throws {
     let id = try harness.question(kiosk)
@@ -215,7 +215,7 @@ struct ConfirmListTests {
     #expect(error?.reason == .notFound && error?.detail.field == "answer")
   }
 
-  @Test("only who might have given it forgets it")
+  @Test("only a caller that may answer a question may forget its answer")
   func forgetting() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, true, .session, by: admin)
@@ -234,7 +234,7 @@ struct ConfirmListTests {
     #expect(harness.refusal(kiosk) == .interactionRequired)
   }
 
-  @Test("a later answer takes the place of one on disk whose time is over, there too")
+  @Test("a new answer replaces an expired one on disk")
   func renewed() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
     harness.clock.advance(by: .seconds(60))
@@ -243,7 +243,7 @@ struct ConfirmListTests {
     #expect(harness.refusal(kiosk, at: try harness.restarted()) == .permissionDenied)
   }
 
-  @Test("an answer on disk whose time is over goes with the minute's sweep, whoever looked before")
+  @Test("the sweep deletes an expired answer from disk, even if it was listed or replaced before")
   func swept() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
     harness.clock.advance(by: .seconds(60))
@@ -254,7 +254,7 @@ struct ConfirmListTests {
     #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
-  @Test("a renewed answer for the session leaves none on disk that a clock set on had hidden")
+  @Test("an answer for the session deletes an older stored answer that a changed clock had hidden")
   func overwritten() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(3600), by: admin)
     harness.clock.advance(by: .seconds(-1))
@@ -264,7 +264,7 @@ struct ConfirmListTests {
     #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
-  @Test("events of a question are for who may answer it")
+  @Test("confirm events reach exactly the callers that may answer the question")
   func events() throws {
     _ = try harness.question(kiosk)
     let entry = try #require(harness.entries.first)

@@ -9,13 +9,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A desk for questions on a real store, with a clock and timers of the test's.
+/// A confirmation service on a real store, with a fake clock and timers.
 final class ConfirmHarness: Sendable {
   static let passcode = Secret("till-4711")
 
   let harness: FlowHarness
   let service: ConfirmationService
-  /// A program whose rule asks a person.
+  /// A program whose rule requires confirmation.
   let kiosk: Caller
   let admin: Caller
   private let heard = Recorded<EventBus.Entry>()
@@ -39,21 +39,21 @@ final class ConfirmHarness: Sendable {
       localAuth: LocalAuthMethods(service: harness.localAuth, clock: harness.clock))
   }
 
-  /// The desk of a daemon that has begun anew.
+  /// Returns the confirmation service of a restarted daemon.
   func restarted() throws -> ConfirmationService {
     let service = Self.service(harness)
     try service.restore()
     return service
   }
 
-  /// `asked cnf_…`, in the order it was told.
+  /// The events, such as `asked cnf_…`, in the order in which they were published.
   var told: [String] {
     entries.map { "\($0.event.what) \($0.event.confirmation ?? .init(""))" }
   }
 
   var entries: [EventBus.Entry] { heard.all }
 
-  /// What the rule of a caller asks of it.
+  /// Checks a call of a caller whose rule requires confirmation.
   func check(
     _ request: PolicyRequest, _ caller: Caller, at service: ConfirmationService? = nil
   ) throws(UsherError) {
@@ -64,7 +64,7 @@ final class ConfirmHarness: Sendable {
 
   func check(_ caller: Caller) throws(UsherError) { try check(.token, caller) }
 
-  /// Nil where the call is let through.
+  /// Returns the reason of the refusal, or `nil` if the call is allowed.
   func refusal(
     _ request: PolicyRequest, _ caller: Caller, at service: ConfirmationService? = nil
   ) -> UsherError.Reason? {
@@ -80,7 +80,7 @@ final class ConfirmHarness: Sendable {
     refusal(.token, caller, at: service)
   }
 
-  /// The question that a call has to wait for.
+  /// Returns the question that a call must wait for.
   func question(
     _ request: PolicyRequest, _ caller: Caller, at service: ConfirmationService? = nil
   ) throws -> ConfirmationID {
@@ -101,7 +101,7 @@ final class ConfirmHarness: Sendable {
       ConfirmAnswer(confirmation: id, allow: allow, remember: remember), caller)
   }
 
-  /// Why an answer is not taken; nil where it is.
+  /// Returns the reason for which an answer is refused, or `nil` if it is accepted.
   func objection(
     _ id: ConfirmationID, by caller: Caller, _ remember: Remember? = nil
   ) async -> UsherError.Reason? {
@@ -114,7 +114,7 @@ final class ConfirmHarness: Sendable {
     _ = try await service.forget(ConfirmForget(answer: id), caller)
   }
 
-  /// The person proves to be at this machine, in a flow of that client's.
+  /// Authenticates the owner locally, by passcode, for a flow of the client.
   func prove(_ owner: Owner = .anna, to client: String) async throws {
     let person = LocalPerson(realm: owner.realm, uid: owner.uid)
     _ = try await harness.localAuth.setPasscode(
@@ -128,9 +128,8 @@ extension PolicyRequest {
 }
 
 extension Caller {
-  /// A program of somebody's that a rule of that name matches.
-  ///
-  /// - Parameter confirms: Whose questions the rule lets it answer.
+  /// Creates a caller that is matched by a rule with the given name.
+  /// - Parameter confirms: The clients whose questions the rule may answer.
   static func client(
     _ name: String, of owner: Owner = .anna, confirms: [String] = [], allow: [String] = ["*"],
     unit: String? = nil

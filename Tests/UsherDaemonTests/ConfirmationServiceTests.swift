@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Questions to a person")
+@Suite("Confirmation questions")
 struct ConfirmationServiceTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }
@@ -17,7 +17,7 @@ struct ConfirmationServiceTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("a call that waits for a person is refused with the question, and may be made again")
+  @Test("a call that needs confirmation is refused with the question's id and may be retried")
   func asked() throws {
     let error = #expect(throws: UsherError.self) { try harness.check(kiosk) }
     #expect(error?.reason == .interactionRequired)
@@ -30,7 +30,7 @@ struct ConfirmationServiceTests {
     #expect(event.topic == .confirm && event.client == "kiosk" && event.provider == .work)
   }
 
-  @Test("a call of which nothing is asked, and one about what is not there, is no question")
+  @Test("no question is asked if the rule needs none or the account is unknown")
   func unasked() throws {
     try harness.service.check(Permit(rule: "kiosk"), .token, of: kiosk)
     var request = PolicyRequest.token
@@ -39,7 +39,7 @@ struct ConfirmationServiceTests {
     #expect(harness.told == [])
   }
 
-  @Test("the same call is the same question; another in any part of it is another")
+  @Test("identical calls share one question; a difference in any member is another question")
   func same() async throws {
     var full = PolicyRequest(
       method: "flow.start", provider: "work", kind: "operation", operation: "GET:/wallets")
@@ -65,7 +65,7 @@ struct ConfirmationServiceTests {
     ids.append(try harness.question(full, .client("kiosk", of: .bert)))
     #expect(Set(ids + [first]).count == ids.count + 1)
     #expect(harness.told.count == ids.count + 1)
-    // Nor does an answer to one do for another.
+    // An answer to one question does not apply to another.
     try await harness.answer(first, true, .once, by: admin)
     #expect(harness.refusal(full, kiosk) == nil)
     for other in others { #expect(harness.refusal(other, kiosk) == .interactionRequired) }
@@ -73,7 +73,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(full, try .client("kiosk", of: .bert)) == .interactionRequired)
   }
 
-  @Test("an answer for once lets one call through, and is good for five minutes")
+  @Test("an answer for once allows one call within five minutes")
   func once() async throws {
     for remember in [nil, Remember.once] {
       try await harness.answer(harness.question(kiosk), true, remember, by: admin)
@@ -88,7 +88,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(kiosk) == .interactionRequired)
   }
 
-  @Test("of a hundred calls at once, one answer for once lets one through")
+  @Test("of 100 concurrent calls, an answer for once allows exactly one")
   func atOnce() async throws {
     try await harness.answer(harness.question(kiosk), by: admin)
     let passed = await withTaskGroup(of: Bool.self) { group in
@@ -101,7 +101,7 @@ struct ConfirmationServiceTests {
     #expect(harness.told.filter { $0.hasPrefix("asked") }.count == 2)
   }
 
-  @Test("a refusal for once refuses all such calls for a minute; then it is asked anew")
+  @Test("a denial for once refuses all such calls for a minute, then the question is asked again")
   func refused() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, false, by: admin)
@@ -112,7 +112,7 @@ struct ConfirmationServiceTests {
     #expect(try harness.question(kiosk) != id)
   }
 
-  @Test("for the session is until the daemon ends", arguments: [true, false])
+  @Test("an answer for the session applies until the daemon ends", arguments: [true, false])
   func session(allow: Bool) async throws {
     try await harness.answer(harness.question(kiosk), allow, .session, by: admin)
     harness.clock.advance(by: .seconds(400 * 86_400))
@@ -122,7 +122,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(kiosk, at: try harness.restarted()) == .interactionRequired)
   }
 
-  @Test("for so many seconds holds over a restart, to the millisecond", arguments: [true, false])
+  @Test("an answer for 3600 s applies that long, also over a restart", arguments: [true, false])
   func seconds(allow: Bool) async throws {
     try await harness.answer(harness.question(kiosk), allow, .seconds(3600), by: admin)
     harness.clock.advance(by: .milliseconds(3_599_999))
@@ -142,7 +142,7 @@ struct ConfirmationServiceTests {
     #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
-  @Test("what is on disk tells in the clear neither what was asked nor the answer")
+  @Test("a stored answer does not contain the account's id in plaintext")
   func disk() async throws {
     var request = PolicyRequest.token
     request.account = .init(id: "acc_canary", subject: "s")
@@ -154,7 +154,7 @@ struct ConfirmationServiceTests {
     }
   }
 
-  @Test("a clock set back to before an answer makes it worth nothing, one set back and on does not")
+  @Test("an answer is ignored while the clock is set back before it, and applies again afterwards")
   func setBack() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(3600), by: admin)
     harness.clock.advance(by: .seconds(-1))
@@ -163,7 +163,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(kiosk) == nil)
   }
 
-  @Test("what is too long for a person to judge is not asked")
+  @Test("a call with a scope of more than 4096 bytes is refused and no question is asked")
   func tooLong() {
     var request = PolicyRequest.token
     request.scopes = [String(repeating: "s", count: 4097)]
@@ -174,7 +174,7 @@ struct ConfirmationServiceTests {
   }
 }
 
-@Suite("Questions that nobody answers")
+@Suite("Expiry of confirmation questions")
 struct ConfirmExpiryTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }
@@ -182,7 +182,7 @@ struct ConfirmExpiryTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("are over after five minutes, told once, not found any more, and asked anew")
+  @Test("a question expires after five minutes, with one event, and is then asked as a new one")
   func expiry() async throws {
     let id = try harness.question(kiosk)
     harness.harness.scheduler.advance(by: .milliseconds(299_999))
@@ -195,7 +195,7 @@ struct ConfirmExpiryTests {
     #expect(harness.told == ["asked \(id)", "expired \(id)", "asked \(next)"])
   }
 
-  @Test("and whose time a clock that was set on has ended are told, too, when somebody looks")
+  @Test("a question that a clock change expired is published as expired on the next access")
   func setOn() async throws {
     let id = try harness.question(kiosk)
     harness.clock.advance(by: .seconds(300))
@@ -208,7 +208,7 @@ struct ConfirmExpiryTests {
     #expect(harness.harness.scheduler.pending == [])
   }
 
-  @Test("leave no timer behind once they are answered")
+  @Test("an answered question leaves no timer behind")
   func scheduler() async throws {
     try await harness.answer(harness.question(kiosk), by: admin)
     #expect(harness.harness.scheduler.pending == [])
@@ -216,7 +216,7 @@ struct ConfirmExpiryTests {
     #expect(harness.told.count == 2)
   }
 
-  @Test("are so many of one user at a time; the oldest stay, and another user has his own")
+  @Test("the open questions of one user are limited, and another user has their own limit")
   func limit() async throws {
     var limits = Limits()
     limits.openConfirmationsPerUser = 2
@@ -238,7 +238,7 @@ struct ConfirmExpiryTests {
     _ = try harness.question(request("c"), kiosk)
   }
 
-  @Test("by default are 64, of which one more is refused")
+  @Test("by default a user may have 64 open questions, and the next call is refused")
   func usual() throws {
     for number in 0..<64 {
       _ = try harness.question(PolicyRequest(method: "token.get", provider: "p\(number)"), kiosk)
@@ -250,7 +250,7 @@ struct ConfirmExpiryTests {
 }
 
 extension PolicyRequest {
-  /// Returns the request with all that another one has beside its method.
+  /// Returns the request with all members of another one except its method.
   fileprivate func like(_ other: PolicyRequest) -> PolicyRequest {
     var request = self
     (request.provider, request.kind, request.operation) = (

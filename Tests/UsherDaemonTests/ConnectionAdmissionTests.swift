@@ -11,11 +11,12 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Who is let in while descriptors are few", .timeLimit(.minutes(2)))
+@Suite("Admission of connections while descriptors are scarce", .timeLimit(.minutes(2)))
 struct ConnectionAdmissionTests {
-  /// Returns what a connection gets, and how many are counted.
-  ///
-  /// - Parameter limit: The most descriptors that the process may have, given the connection's own.
+  /// Returns the reply lines of a connection, the logged message and the number of counted
+  /// connections.
+  /// - Parameter limit: Returns the process's descriptor limit for the connection's descriptor
+  ///   number.
   private func admitted(
     isAdmin: Bool, limit: (Int) -> Int
   ) async throws -> (lines: String, told: String?, count: Int) {
@@ -35,7 +36,7 @@ struct ConnectionAdmissionTests {
     return (String(decoding: bytes, as: UTF8.self), told, count.count(of: nil))
   }
 
-  @Test("a program is refused before the last descriptors are used, and the journal says so")
+  @Test("a program's connection is refused as overloaded before descriptors run out, and is logged")
   func program() async throws {
     let (lines, told, count) = try await admitted(isAdmin: false) { _ in 0 }
     #expect(lines.contains(#""reason":"overloaded""#), "\(lines)")
@@ -44,12 +45,13 @@ struct ConnectionAdmissionTests {
     #expect(count == 0)
   }
 
-  @Test("the administrator is let in while a program is not")
+  @Test("the admin socket accepts a connection at a descriptor count that refuses a program")
   func administrator() async throws {
-    // The shares of a small limit are a few descriptors only: those below are held.
+    // With a small limit the shares are a few descriptors only. These keep the lower numbers in
+    // use.
     let held = try (0..<100).map { _ in try FarEnd.pair() }
     defer { for pair in held { pair.near.close() } }
-    // The connection's number is above the end of the callers' share, and below the administrator's.
+    // The connection's descriptor is above the callers' share and below the administrator's.
     let limit = { (number: Int) in number + min(128, number / 7) }
     let (lines, told, _) = try await admitted(isAdmin: true, limit: limit)
     #expect(lines.contains(#""result""#), "\(lines)")
@@ -58,7 +60,7 @@ struct ConnectionAdmissionTests {
     #expect(program.lines.contains("LimitNOFILE"))
   }
 
-  @Test("a user's subordinate ids count as that user's connections")
+  @Test("a connection by a subordinate uid counts as a connection of the owning user")
   func subordinateUsers() async throws {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
@@ -77,7 +79,7 @@ struct ConnectionAdmissionTests {
     await loop.stop()
   }
 
-  @Test("callers without rights have a few connections together, and others have theirs")
+  @Test("callers without rights share one limit of connections, and others are not affected")
   func unauthorized() throws {
     var config = Config()
     config.limits.unauthorizedConnections = 2
@@ -91,7 +93,7 @@ struct ConnectionAdmissionTests {
     for _ in 0..<5 { try count.enter(1000, isAdmin: false) }
   }
 
-  @Test("a caller without rights has short lines and no batches; a member has what is configured")
+  @Test("a caller without rights may send 4096-byte lines and no batch; a member as configured")
   func limits() throws {
     let limits = Limits()
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
@@ -112,7 +114,7 @@ struct ConnectionAdmissionTests {
     }
   }
 
-  @Test("callers without rights share one part of the event loop; others have one for each user")
+  @Test("callers without rights share one part of the event loop, and other users have one each")
   func shares() throws {
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
     let policy = try Policy(Config(), daemonUser: 990, names: names)
@@ -128,7 +130,7 @@ struct ConnectionAdmissionTests {
     #expect(party(0, []) == .user(0) && party(0, [], isAdmin: true) == .admin)
   }
 
-  @Test("a flow is refused as overloaded before it begins, and takes nothing of the user's rate")
+  @Test("a flow is refused as overloaded when descriptors are scarce, without using the rate limit")
   func flow() async throws {
     let harness = try LockControllerHarness(descriptors: DescriptorBudget(limit: 0))
     let lockController = try await harness.begun()
@@ -142,7 +144,7 @@ struct ConnectionAdmissionTests {
   }
 
   @Test(
-    "a connection by a subordinate id does not escape a rule about its user, or about one of them",
+    "a rule about a user also applies to a connection by that user's subordinate uid",
     arguments: [[4000], [4000, 4001], [4001, 4000]])
   func subordinateRule(owners: [UInt32]) async throws {
     let harness = try LockControllerHarness()
@@ -167,7 +169,7 @@ struct ConnectionAdmissionTests {
       return String(decoding: try await far.receiveAll(), as: UTF8.self)
     }
     let own = try await reply()
-    // The user database of the test does not know it: the rules are asked first.
+    // The test's user database does not know the user; the rules are checked before that matters.
     #expect(!own.contains("you may not call"), "\(own)")
     let lines = owners.map { "\($0):\(getuid()):1" }
     acceptor.apply(SubordinateUsers(lines.joined(separator: "\n")))

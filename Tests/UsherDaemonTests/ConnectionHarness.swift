@@ -11,10 +11,10 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A daemon that has begun, on a clock of the test's, and connections to it on its own event loop: what
-/// is sent comes in the pieces in which it was sent.
+/// A running daemon with a fake clock, and connections to it on a separate event loop. Each piece
+/// of input is delivered as it was sent.
 final class ConnectionHarness: Sendable {
-  /// Whose each connection is, in the group of those who may call.
+  /// The peer of every connection, a member of access.group.
   static let connectingPeer = PeerIdentity(
     CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
     realm: Owner.anna.realm)
@@ -29,7 +29,7 @@ final class ConnectionHarness: Sendable {
   var configStore: ConfigStore { harness.dependencies.configStore }
   var repository: AccountRepository { get throws { try lockController.services().repository } }
 
-  /// - Parameter users: Nil: it does not answer.
+  /// - Parameter users: The user database, or `nil` for one whose lookups fail.
   init(users: UserDatabase? = nil) async throws {
     harness = try LockControllerHarness(
       holdsTimers: true, users: users ?? UserDatabase(user: { _ in .failed }))
@@ -40,8 +40,8 @@ final class ConnectionHarness: Sendable {
       OnLoop(ConnectionScheduler(configStore, on: loop), loop)
     }
     self.loop = loop
-    // The event loop's timers follow the machine's clock: a test that is held up by others is slow
-    // to send the rest of a line and to read its replies.
+    // The event loop's timers use the machine's clock, and a busy machine delays the test's sending
+    // and reading.
     try reload {
       $0.limits.lineSeconds = 300
       $0.limits.unreadReplySeconds = 300
@@ -49,9 +49,9 @@ final class ConnectionHarness: Sendable {
   }
 
   /// - Parameters:
-  ///   - user: Whose share of the event loop the connection takes.
-  ///   - isAlone: Whether the connection may work as long as it has something to do, as those of
-  ///     administrators may. Otherwise a batch is interrupted after 2 ms.
+  ///   - user: The user whose share of the event loop the connection uses.
+  ///   - isAlone: Whether the connection may work without interruption, as administrators'
+  ///   connections may. Otherwise a batch is interrupted after 2 ms.
   func connect(
     as user: UInt32 = connectingPeer.identity.uid, isAlone: Bool = false
   ) async throws -> HarnessConnection {
@@ -68,7 +68,7 @@ final class ConnectionHarness: Sendable {
     return HarnessConnection(handler, far)
   }
 
-  /// Brings another configuration into force, as a reload does once it has read it.
+  /// Replaces the configuration, as a reload does after reading it.
   func reload(_ change: (inout Config) throws -> Void) throws {
     var config = configStore.current.config
     try change(&config)
@@ -76,7 +76,7 @@ final class ConnectionHarness: Sendable {
     configStore.replace(by: config, try Policy(config, daemonUser: 990, names: names))
   }
 
-  /// A rule that means whoever is connected; nil for none.
+  /// Sets one rule that matches every connection, or none for `nil`.
   func rule(_ edit: ((inout ClientRule) throws -> Void)?) throws {
     guard let edit else { return try reload { $0.clients = [] } }
     var rule = ClientRule(
@@ -86,13 +86,13 @@ final class ConnectionHarness: Sendable {
     try reload { $0.clients = [rule] }
   }
 
-  /// What a finished sign-in leaves.
+  /// Stores a finished sign-in.
   @discardableResult
   func signIn(_ grant: AccountGrant = .sample()) async throws -> AccountRecord {
     try await repository.keep(grant)
   }
 
-  /// All that is in memory goes, as with every lock.
+  /// Drops everything from memory by a lock and an unlock.
   func chill() async throws {
     try await lockController.lock()
     try await lockController.unlock()
@@ -104,7 +104,7 @@ final class ConnectionHarness: Sendable {
     services.repository.remove(record)
   }
 
-  /// Ends the minute, and returns how many calls of a method all rows of the audit tell of.
+  /// Ends the minute and returns the number of audited calls of a method.
   func audited(_ method: String = TokenGet.name) async throws -> Int {
     harness.scheduler.advance(by: .seconds(60))
     var (count, after) = (0, 0 as Int?)
@@ -123,7 +123,7 @@ final class ConnectionHarness: Sendable {
   }
 }
 
-/// One end of a connection; the daemon's handler has the other one.
+/// The client end of a connection to the daemon's handler.
 final class HarnessConnection: Sendable {
   let handler: OnLoop<ConnectionHandler>
   private let far: FarEnd
@@ -134,14 +134,14 @@ final class HarnessConnection: Sendable {
     self.far = far
   }
 
-  /// Sends one piece, as one read of a socket would bring it: a socket may bring two in one.
+  /// Delivers one piece as a single read. A real socket may join two pieces.
   func send(_ bytes: [UInt8]) async throws {
     try await handler.loop.submit { [handler] in
       bytes.withUnsafeBytes { handler.value.received($0) }
     }
   }
 
-  /// The next line without its end; nil where there is none yet.
+  /// Returns the next line without its end, or `nil` if there is none yet.
   private func lineSoFar() -> String? {
     unread.withLock { unread in
       guard let end = unread.firstIndex(of: 0x0A) else { return nil }
@@ -150,13 +150,13 @@ final class HarnessConnection: Sendable {
     }
   }
 
-  /// How many whole lines have come and were not returned yet.
+  /// The number of complete lines that were received and not returned yet.
   var linesSoFar: Int {
     while let bytes = far.receive(), !bytes.isEmpty { unread.withLock { $0 += bytes } }
     return unread.withLock { unread in unread.count { $0 == 0x0A } }
   }
 
-  /// The next line without its end, without what differs from one call to the next.
+  /// Returns the next line, without its end and without its correlation id.
   func line() async throws -> String {
     let limit = ContinuousClock.now + .seconds(90)
     while ContinuousClock.now < limit {

@@ -3,16 +3,16 @@ import Testing
 
 @testable import UsherDaemon
 
-@Suite("The scheduler of connections", .timeLimit(.minutes(2)))
+@Suite("Connection scheduler", .timeLimit(.minutes(2)))
 struct ConnectionSchedulerTests {
   private let harness: ConnectionHarness
 
   init() async throws { harness = try await ConnectionHarness() }
 
-  @Test("a user does not pay for the time in which the loop waits for a processor")
+  @Test("a user is not charged for the time in which the event loop waits for a processor")
   func waiting() async throws {
     let (working, other) = (try await harness.connect(), try await harness.connect(as: 2000))
-    // The first time is without a pause: all that is called has been called then.
+    // The first round has no pause, so that everything has been called once.
     for pause in [0, 20_000] as [UInt32] {
       let isHeardAtOnce = try await working.handler.loop.submit {
         [working = working.handler, other = other.handler] in
@@ -20,7 +20,7 @@ struct ConnectionSchedulerTests {
         let turns = working.turns
         guard turns.mayWork(other), turns.mayWork(working) else { return false }
         let slice = turns.slice(for: working)
-        // As if other processes had the processors.
+        // As if other processes used the processors.
         usleep(pause)
         _ = turns.worked(working, slice, leaving: .nothing)
         return turns.mayWork(working)

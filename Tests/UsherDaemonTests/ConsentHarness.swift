@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Accounts by consent of a provider that nobody answers for, and the desks that tell of them.
+/// Accounts by consent at a provider that does not answer, and the services that show them.
 final class ConsentHarness: Sendable {
   static let provider = ProviderName("wallet")
 
@@ -25,12 +25,12 @@ final class ConsentHarness: Sendable {
   var clock: FakeClock { harness.clock }
 
   /// - Parameters:
-  ///   - other: A provider beside the wallet.
-  ///   - change: Settings of the wallet that are others.
+  ///   - other: A second provider.
+  ///   - change: Changes the settings of the wallet provider.
   init(
     _ other: ProviderConfig? = nil, _ change: (inout PaysafeSettings) -> Void = { _ in }
   ) throws {
-    // Port 9 of the loopback: nobody is there.
+    // Nothing listens at port 9 of the loopback interface.
     var settings = PaysafeSettings(
       baseURL: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "acme")
     change(&settings)
@@ -59,7 +59,7 @@ final class ConsentHarness: Sendable {
       revoker: revoker)
   }
 
-  /// What a finished log-in of a client's flow leaves, written and taken over.
+  /// Stores the result of a client's finished sign-in.
   @discardableResult
   func keep(
     _ grant: AccountGrant, for client: String = "till", owner: Owner = .anna
@@ -67,7 +67,7 @@ final class ConsentHarness: Sendable {
     try await repository.keep(grant, of: owner, at: Self.provider, client: client)
   }
 
-  /// What a refresh that asked with the record's refresh token brings, planned on what is there now.
+  /// Plans the result of a refresh with the record's refresh token.
   func renewal(
     of record: AccountRecord, key: TokenKey? = nil, _ tokens: TokenSet
   ) throws -> AccountRepository.Update {
@@ -78,7 +78,7 @@ final class ConsentHarness: Sendable {
     return update
   }
 
-  /// The profile as `account.get` and, alike, `account.list` show it.
+  /// Returns the profile that both `account.get` and `account.list` show.
   func profile(
     _ record: AccountRecord, to client: String?, isAdmin: Bool = false
   ) throws -> [String: JSONValue]? {
@@ -89,14 +89,14 @@ final class ConsentHarness: Sendable {
     return profile
   }
 
-  /// The account as a restarted daemon would find it.
+  /// Returns the account as a restarted daemon would read it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
     let repository = AccountRepository(
       dependencies: harness.dependencies, events: EventBus(remembered: 1), store: harness.store)
     return try repository.find(id)
   }
 
-  /// A flow that stands at a step, without a word to the provider.
+  /// Starts a flow that stops at a step without a call to the provider.
   func start(_ client: String?, of account: AccountRecord) async throws -> Flow {
     try await flows.start(
       FlowStart(
@@ -109,6 +109,6 @@ final class ConsentHarness: Sendable {
     ).flow
   }
 
-  /// Where something was sent: connections do not close by themselves.
+  /// Closes the connections to the provider, which stay open otherwise.
   func close() async { await harness.http.shutdown() }
 }

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Consents listed and taken back")
+@Suite("consent.list and consent.revoke")
 struct ConsentServiceTests {
   private let harness: ConsentHarness
   private let end: Timestamp
@@ -18,7 +18,7 @@ struct ConsentServiceTests {
     end = harness.clock.now() + .seconds(3600)
   }
 
-  /// Till may know first name and e-mail, desk the e-mail.
+  /// An account with consents of till for first name and e-mail, and of desk for the e-mail.
   private func account() async throws -> AccountRecord {
     try await harness.keep(
       .consented(["firstname": "Ada", "email": "a@x.example"], until: end), for: "till")
@@ -33,7 +33,7 @@ struct ConsentServiceTests {
     try await harness.consents.revoke(call, caller).revoked
   }
 
-  @Test("a client that a rule names sees its own; a person's own programs and root's see all")
+  @Test("consent.list shows a client with a rule its own consents, and the owner's programs all")
   func list() async throws {
     let record = try await account()
     let all = ["desk read.email", "till read.email", "till read.firstname"]
@@ -52,7 +52,7 @@ struct ConsentServiceTests {
           grant: "read.email", grantedAt: harness.clock.now(), expiresAt: end, grantedBy: 1000))
   }
 
-  @Test("a list is narrowed by account and provider; what has expired is not in it")
+  @Test("consent.list filters by account and provider and leaves out expired consents")
   func narrowed() async throws {
     let record = try await account()
     #expect(try listed(.program(), .init(provider: ConsentHarness.provider)).count == 3)
@@ -66,7 +66,7 @@ struct ConsentServiceTests {
     #expect(error?.reason == .notFound)
   }
 
-  @Test("what nobody may know any more is wiped, here and on the disk; what another may know stays")
+  @Test("consent.revoke wipes the profile members without another consent, in memory and on disk")
   func wiping() async throws {
     let record = try await account()
     let till = try Caller.program("till")
@@ -84,7 +84,7 @@ struct ConsentServiceTests {
     #expect(try harness.harness.store.loadAccounts().count == 1)
   }
 
-  @Test("another client's consents are not found by one that a rule names")
+  @Test("a client with a rule cannot revoke another client's consents; the owner and admin can")
   func others() async throws {
     let record = try await account()
     let till = try Caller.program("till")
@@ -97,7 +97,7 @@ struct ConsentServiceTests {
     #expect(try await revoke(.init(account: record.id), .program()) == 0)
   }
 
-  @Test("account or provider is needed; another's account is not found")
+  @Test("consent.revoke needs an account or a provider, and another owner's account is not found")
   func strictness() async throws {
     let record = try await account()
     let bert = try Caller.program(of: .bert)
@@ -114,7 +114,7 @@ struct ConsentServiceTests {
     #expect(try listed(.program()).count == 3)
   }
 
-  @Test("what has expired goes with the minute's sweep, durably, and with it what it opened")
+  @Test("the sweep deletes expired consents and their profile members, in memory and on disk")
   func sweep() async throws {
     let record = try await account()
     try await harness.keep(.consented(["email": "a@x.example"], until: .latest), for: "desk")
@@ -129,10 +129,10 @@ struct ConsentServiceTests {
     #expect(try harness.harness.store.loadConsents().count == 1)
   }
 
-  @Test("while the disk refuses, nothing is taken back and nothing is wiped")
+  @Test("consent.revoke changes nothing while the disk fails")
   func failingDisk() async throws {
     let record = try await account()
-    // What is looked at afterwards is in memory.
+    // Loads the account into memory: the store is closed below.
     _ = try harness.profile(record, to: "till")
     try harness.harness.store.close()
     let error = await #expect(throws: UsherError.self) {
@@ -143,7 +143,7 @@ struct ConsentServiceTests {
     #expect(try listed(.program()).count == 3)
   }
 
-  @Test("a forgotten account's consents go with it")
+  @Test("account.forget deletes the account's consents")
   func forgotten() async throws {
     let record = try await account()
     _ = try await harness.tokens.forget(
@@ -155,7 +155,7 @@ struct ConsentServiceTests {
     await harness.close()
   }
 
-  @Test("what a refresh plans in the meantime brings no revoked consent back")
+  @Test("a refresh planned before consent.revoke does not restore the revoked consent")
   func besideRefresh() async throws {
     let tokens = TokenSet.sample(scope: "read.email")
     let record = try await harness.keep(.consented(["email": "a@x.example"], tokens: tokens))

@@ -9,13 +9,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A profile by consent")
+@Suite("Profile members by consent")
 struct ConsentTests {
   private let harness: ConsentHarness
 
   init() throws { harness = try ConsentHarness() }
 
-  @Test("a member leaves only to a client that was granted it")
+  @Test("a profile member is shown only to a client with consent for it")
   func eachItsOwn() async throws {
     try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
     let record = try await harness.keep(.consented(["email": "ada@x.example"]), for: "desk")
@@ -26,14 +26,14 @@ struct ConsentTests {
     #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 
-  @Test("a person's own programs are one client among others")
+  @Test("the user's own programs need consent as one client among others")
   func ownPrograms() async throws {
     let record = try await harness.keep(.consented(["firstname": "Ada"]), for: "(user)")
     #expect(try harness.profile(record, to: nil) == ["firstname": "Ada"])
     #expect(try harness.profile(record, to: "till") == nil)
   }
 
-  @Test("a consent ends at its hour, before anybody has looked for what has expired")
+  @Test("a consent ends at its expiry time, even before the sweep deletes it")
   func expiry() async throws {
     let end = harness.clock.now() + .seconds(60)
     let record = try await harness.keep(.consented(["firstname": "Ada"], until: end))
@@ -44,7 +44,7 @@ struct ConsentTests {
     #expect(harness.repository.record(record.id)?.details.profile == ["firstname": "Ada"])
   }
 
-  @Test("what is granted again is renewed, and is one consent")
+  @Test("a repeated consent is renewed and remains one row")
   func renewal() async throws {
     let (first, second) = (harness.clock.now() + .seconds(60), harness.clock.now() + .seconds(3600))
     try await harness.keep(.consented(["firstname": "Ada"], until: first))
@@ -57,7 +57,7 @@ struct ConsentTests {
     #expect(record.consents.entries.values.map(\.grantedAt) == [first - .seconds(30)])
   }
 
-  @Test("what is granted later adds to the profile; what no consent opens is not kept")
+  @Test("a later consent adds to the profile, and members without any consent are not stored")
   func merging() async throws {
     try await harness.keep(
       .consented(
@@ -71,7 +71,7 @@ struct ConsentTests {
     #expect(unnamed.details.profile == expected)
   }
 
-  @Test("an account that was once by consent stays so, whatever a flow brings")
+  @Test("an account by consent stays one, even if a later sign-in brings a profile without consent")
   func forGood() async throws {
     try await harness.keep(.consented(["firstname": "Ada"]))
     var grant = AccountGrant(
@@ -85,7 +85,7 @@ struct ConsentTests {
     #expect(try harness.profile(open, to: "till") == ["firstname": "Ada", "ssn": "1"])
   }
 
-  @Test("a grant that opens no member is a consent like any other")
+  @Test("a grant without a profile member is stored as a consent like any other")
   func memberless() async throws {
     var grant = AccountGrant.consented(["firstname": "Ada"])
     grant.consents.append(ConsentGrant(grant: "write", member: nil, expiresAt: .latest))
@@ -95,7 +95,7 @@ struct ConsentTests {
     #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
   }
 
-  @Test("consents come back from the store as they were")
+  @Test("consents read from the store equal those that were stored")
   func restored() async throws {
     try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
     let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "(user)")
@@ -106,7 +106,7 @@ struct ConsentTests {
     #expect(back.consents.entries.values.allSatisfy { $0.grantedBy == 1000 })
   }
 
-  @Test("the account's first client is remembered as the one that brought it")
+  @Test("an account remembers the first client that signed it in")
   func broughtBy() async throws {
     try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
     let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "desk")
@@ -114,7 +114,7 @@ struct ConsentTests {
     #expect(try harness.stored(record.id)?.details.broughtBy == "till")
   }
 
-  @Test("no event has a member of a profile, or a grant")
+  @Test("no event contains a profile member, a grant or a client name")
   func events() async throws {
     let record = try await harness.keep(.consented(["firstname": "Ada"]))
     let session = try await harness.harness.open(client: "till")
@@ -133,13 +133,13 @@ struct ConsentTests {
 
 @Suite("Stored accounts")
 struct StoredAccountTests {
-  /// What a version that knew no consents has written.
+  /// The details as a version without consents wrote them.
   private static let older = """
     {"attributes":{"a":1},"createdAt":"2027-01-15T08:00:00Z","grant":{"refreshToken":"r-1",\
     "scope":"openid"},"keepAlive":true,"label":"anna","profile":{"name":"Anna"}}
     """
 
-  @Test("a row of before there were consents is read, and is by consent in nothing")
+  @Test("an account row written before consents existed is read as not by consent")
   func older() throws {
     let details = try SealedPayload(Array(Self.older.utf8)).decoded(as: AccountDetails.self)
     #expect(details.label == "anna" && details.keepAlive)
@@ -149,7 +149,7 @@ struct StoredAccountTests {
     #expect(details.authenticator == nil)
   }
 
-  @Test("every member that is written is read")
+  @Test("every member of the stored account details is written and read back")
   func wholly() throws {
     let details = AccountDetails(
       label: "anna", attributes: ["a": 1], profile: ["name": "Anna"], keepAlive: true,

@@ -14,9 +14,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("What the daemon depends on is handed to it")
+@Suite("Injected dependencies of the daemon")
 struct DependenciesTests {
-  @Test("flows call their provider through the transport, in tasks on the executor")
+  @Test("flows call their provider through the injected transport, on the injected executor")
   func transportAndExecutor() async throws {
     let (harness, transport, executor) = (
       try LockControllerHarness(), AnsweringTransport(), OwnThreads()
@@ -36,7 +36,7 @@ struct DependenciesTests {
     #expect(transport.isShutDown.withLock { $0 })
   }
 
-  @Test("the store is opened through the disk, and what it throws ends the start")
+  @Test("the store is opened through the injected disk, and its error ends the start")
   func disk() async throws {
     let harness = try LockControllerHarness()
     var setting = harness.setting
@@ -47,7 +47,7 @@ struct DependenciesTests {
     #expect(error?.message == "input/output error")
   }
 
-  @Test("copies of the database that nobody fetched within an hour are removed from the disk")
+  @Test("backup copies of the database older than an hour are removed, and other files stay")
   func copies() {
     let now = Timestamp(seconds: 1_800_000_000)
     let disk = ListedDisk([
@@ -58,7 +58,7 @@ struct DependenciesTests {
     #expect(disk.removed.withLock { $0 } == ["/state/usherd.db.backup-old"])
   }
 
-  @Test("a passcode is checked while all functions that block hang")
+  @Test("a passcode is checked while every thread of the blocking pool hangs")
   func computing() async throws {
     let dependencies = Dependencies(
       configStore: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
@@ -87,7 +87,7 @@ struct DependenciesTests {
 private final class AnsweringTransport: ProviderTransport {
   struct Call {
     let url: String
-    /// Of the task that made the call.
+    /// The executor of the task that made the call.
     let executor: UnownedTaskExecutor?
   }
 
@@ -112,7 +112,7 @@ private final class AnsweringTransport: ProviderTransport {
   func shutdown() async { isShutDown.withLock { $0 = true } }
 }
 
-/// Runs tasks on threads of its own.
+/// Runs tasks on its own threads.
 private final class OwnThreads: TaskExecutor {
   private let queue = DispatchQueue(label: "test", attributes: .concurrent)
 
@@ -122,7 +122,7 @@ private final class OwnThreads: TaskExecutor {
   }
 }
 
-/// Threads that are all in use.
+/// A pool whose threads are all in use.
 private struct HangingPool: BlockingPool {
   func start(_ body: @escaping @Sendable () -> Void) {}
 }
@@ -151,10 +151,10 @@ extension DiskWithoutDatabase {
   }
 }
 
-/// A disk on which nothing can be opened.
+/// A disk on which the store cannot be opened.
 private struct BrokenDisk: DiskWithoutDatabase {}
 
-/// A directory with files, by their names.
+/// A directory with the given files.
 private final class ListedDisk: DiskWithoutDatabase {
   private let listed: [String: Timestamp]
   let removed = Mutex<[String]>([])

@@ -9,13 +9,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A sign-in while file descriptors are missing")
+@Suite("Sign-ins while file descriptors are missing")
 struct DescriptorLackTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness(descriptors: DescriptorBudget(limit: 0)) }
 
-  /// A sign-in that waits for its listener, or whose person is in the browser.
+  /// Opens a sign-in that waits for its redirect listener or, if `isInBrowser`, for the browser.
   private func session(isInBrowser: Bool) async throws -> FlowSession {
     let provider = try #require(Provider<OIDCSettings>(try ProviderConfig.sample()))
     let read = OIDCMetadata.read(
@@ -36,13 +36,13 @@ struct DescriptorLackTests {
   }
 
   @Test(
-    "that is resumed ends with what is missing, not as an invalid request",
+    "a sign-in resumed without free descriptors fails as overloaded and retryable",
     arguments: [true, false])
   func resumed(isInBrowser: Bool) async throws {
     let session = try await session(isInBrowser: isInBrowser)
     harness.runner.resume(session)
     try await reached("it ends: \(session.flow.state)") {
-      // No more time passes than the daemon waits: the flow has a deadline, too.
+      // Time advances no further than the daemon waits, because the flow also has a deadline.
       let second = Duration.seconds(1)
       if harness.scheduler.pending.contains(second) { harness.scheduler.advance(by: second) }
       return session.flow.status.isFinished

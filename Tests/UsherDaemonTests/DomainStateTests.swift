@@ -10,7 +10,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The fingers that an asker knows")
+@Suite("Fingerprint domain state per client")
 struct DomainStateTests {
   private let harness: FlowHarness
 
@@ -29,7 +29,7 @@ struct DomainStateTests {
     return try await harness.open(flow, answer, id: id, at: provider, client: client)
   }
 
-  /// The word with which the flow ends; nil where a finger is accepted.
+  /// Returns the error code with which the flow ends, or `nil` if a finger was accepted.
   private func authenticate(
     _ id: String, client: String, provider: ProviderName = ProviderConfig.local.name,
     checks: Bool = true
@@ -43,7 +43,7 @@ struct DomainStateTests {
     return session.flow.failure?.provider?.code
   }
 
-  @Test("a success of another client does not hide that other fingers are enrolled")
+  @Test("another client's success does not hide DOMAIN_STATE_CHANGED from a client")
   func otherClient() async throws {
     harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
@@ -54,7 +54,7 @@ struct DomainStateTests {
     #expect(try await authenticate("flw_5", client: "till") == nil)
   }
 
-  @Test("a success for another purpose does not hide that other fingers are enrolled")
+  @Test("a success for another provider does not hide DOMAIN_STATE_CHANGED from a flow")
   func otherPurpose() async throws {
     harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", provider: .work) == nil)
@@ -64,7 +64,7 @@ struct DomainStateTests {
       try await authenticate("flw_3", client: "till", provider: .work) == "DOMAIN_STATE_CHANGED")
   }
 
-  @Test("a finger that is enrolled while the reader waits does not authenticate, and is not saved")
+  @Test("a finger enrolled while the reader waits does not authenticate and is not saved as known")
   func enrolledMeanwhile() async throws {
     harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
@@ -83,7 +83,7 @@ struct DomainStateTests {
     }
   }
 
-  @Test("fingers that cannot be read after the match authenticate nobody who wants them compared")
+  @Test("a match is refused if the fingers cannot be read again and the flow compares them")
   func unreadable() async throws {
     harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
@@ -95,7 +95,7 @@ struct DomainStateTests {
     #expect(session.flow.failure?.provider?.code == LocalAuthWord.biometricNotAvailable.rawValue)
   }
 
-  @Test("a locked reader does not hide that other fingers are enrolled")
+  @Test("a fingerprint lockout does not hide DOMAIN_STATE_CHANGED")
   func lockedOut() async throws {
     harness.reader.enrol("left-thumb")
     _ = try await harness.localAuth.setPasscode(

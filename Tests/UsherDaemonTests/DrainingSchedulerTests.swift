@@ -3,7 +3,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Scheduler that end with the daemon")
+@Suite("Draining scheduler")
 struct DrainingSchedulerTests {
   private let clock = FakeClock()
   private let fake: FakeScheduler
@@ -19,7 +19,7 @@ struct DrainingSchedulerTests {
     scheduler.after(delay) { [rung] in rung.add(name) }
   }
 
-  @Test("each rings at its time, and once")
+  @Test("a timer of the draining scheduler fires at its time, and only once")
   func atItsTime() {
     _ = set("a")
     fake.advance(by: .seconds(59))
@@ -29,7 +29,7 @@ struct DrainingSchedulerTests {
     #expect(rung.all == ["a"])
   }
 
-  @Test("at the end all ring that are set, and later ones at once")
+  @Test("when the draining scheduler ends, pending timers fire and later ones fire at once")
   func end() {
     _ = set("a")
     let cancelled = set("b")

@@ -7,10 +7,11 @@ import UsherStore
 
 @testable import UsherDaemon
 
-/// What a caller may not call costs it nothing but its name: the parameters are not decoded.
-@Suite("Rights are checked before parameters are decoded")
+/// A call that the caller may not make is refused by its method's name. Its parameters are not
+/// decoded.
+@Suite("Permission checks before the decoding of parameters")
 struct EarlyRefusalTests {
-  /// One for all cases: each daemon keeps a database and its descriptors open.
+  /// One daemon for all cases, because each daemon keeps a database and its descriptors open.
   private static let shared = Task { try await LockControllerHarness(holdsTimers: true).begun() }
 
   private let lockController: LockController
@@ -21,7 +22,8 @@ struct EarlyRefusalTests {
     service = RPCService(lockController)
   }
 
-  /// A caller that is in no group, with one rule that allows this; without any rule where it is nil.
+  /// A caller without groups, and with one rule that allows the patterns, or without a rule for
+  /// `nil`.
   private func caller(allow: [String]? = nil) throws -> Caller {
     let owner = Owner(realm: "host", uid: 1234)
     let rules = try allow.map { patterns in
@@ -50,7 +52,7 @@ struct EarlyRefusalTests {
   }
 
   @Test(
-    "a caller without rights is refused by the method's name, whatever its parameters are",
+    "a caller without rights is refused by the method's name, whatever the parameters are",
     arguments: [
       "token.get", "flow.start", "flow.submit", "flow.wait", "flow.list", "account.list",
       "account.forget", "consent.revoke", "confirm.answer", "localAuth.setPasscode",
@@ -64,7 +66,7 @@ struct EarlyRefusalTests {
   }
 
   @Test(
-    "a call that no rule lists is refused by what it names before its other parameters are decoded",
+    "a call that no rule allows is refused before its other parameters are decoded",
     arguments: [
       (["token.get home"], "token.get", #"{"provider":"work","stray":1}"#),
       (["token.get home"], "token.get", #"{"stray":1,"pr\u006fvider":"w\u006frk"}"#),
@@ -82,7 +84,7 @@ struct EarlyRefusalTests {
   }
 
   @Test(
-    "a call that a rule may list is decoded, and refused for its parameters",
+    "a call that a rule may allow is decoded and refused for its parameters",
     arguments: [
       (["token.get work"], "token.get", #"{"provider":"work","stray":1}"#),
       (["token.get home"], "token.get", #"{"account":"acc_1","provider":"work","stray":1}"#),
@@ -99,9 +101,10 @@ struct EarlyRefusalTests {
     #expect(error?.detail.field == "stray")
   }
 
-  @Test("an early refusal is recorded with what the call names")
+  @Test("an early refusal is audited with the provider or account that the call names")
   func recorded() async throws {
-    // A daemon of its own: the audit records only so many denials of a minute one by one.
+    // A separate daemon, because the audit writes only a limited number of denials per minute one
+    // by one.
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let service = RPCService(lockController)
@@ -124,7 +127,7 @@ struct EarlyRefusalTests {
     await lockController.end()
   }
 
-  @Test("a method's name is compared by its bytes, not by what looks the same")
+  @Test("a method name is compared by its bytes, so that a look-alike is an unknown method")
   func lookAlike() throws {
     let member = try Caller.program()
     let kelvin = "registration.checkUser\u{212A}ey"

@@ -7,7 +7,7 @@ import UsherStore
 
 @testable import UsherDaemon
 
-@Suite("Events")
+@Suite("Event bus")
 struct EventBusTests {
   private static func event(_ number: Int) -> Event {
     Event(topic: .flow, what: "moved \(number)", at: Timestamp(seconds: 0))
@@ -19,7 +19,7 @@ struct EventBusTests {
     return bus
   }
 
-  @Test("a listener hears what happens from now on, until it stops")
+  @Test("a listener hears the events after its registration, until it stops")
   func listening() {
     let bus = bus(published: 3)
     let told = Recorded<Int>()
@@ -36,7 +36,7 @@ struct EventBusTests {
   }
 
   @Test(
-    "since brings what came after it; of one that is forgotten, or of another start, only the gap",
+    "since replays the later events; an unknown cursor is reported as a gap without events",
     arguments: [
       (6, [7, 8, 9, 10], false), (7, [8, 9, 10], false), (9, [10], false), (10, [], false),
       (5, [], true), (0, [], true), (-1, [], true), (11, [], true), (.max, [], true),
@@ -52,7 +52,7 @@ struct EventBusTests {
     #expect(hasGap == isGap)
   }
 
-  @Test("every listener hears each event once, with its owner")
+  @Test("every listener hears each event once, with the event's owner")
   func several() {
     let bus = EventBus(remembered: 1)
     let owners = Mutex<[Owner?]>([])
@@ -63,7 +63,7 @@ struct EventBusTests {
     #expect(owners.withLock { $0 } == [.bert, .bert, .bert])
   }
 
-  @Test("what a listener publishes is heard by all after what it has heard")
+  @Test("an event published by a listener reaches all listeners after the event that caused it")
   func nested() {
     let bus = EventBus(remembered: 10)
     let told = (0..<20).map { _ in Recorded<Int>() }
@@ -78,7 +78,7 @@ struct EventBusTests {
   }
 }
 
-@Suite("One subscription")
+@Suite("Queue of one subscription")
 struct SubscriptionTests {
   private static func entry(_ cursor: Int) -> EventBus.Entry {
     let event = Event(topic: .token, what: "refreshed", at: Timestamp(seconds: 0))
@@ -92,7 +92,7 @@ struct SubscriptionTests {
     return json
   }
 
-  @Test("events come in order, each a notification with subscription and cursor")
+  @Test("events leave in order, each as a notification with subscription and cursor")
   func order() throws {
     var subscription = Subscription(listener: 1, cursor: 4)
     #expect(subscription.next("sub_1") == nil)
@@ -107,12 +107,12 @@ struct SubscriptionTests {
     #expect(subscription.next("sub_1") == nil)
   }
 
-  @Test("a queue that overflows hands out what it holds, then says what was the last")
+  @Test("an overflowing event queue delivers what it holds, then events.lost with the last cursor")
   func overflow() throws {
     var subscription = Subscription(listener: 1, cursor: 0)
     for cursor in 1...5 { subscription.push(Self.entry(cursor), limit: 2) }
     #expect(try Self.next(&subscription)?["params"]?["cursor"] == 1)
-    // There would be room again, but a gap must not go unnoticed.
+    // There is room again, but the gap must be reported.
     subscription.push(Self.entry(6), limit: 2)
     #expect(try Self.next(&subscription)?["params"]?["cursor"] == 2)
     let lost = try Self.next(&subscription)
@@ -120,7 +120,7 @@ struct SubscriptionTests {
     #expect(lost?["params"] == ["subscription": "sub_1", "cursor": 2])
   }
 
-  @Test("one that overflows before anything was handed out names the cursor it began at")
+  @Test("a queue that overflows before any delivery names the cursor at which it began")
   func overflowAtOnce() throws {
     var subscription = Subscription(listener: 1, cursor: 41)
     subscription.push(Self.entry(42), limit: 0)

@@ -45,13 +45,13 @@ struct EventCursorTests {
     let event = try await next(connection)
     let after = try #require(event["params"]?["cursor"]?.integerValue)
     #expect(after > before)
-    // The connection has two subscriptions by now.
+    // The connection has two subscriptions at this point.
     #expect(try await next(connection)["params"]?["cursor"]?.integerValue == after)
     #expect(try await subscribe(connection) == after)
     await harness.end()
   }
 
-  @Test("a provider's event that a caller may not hear does not move its cursor")
+  @Test("a provider event that the caller may not receive does not move the caller's cursor")
   func unheardProvider() async throws {
     try harness.rule { $0.allow = [try AccessPattern(setting: "events.subscribe")] }
     let connection = try await harness.connect()
@@ -68,7 +68,7 @@ struct EventCursorTests {
     await harness.end()
   }
 
-  @Test("another user's events do not push a caller's own out of what is remembered")
+  @Test("another user's 3000 events do not evict a caller's events from the replay memory")
   func pushedOut() async throws {
     let connection = try await harness.connect()
     let before = try await subscribe(connection)

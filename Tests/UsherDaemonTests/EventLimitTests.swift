@@ -36,7 +36,7 @@ struct EventLimitTests {
     return try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)")
   }
 
-  @Test("a user has 64 subscriptions on all its connections; one that ends makes room")
+  @Test("a user may have 64 subscriptions on all connections, and an ended one makes room")
   func subscriptions() async throws {
     var connections: [HarnessConnection] = []
     for _ in 0..<5 { connections.append(try await harness.connect()) }
@@ -63,11 +63,11 @@ struct EventLimitTests {
     await harness.end()
   }
 
-  @Test("what is sent of past events before the event loop does something else is one slice")
+  @Test("past events are sent in short slices between other work of the event loop")
   func slices() async throws {
     let since = try await cursor()
     publish(200)
-    // The event loop is shared: slices are short.
+    // Slices are short, because two users share the event loop.
     let other = try await harness.connect(as: 2000)
     let connection = try await harness.connect()
     let early = Mutex(0)
@@ -76,7 +76,7 @@ struct EventLimitTests {
       (continuation: CheckedContinuation<Void, any Error>) in
       connection.handler.loop.execute {
         line.withUnsafeBytes { connection.handler.value.received($0) }
-        // Behind what the subscription has given the loop to do.
+        // Queued behind the work that the subscription gave the event loop.
         connection.handler.loop.execute {
           early.withLock { $0 = connection.linesSoFar }
           continuation.resume()
@@ -95,7 +95,7 @@ struct EventLimitTests {
     await harness.end()
   }
 
-  @Test("past events beyond event_queue are lost to the subscription, and the next one has them")
+  @Test("past events beyond event_queue are lost, and a new subscription since the last gets them")
   func replay() async throws {
     let since = try await cursor()
     publish(300)
@@ -117,7 +117,7 @@ struct EventLimitTests {
     await harness.end()
   }
 
-  @Test("events that wait for a caller that does not read count as held bytes, and go out later")
+  @Test("events for a caller that does not read count as held bytes and are sent later")
   func held() async throws {
     try harness.reload { $0.limits.unreadReplyBytes = 8192 }
     let connection = try await harness.connect()
@@ -140,7 +140,7 @@ struct EventLimitTests {
       events += 1
     }
     #expect(events == 100)
-    // Nothing is left behind.
+    // No backlog is left.
     publish(1)
     #expect(try await connection.line().contains("events.notify"))
     await harness.end()

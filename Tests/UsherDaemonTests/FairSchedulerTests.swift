@@ -5,7 +5,7 @@ import Testing
 
 private typealias Party = FairScheduler.Party
 
-/// A share that an expectation may change.
+/// Wraps the scheduler in a class, so that an expectation may call its mutating methods.
 private final class Shares {
   private var share = FairScheduler(
     FairScheduler.Terms(percent: 25, connectAttempts: 5, callsInFlight: 3))
@@ -53,7 +53,7 @@ private final class Shares {
   func next(at now: NIODeadline) -> FairScheduler.Step { share.next(at: now) }
 }
 
-@Suite("Shares of the event loop")
+@Suite("Fair sharing of the event loop")
 final class FairSchedulerTests {
   private let share = Shares()
   private var now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
@@ -61,14 +61,14 @@ final class FairSchedulerTests {
   private let anna = Party.user(1000)
   private let bert = Party.user(1001)
 
-  /// Connections begin; all listen.
+  /// Adds connections that all listen.
   private func enter(_ connectionIDs: Range<Int>, _ party: Party) {
     for connectionID in connectionIDs {
       #expect(share.enter(connectionID, of: party, cost: .zero, at: now))
     }
   }
 
-  /// A call that comes is worked on at once, for so long.
+  /// Makes a call that, if the scheduler permits it at once, works for the given time.
   @discardableResult
   private func call(
     _ connectionID: Int, _ party: Party, _ microseconds: Int64,
@@ -87,7 +87,7 @@ final class FairSchedulerTests {
     return share.worked(connectionID, of: party, since: start, leaving: rest, at: now)
   }
 
-  /// Bert's flood: his first connection never comes to an end of its calls.
+  /// A flood by bert, whose first connection always has more calls.
   private func flood() {
     enter(1..<2, anna)
     enter(10..<12, bert)
@@ -99,7 +99,7 @@ final class FairSchedulerTests {
     #expect(share.nextTurn().map { $0 > now } == true, "it is paced")
   }
 
-  @Test("who is alone has all of the loop, slice after slice")
+  @Test("a user who is alone has the whole event loop, slice after slice")
   func alone() {
     enter(10..<12, bert)
     #expect(!share.isShared)
@@ -113,7 +113,7 @@ final class FairSchedulerTests {
     #expect(share.next(at: now) == .nothing)
   }
 
-  @Test("who floods while another calls has a quarter of it, in slices")
+  @Test("a user that floods while another user calls gets a quarter of the event loop, in slices")
   func quarter() {
     flood()
     var worked = 0
@@ -132,7 +132,7 @@ final class FairSchedulerTests {
     #expect((470_000...500_050).contains(worked), "\(worked) µs of two seconds")
   }
 
-  @Test("a call now and then is never held up, however many others make")
+  @Test("an occasional call is never held up by another user's flood")
   func seldom() {
     flood()
     for _ in 0..<1000 {
@@ -144,7 +144,7 @@ final class FairSchedulerTests {
     }
   }
 
-  @Test("one call after the other on one connection is not held up, however much time it takes")
+  @Test("sequential calls on one connection are not held up by a flood, whatever time they take")
   func oneByOne() {
     flood()
     for _ in 0..<1000 {
@@ -153,7 +153,7 @@ final class FairSchedulerTests {
         work(connectionID, bert, 50, leaving: .bytes)
       }
     }
-    // On a second connection at the same time it would be.
+    // Calls on a second connection at the same time are held up.
     enter(2..<3, anna)
     var heldUp = 0
     for _ in 0..<1000 {
@@ -162,22 +162,22 @@ final class FairSchedulerTests {
     #expect(heldUp > 0)
   }
 
-  @Test("one call after the other is held up only where two connections call at once")
+  @Test("sequential calls alternating over two connections are held up only if both call at once")
   func atOnce() {
     enter(1..<2, anna)
     enter(10..<11, bert)
     now = now + .milliseconds(1)
     enter(11..<12, bert)
-    // Each waits for the answer to the one before, and then calls on the other connection.
+    // Each call waits for the previous reply, then uses the other connection.
     for number in 0..<5000 {
       #expect(call(1, anna, 1) && call(10 + number % 2, bert, 50))
       now = now + .microseconds(100)
     }
-    // The second comes while the first is worked on.
+    // The second call comes while the first one is worked on.
     #expect(call(10, bert, 50) && call(11, bert, 50) && !call(10, bert, 50))
   }
 
-  @Test("the connections of one user take turns, in the order in which they came")
+  @Test("the connections of a throttled user take turns in order of arrival")
   func turns() {
     flood()
     for connectionID in 20..<23 {
@@ -198,7 +198,7 @@ final class FairSchedulerTests {
     #expect(order == [10, 20, 21, 22, 11, 10, 20, 21, 22, 11])
   }
 
-  @Test("of a paced user's connections that have nothing to do one listens at a time")
+  @Test("of a throttled user's idle connections, one listens at a time")
   func listening() throws {
     flood()
     now = try #require(share.nextTurn())
@@ -212,14 +212,14 @@ final class FairSchedulerTests {
       now = try #require(share.nextTurn())
       #expect(share.next(at: now) == .listen(connectionID, insteadOf: before))
     }
-    // What the one that listens hears is worked on in its turn.
+    // A call heard by the listening connection is worked on in its turn.
     now = now + .microseconds(40)
     #expect(call(11, bert, 10) == false, "then the other one listens")
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .listen(10, insteadOf: nil))
   }
 
-  @Test("pacing ends a second after the flood; then all listen, and debts are forgotten")
+  @Test("throttling ends a second after the flood: all connections listen and debts are forgotten")
   func forgiven() throws {
     flood()
     now = try #require(share.nextTurn())
@@ -231,7 +231,7 @@ final class FairSchedulerTests {
     for connectionID in [10, 11] { #expect(call(connectionID, bert, 100)) }
   }
 
-  @Test("a flood is one only while others call")
+  @Test("a flood is throttled only while other users call")
   func othersGo() {
     flood()
     now = now + .seconds(20)
@@ -246,7 +246,7 @@ final class FairSchedulerTests {
     #expect(!share.isShared)
   }
 
-  @Test("leaving and coming back pays no debt")
+  @Test("closing and reopening connections does not cancel a user's debt")
   func comingBack() throws {
     flood()
     for connectionID in [10, 11] { share.leave(connectionID, of: bert, at: now) }
@@ -256,7 +256,7 @@ final class FairSchedulerTests {
     #expect(try #require(share.nextTurn()) > now)
   }
 
-  @Test("who connects, calls and leaves, one connection after the other, does not wait")
+  @Test("a user that connects, calls and closes, one connection at a time, is not held up")
   func oneAfterTheOther() {
     enter(1..<2, anna)
     for connectionID in 100..<300 {
@@ -272,7 +272,7 @@ final class FairSchedulerTests {
     }
   }
 
-  @Test("connections cost their user time too, and a debt is no longer than a tenth of a second")
+  @Test("connecting costs its user time, up to a debt of 100 ms")
   func connecting() throws {
     enter(1..<2, anna)
     enter(10..<11, bert)
@@ -286,7 +286,7 @@ final class FairSchedulerTests {
   }
 
   @Test(
-    "while the queue is crowded a user that comes too often is refused, though nobody else calls")
+    "in a crowded queue a user that connects too often is refused, even if no other user calls")
   func crowded() {
     let welcomes = (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
     #expect(welcomes.prefix(5).allSatisfy { $0 == .comesIn })
@@ -297,7 +297,7 @@ final class FairSchedulerTests {
     #expect(share.comes(bert, isCrowded: true, at: now) == .comesIn)
   }
 
-  @Test("who is over its share and comes again and again is refused, then not even told")
+  @Test("a user over its share that keeps connecting is refused, then closed without a reply")
   func comingTooOften() {
     enter(1..<2, anna)
     enter(10..<11, bert)
@@ -318,7 +318,7 @@ final class FairSchedulerTests {
     #expect(come(bert, 1) == [.comesIn])
   }
 
-  @Test("the admin socket waits for nobody, and its calls are another's")
+  @Test("the admin socket is never held up, and its calls throttle a user's flood")
   func admin() {
     enter(1..<3, .admin)
     enter(10..<11, bert)
@@ -329,7 +329,7 @@ final class FairSchedulerTests {
     for _ in 0..<100 { #expect(call(2, .admin, 10_000)) }
   }
 
-  @Test("a connection whose replies are unread waits for its reader and not for its turn")
+  @Test("a connection with unread replies waits for its reader and then takes its turn again")
   func blocked() {
     flood()
     now = now + .milliseconds(1)
@@ -341,11 +341,11 @@ final class FairSchedulerTests {
     #expect(share.next(at: now) == .work(10))
   }
 
-  @Test("calls that wait are counted over all connections of a user, also when these are gone")
+  @Test("calls in flight are counted over all connections of a user, even after they closed")
   func callsInFlight() {
     enter(1..<2, anna)
     enter(10..<12, bert)
-    // Those that wait for the disk are none of them.
+    // Calls that wait for the disk do not count.
     for _ in 0..<100 { share.reads(of: bert, at: now) }
     for _ in 0..<3 { #expect(share.began(of: bert, at: now)) }
     #expect(!share.began(of: bert, at: now))
@@ -358,7 +358,7 @@ final class FairSchedulerTests {
     #expect(share.began(of: bert, at: now))
   }
 
-  @Test("a call that costs more than a slice is paid in full, however long that takes")
+  @Test("a call longer than a slice is paid in full, however long that takes")
   func fullPrice() throws {
     enter(1..<2, anna)
     enter(10..<12, bert)
@@ -369,7 +369,7 @@ final class FairSchedulerTests {
     #expect(!share.called(10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn >= end + .seconds(7) && turn <= end + .seconds(9), "a quarter of the time")
-    // What costs little makes the debt no smaller.
+    // Cheap work does not reduce the debt.
     _ = share.knocked(.microseconds(50), bert, at: now)
     share.reads(of: bert, at: now)
     #expect(try #require(share.nextTurn()) >= turn)
@@ -378,7 +378,7 @@ final class FairSchedulerTests {
     #expect(!share.called(11, of: bert, at: now), "a second later it still owes")
   }
 
-  @Test("a caller of one call after the other is held to its share once a call took a millisecond")
+  @Test("sequential calls of more than a millisecond are held to the user's share")
   func serial() throws {
     enter(1..<2, anna)
     enter(10..<11, bert)
@@ -400,7 +400,7 @@ final class FairSchedulerTests {
     #expect(worked <= 270, "of 2 s it has half a second, in calls of 2 ms; it had \(worked)")
   }
 
-  @Test("a caller of one short call after the other is not held up")
+  @Test("sequential short calls are not held up")
   func serialShort() {
     enter(1..<2, anna)
     enter(10..<11, bert)
@@ -410,7 +410,7 @@ final class FairSchedulerTests {
     }
   }
 
-  @Test("a user that goes on connecting comes in evenly, and not all at once when a second is over")
+  @Test("a user that keeps connecting is admitted evenly, not all at once after a second")
   func connectRate() {
     func connect() -> [FairScheduler.Welcome] {
       (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }

@@ -6,7 +6,7 @@ import UsherSystem
 
 @testable import UsherDaemon
 
-/// A fingerprint reader in the test's hands.
+/// A fingerprint reader that the test controls.
 final class FakeReader: FingerprintScanning {
   typealias Scan = Result<FingerprintVerdict, FingerprintError>
 
@@ -22,7 +22,7 @@ final class FakeReader: FingerprintScanning {
 
   private let state = Mutex(State())
 
-  /// Nobody has fingers here until the test says so.
+  /// Enrols fingers. No user has fingers before.
   func enrol(_ fingers: String..., for user: String = "anna") {
     state.withLock { $0.fingers[user] = .success(fingers) }
   }
@@ -31,19 +31,19 @@ final class FakeReader: FingerprintScanning {
     state.withLock { $0.fingers[user] = .failure(problem) }
   }
 
-  /// How many scans wait for a finger.
+  /// The number of scans that wait for a finger.
   var waiting: Int { state.withLock { $0.waiting.count } }
-  /// How many scans have ended, and let the reader go.
+  /// The number of scans that ended and released the reader.
   var released: Int { state.withLock { $0.released } }
-  /// Whose fingers were wanted, scan by scan.
+  /// The users of the scans so far, in order.
   var users: [String] { state.withLock { $0.users } }
   var limits: [Duration] { state.withLock { $0.limits } }
-  /// How often fingers were asked for without a scan.
+  /// The number of queries for enrolled fingers.
   var looks: Int { state.withLock { $0.looks } }
 
   func hint(_ hint: FingerprintHint) { state.withLock { $0.hint }?(hint) }
 
-  /// Ends the scan that waits.
+  /// Ends the waiting scan.
   func answer(_ scan: Scan) async throws {
     try await reached("a scan") { waiting > 0 }
     state.withLock { $0.waiting.removeFirst() }.resume(returning: scan)
@@ -84,7 +84,7 @@ final class FakeReader: FingerprintScanning {
 }
 
 extension LocalAuthService {
-  /// One that knows Anna and Bert, and whose hashes cost nothing.
+  /// A service with a low number of hash rounds, so that hashing is fast.
   static func fake(_ dependencies: Dependencies, _ store: Store, _ reader: FakeReader)
     -> LocalAuthService
   {

@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Scheduler that go off when the test says that time has passed; they share its clock.
+/// A scheduler whose timers fire when the test advances its clock.
 final class FakeScheduler: Scheduler {
   private struct Pending {
     let due: Timestamp
@@ -32,13 +32,13 @@ final class FakeScheduler: Scheduler {
     }
   }
 
-  /// How far off those are that have not gone off, the next one first.
+  /// The remaining times of the pending timers, the shortest first.
   var pending: [Duration] {
     let now = clock.now()
     return state.withLock { $0.pending.values.map { $0.due - now } }.sorted()
   }
 
-  /// Moves the clock, and lets go off what is due by then.
+  /// Advances the clock and fires the timers that are due.
   func advance(by duration: Duration) {
     clock.advance(by: duration)
     let now = clock.now()
@@ -52,16 +52,16 @@ final class FakeScheduler: Scheduler {
 }
 
 extension FakeScheduler {
-  /// Returns when that timer is set, as a sign that somebody now waits.
+  /// Returns once a timer with this delay is pending, as a sign that a task waits.
   func isSet(_ delay: Duration) async throws {
     try await reached("a timer in \(delay), there are \(pending)") { pending.contains(delay) }
   }
 }
 
-/// Looks again and again until it holds; for what happens in tasks the test cannot await.
+/// Polls until the condition holds, for changes in tasks that the test cannot await.
 ///
-/// The time between two looks counts as 100 ms at most: where thousands of tests share few threads, a
-/// test may wait for a thread longer than the whole limit, and so do the tasks that it waits for.
+/// The time between two polls counts as 100 ms at most: if thousands of tests share few threads, a
+/// test may wait for a thread longer than the whole limit, and so may the tasks that it waits for.
 func reached(
   _ what: @autoclosure () -> String, within limit: Duration = .seconds(90),
   _ holds: () async throws -> Bool

@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// The other end of a connection. It never waits for the kernel.
+/// The far end of a connection. It never blocks.
 final class FarEnd: Sendable {
   private let socket: DirectSocket
 
@@ -12,7 +12,7 @@ final class FarEnd: Sendable {
 
   deinit { socket.close() }
 
-  /// - Returns: Two ends; the near one is the caller's to close.
+  /// - Returns: Two connected ends. The caller must close the near one.
   static func pair() throws -> (near: DirectSocket, far: FarEnd) {
     var ends: [CInt] = [-1, -1]
     let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
@@ -20,7 +20,7 @@ final class FarEnd: Sendable {
     return (DirectSocket(ends[0]), FarEnd(DirectSocket(ends[1])))
   }
 
-  /// Connects to a listening socket's file.
+  /// Connects to the file of a listening socket.
   static func connected(to path: String) throws -> FarEnd {
     let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
     let end = FarEnd(DirectSocket(Glibc.socket(AF_UNIX, CInt(kind), 0)))
@@ -35,14 +35,13 @@ final class FarEnd: Sendable {
     return end
   }
 
-  /// Sends what there is room for.
-  ///
-  /// - Returns: How many bytes; nil where nobody listens any more.
+  /// Sends as many bytes as the socket has room for.
+  /// - Returns: The number of sent bytes, or `nil` if the other end is closed.
   func send(_ bytes: some Collection<UInt8>) -> Int? {
     Array(bytes).withUnsafeBytes { socket.send($0) }
   }
 
-  /// What has come, at most so many bytes; nil where the other side has closed, or is broken.
+  /// Returns the received bytes, at most `limit`, or `nil` if the other end closed or failed.
   func receive(atMost limit: Int = 1 << 16) -> [UInt8]? {
     var isOver = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -56,7 +55,7 @@ final class FarEnd: Sendable {
     return isOver ? nil : bytes
   }
 
-  /// All that comes until the other side closes.
+  /// Returns all bytes until the other end closes.
   func receiveAll() async throws -> [UInt8] {
     var all: [UInt8] = []
     try await until("the other side closes") {
@@ -67,11 +66,11 @@ final class FarEnd: Sendable {
     return all
   }
 
-  /// Nothing more will be sent.
+  /// Ends the sending direction.
   func finish() { shutdown(socket.raw, CInt(SHUT_WR)) }
 }
 
-/// Looks again and again, letting others go on.
+/// Polls until the condition holds, and yields to other tasks in between.
 func until(_ what: String, _ holds: () async throws -> Bool) async throws {
   let limit = ContinuousClock.now + .seconds(60)
   while try await !holds() {

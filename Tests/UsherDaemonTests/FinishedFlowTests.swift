@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Finished flows, and clocks that jump")
+@Suite("Finished flows and clock jumps")
 struct FinishedFlowTests {
   private let harness: ConnectionHarness
 
@@ -28,7 +28,7 @@ struct FinishedFlowTests {
     try CallLine.parse(try await connection.answer(CallLine.line(method, params)))
   }
 
-  /// Begins a flow that ends at once, because there is no passcode, or waits for it.
+  /// Parameters of a flow that waits for the passcode, or ends at once if none is set.
   private static let passcode = """
     {"provider":"local","kind":"authenticate","waitMs":10000,\
     "params":{"localAuthType":"passcode","reason":"open the till"}}
@@ -39,7 +39,7 @@ struct FinishedFlowTests {
     return try #require(reply["flow"]?["id"]?.stringValue, "\(reply)")
   }
 
-  @Test("the oldest finished flows beyond a user's limit are forgotten")
+  @Test("the sweep deletes the oldest finished flows beyond finished_flows_per_user")
   func bounded() async throws {
     let text = "[limits]\nfinished_flows_per_user = 3\nflow_starts_per_minute = 1000\n"
     let limits = try Config.load(files: [("u.toml", text)]).limits
@@ -57,7 +57,7 @@ struct FinishedFlowTests {
     await harness.end()
   }
 
-  @Test("a live flow expires within a minute when the clock jumps past its end")
+  @Test("a live flow expires at the next sweep after the clock jumped past its deadline")
   func jump() async throws {
     let services = try harness.lockController.services()
     try await harness.harness.setPasscode(services.store)
@@ -73,7 +73,7 @@ struct FinishedFlowTests {
     await harness.end()
   }
 
-  @Test("a clock that is set ahead gives nobody more flow starts")
+  @Test("a clock set ahead does not give more flow starts per minute")
   func starts() async throws {
     let text = "[limits]\nflow_starts_per_minute = 2\n"
     let limits = try Config.load(files: [("u.toml", text)]).limits
@@ -87,7 +87,7 @@ struct FinishedFlowTests {
     await harness.end()
   }
 
-  @Test("the uptime is never negative, whatever the clock shows")
+  @Test("uptimeSeconds is never negative, even after the clock was set back by a day")
   func uptime() async throws {
     let connection = try await harness.connect()
     harness.clock.advance(by: .seconds(-86_400))

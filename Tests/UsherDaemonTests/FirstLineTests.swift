@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A peer that does not speak JSON", .timeLimit(.minutes(2)))
+@Suite("Peers that do not speak JSON", .timeLimit(.minutes(2)))
 struct FirstLineTests {
   private static let hello = #"{"jsonrpc":"2.0","id":1,"method":"rpc.hello"}"#
 
@@ -36,7 +36,7 @@ struct FirstLineTests {
     await harness.end()
   }
 
-  @Test("after a line of JSON a wrong one is answered, and the connection goes on")
+  @Test("a wrong line after a line of JSON gets an error, and the connection stays open")
   func later() async throws {
     let harness = try await ConnectionHarness()
     let connection = try await harness.connect()

@@ -7,7 +7,7 @@ import UsherStore
 
 @testable import UsherDaemon
 
-@Suite("How a machine is written down")
+@Suite("Coding of flow machines")
 struct FlowCoderTests {
   private let coder = FlowCoder(nonce: "known_")
 
@@ -21,7 +21,7 @@ struct FlowCoderTests {
     return provider
   }
 
-  @Test("packed it has a mark for its configuration; whole it is as it is without marks")
+  @Test("a packed machine is shorter than the plain one, and both decode to the same machine")
   func whole() throws {
     for provider in [try ProviderConfig.sample(), try other()] {
       let machine = machine(provider)
@@ -35,14 +35,14 @@ struct FlowCoderTests {
     }
   }
 
-  @Test("equal configurations have one mark, others another one")
+  @Test("equal provider configurations are packed alike, and different ones differ")
   func marks() throws {
     let one = try coder.pack(machine(try .sample()))
     #expect(try coder.pack(machine(try .sample())) == one)
     #expect(try coder.pack(machine(try other())) != one)
   }
 
-  @Test("what an earlier version wrote of a configuration is understood, and written as now")
+  @Test("a provider configuration from an earlier version is read, and written in the present form")
   func older() throws {
     let plain = try StoreCoder.encode(machine(try .sample()))
     var members = try #require(try JSONValue(parsing: plain).objectValue)
@@ -55,7 +55,7 @@ struct FlowCoderTests {
     #expect(try coder.whole(packed) == plain)
   }
 
-  @Test("a text that looks like the beginning of a mark stays what it is")
+  @Test("a text that looks like the start of a configuration mark is kept as it is")
   func texts() throws {
     for state in ["known", "known_", "\"known_0\"", "provider\":{}", "{\"provider\":{}}"] {
       let machine = machine(try .sample(), state)
@@ -66,7 +66,7 @@ struct FlowCoderTests {
     }
   }
 
-  @Test("a payload has the machine and all beside it; without a machine it has the rest")
+  @Test("a flow payload has the machine and all other members, or only those without a machine")
   func payload() throws {
     let machine = machine(try .sample())
     let stored = StoredFlow(
@@ -80,7 +80,7 @@ struct FlowCoderTests {
     #expect(try StoredFlow.reading(stored.payload(with: nil)).machine == nil)
   }
 
-  @Test("a payload that is no object is refused")
+  @Test("a flow payload that is not a JSON object is refused")
   func broken() {
     for text in ["", "[]", "{\"machine\":}", "{\"type\":\"oidc\"} x"] {
       let error = #expect(throws: UsherError.self) {

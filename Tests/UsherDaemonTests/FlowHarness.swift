@@ -11,7 +11,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A real runner on a real store, with a clock and timers of the test's, and nobody outside.
+/// A real flow runner on a real store, with a fake clock and timers, and no provider.
 final class FlowHarness: Sendable {
   static let deadline = Duration.seconds(600)
 
@@ -29,12 +29,12 @@ final class FlowHarness: Sendable {
   let totp: TOTPService
   let credentials: Credentials
   let health = ProviderHealth { _, _ in }
-  /// What flows send by; shut down where a test has something sent.
+  /// The HTTP client of the flows. A test that sends something must shut it down.
   let http: ProviderHTTP
   let source: TokenSource
   let revocations: RevocationQueue
   let refresher: Refresher
-  /// Calls with the token of an account.
+  /// Provider calls with an account's access token.
   let calls: AccountCalls
 
   init(
@@ -89,7 +89,7 @@ final class FlowHarness: Sendable {
 
   var call: StubCall { StubCall(name: "effect", probe: place.path) }
 
-  /// A flow that has begun, and stands on disk.
+  /// Opens and stores a flow of the stub machine.
   func open(
     _ effects: [EngineEffect] = [], id: String = "flw_1", client: String? = nil
   ) async throws -> FlowSession {
@@ -100,7 +100,7 @@ final class FlowHarness: Sendable {
     return session
   }
 
-  /// A flow that a machine has begun with this answer.
+  /// Opens and stores a flow of a machine that has begun with the given answer.
   func open<Machine: FlowMachine>(
     _ machine: Machine, _ answer: Answer<Machine.Call> = .proceed([]), id: String = "flw_1",
     at provider: ProviderName = .work, client: String? = nil
@@ -113,7 +113,7 @@ final class FlowHarness: Sendable {
     return session
   }
 
-  /// Types a code into the flow at the revision it has.
+  /// Submits a code to the flow, by default at its present revision.
   @discardableResult
   func type(
     _ word: String, _ session: FlowSession, revision: Int? = nil
@@ -145,7 +145,7 @@ final class FlowHarness: Sendable {
     }
   }
 
-  /// What the local authenticator answers a flow.
+  /// Returns the local authenticator's answer to a flow.
   func ask(_ question: LocalAuthQuestion, _ session: FlowSession) async -> LocalAuthNews {
     await withCheckedContinuation { continuation in
       LocalAuthAnswers(service: localAuth).answer(question, session) {
@@ -154,7 +154,7 @@ final class FlowHarness: Sendable {
     }
   }
 
-  /// The outcome of the stub's call comes in.
+  /// Delivers the outcome of the stub's call.
   func answer(_ session: FlowSession) {
     runner.deliver(.event(.called(call, .reply(HTTPReply(status: 200)))), to: session)
   }
@@ -168,7 +168,7 @@ final class FlowHarness: Sendable {
 
   func journal() throws -> [String] { try store.loadJournal().map(\.state) }
 
-  /// The tokens whose revocation is on disk.
+  /// The tokens whose revocation is stored.
   func tokensToRevoke() throws -> [String] {
     try store.loadNotes(named: Revocation.notePrefix).flatMap { note in
       try note.payload.decoded(as: Revocation.self).tokens
@@ -177,8 +177,8 @@ final class FlowHarness: Sendable {
   }
 }
 
-/// Makes every write of a flow, or of another table, fail as a failing disk does: another program
-/// takes the table away.
+/// Makes every write to the flows table, or to another one, fail as on a failing disk, by renaming
+/// the table.
 struct FailingDisk {
   private let harness: FlowHarness
   private let table: String
@@ -192,7 +192,7 @@ struct FailingDisk {
   func mend() throws { try rename(table + "_away", to: table) }
 
   private func rename(_ table: String, to name: String) throws {
-    // The rows that refer to the table go on meaning it, wherever it is.
+    // References of other tables must keep the original name.
     try execute(
       "PRAGMA legacy_alter_table = ON; ALTER TABLE \(table) RENAME TO \(name)",
       at: harness.store.status.path)

@@ -9,13 +9,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A flow that rests")
+@Suite("Hibernation of flows")
 struct FlowHibernatorTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("is shown as it was, goes on as if it had not rested, and may rest again")
+  @Test("a hibernating flow shows the same view, continues on input and may hibernate again")
   func resting() async throws {
     let session = try await harness.open()
     let (flow, machine) = (session.flow, try #require(session.standing.machine))
@@ -26,7 +26,7 @@ struct FlowHibernatorTests {
     #expect(await harness.type("on", session) == nil)
     #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
     #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
-    // The runner answers an input before it is done with it.
+    // The runner answers an input before it has finished with it.
     try await reached("it rests") {
       session.rest()
       return session.isResting
@@ -40,7 +40,7 @@ struct FlowHibernatorTests {
     #expect(!session.isResting, "it has no machine any more")
   }
 
-  @Test("who waits for a flow is told of its change though it rested")
+  @Test("a caller of flow.wait gets the change of a flow that was hibernating")
   func waiting() async throws {
     let session = try await harness.open()
     session.rest()
@@ -52,7 +52,7 @@ struct FlowHibernatorTests {
     #expect(await waiter.value.view.state == "on")
   }
 
-  @Test("what is in memory only keeps a flow from resting")
+  @Test("a flow with state that is only in memory does not hibernate")
   func memory() async throws {
     let session = try await harness.open()
     var standing = session.standing
@@ -65,14 +65,14 @@ struct FlowHibernatorTests {
     #expect(session.standing.machine?.isSame(as: try #require(standing.machine)) == true)
   }
 
-  @Test("those that moved last stay awake, as many as there may be")
+  @Test("the flows that moved last stay awake, up to the limit")
   func order() async throws {
     let rest = FlowHibernator(most: 2)
     var sessions: [FlowSession] = []
     for number in 1...4 {
       let session = try await harness.open(id: "flw_\(number)")
       session.rest()
-      // Awake again, and not among those of the runner.
+      // Awake again, without being counted by the runner's hibernator.
       session.install(session.standing)
       sessions.append(session)
     }
@@ -87,13 +87,13 @@ struct FlowHibernatorTests {
   }
 }
 
-@Suite("A flow that was read back from the store")
+@Suite("Flows read back from the store")
 struct ResumedFlowTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness() }
 
-  /// As after a restart.
+  /// Returns the session as it is after a restart.
   private func again(_ session: FlowSession) throws -> FlowSession {
     let machine = try #require(session.standing.machine)
     return FlowSession(
@@ -103,7 +103,7 @@ struct ResumedFlowTests {
       packed: try machine.packed(by: harness.runner.coder), isToResume: true)
   }
 
-  @Test("is told of the restart once, before mail that comes earlier")
+  @Test("a restored flow gets its resume event once, before any earlier mail")
   func mailFirst() async throws {
     let session = try again(try await harness.open())
     #expect(session.isResting && session.flow.state == "asking")
@@ -114,7 +114,7 @@ struct ResumedFlowTests {
     #expect(harness.probe.seen.map(\.call) == ["again"])
   }
 
-  @Test("is told of it where no mail comes")
+  @Test("a restored flow gets its resume event without any mail")
   func noMail() async throws {
     let session = try again(try await harness.open())
     await harness.runner.resumeOnce(session)
@@ -122,7 +122,7 @@ struct ResumedFlowTests {
     #expect(try harness.row(session).state == "resumed")
   }
 
-  @Test("is not told of it by a runner that is stopped")
+  @Test("a stopped runner does not resume a restored flow")
   func stopped() async throws {
     let session = try again(try await harness.open())
     harness.runner.stop()
@@ -137,7 +137,7 @@ struct FlowDeadlinesTests {
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("many have one timer, at the next of them; each flow ends at its own")
+  @Test("many flows share one timer at the next deadline, and each flow expires at its own")
   func many() async throws {
     let first = try await harness.open(id: "flw_1")
     harness.scheduler.advance(by: .seconds(100))
@@ -157,7 +157,7 @@ struct FlowDeadlinesTests {
     #expect(harness.scheduler.pending.isEmpty)
   }
 
-  @Test("an earlier one takes the timer over")
+  @Test("a flow with an earlier deadline takes over the timer")
   func earlier() async throws {
     let later = try await harness.open(id: "flw_1")
     harness.clock.advance(by: .seconds(-200))
@@ -168,7 +168,7 @@ struct FlowDeadlinesTests {
     #expect(later.flow.status == .active && harness.scheduler.pending == [.seconds(200)])
   }
 
-  @Test("a stopped runner has no timer, and sets none")
+  @Test("a stopped runner has no deadline timer and sets none")
   func stopping() async throws {
     let session = try await harness.open()
     harness.runner.stop()
@@ -178,7 +178,7 @@ struct FlowDeadlinesTests {
   }
 }
 
-@Suite("What flows have alike")
+@Suite("Shared metadata of flows")
 struct FlowFamiliesTests {
   private func family(
     _ owner: Owner = .anna, client: String? = "till", credentials: CredentialTags? = nil
@@ -188,7 +188,7 @@ struct FlowFamiliesTests {
       credentials: credentials)
   }
 
-  @Test("is kept once; what differs in anything is another family")
+  @Test("equal flow metadata is kept once, and metadata that differs in any member separately")
   func once() {
     let families = FlowFamilies()
     let first = families.kept(family())

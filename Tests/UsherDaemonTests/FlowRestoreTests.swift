@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The flows that a start brings back", .mayBlock)
+@Suite("Restoring of flows at a start", .mayBlock)
 struct FlowRestoreTests {
   private let harness: LockControllerHarness
   private let lockController: LockController
@@ -18,7 +18,7 @@ struct FlowRestoreTests {
     lockController = try await harness.begun()
   }
 
-  /// A flow that has ended, with its two transitions.
+  /// A finished flow with two transitions.
   private func flow(_ number: Int, payload: SealedPayload? = nil) throws -> [Change] {
     let id = FlowID("flw_\(number)")
     let now = harness.clock.now()
@@ -46,7 +46,7 @@ struct FlowRestoreTests {
     return try lockController.services().flows.engine
   }
 
-  @Test("are all that there are, however many pages they take, each with its own story")
+  @Test("a start restores all 2500 flows, each with its own transitions")
   func many() async throws {
     let count = 2500
     try await write(try (0..<count).flatMap { try flow($0) })
@@ -84,7 +84,7 @@ struct FlowRestoreTests {
     #expect(try engine.store.loadFlows().count == 20)
   }
 
-  @Test("are none where a row does not open: the start is refused, and names it")
+  @Test("a flow row that cannot be decrypted ends the unlock with an error that names the row")
   func damaged() async throws {
     try await write(try (0..<20).flatMap { try flow($0) })
     try await lockController.lock()

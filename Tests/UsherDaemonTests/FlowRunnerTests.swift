@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Moving a flow", .mayBlock)
+@Suite("Flow transitions", .mayBlock)
 struct FlowRunnerTests {
   private let harness: FlowHarness
 
@@ -23,7 +23,7 @@ struct FlowRunnerTests {
       harness.probe.seen == [.init(call: "effect", revision: 1, state: "asking", journal: 1)])
   }
 
-  @Test("a new flow is announced before its first effects begin, which may move it at once")
+  @Test("a new flow is announced before its first effects begin")
   func announcement() async throws {
     let effects = Mutex<[[Duration]]>([])
     let scheduler = harness.scheduler
@@ -35,7 +35,7 @@ struct FlowRunnerTests {
     #expect(scheduler.pending.contains(.seconds(7)))
   }
 
-  @Test("what an input moves is on disk before its effect, and before the answer")
+  @Test("the transition of an input is on disk before its effect and before the reply")
   func submitting() async throws {
     let session = try await harness.open()
     #expect(await harness.type("call", session) == nil)
@@ -48,7 +48,7 @@ struct FlowRunnerTests {
     #expect(session.flow.state == "calling")
   }
 
-  @Test("a flow's mail is read one piece at a time, in the order it came")
+  @Test("a flow handles its inputs one at a time, in order of arrival")
   func order() async throws {
     let session = try await harness.open()
     await withTaskGroup { group in
@@ -67,7 +67,7 @@ struct FlowRunnerTests {
     #expect(session.standing.revision == 21)
   }
 
-  @Test("an input for another revision is a conflict; both of two at once cannot win")
+  @Test("an input for another revision is a conflict, and of two concurrent inputs one wins")
   func conflict() async throws {
     let session = try await harness.open()
     #expect(await harness.type("a", session, revision: 0) == .conflict)
@@ -80,7 +80,7 @@ struct FlowRunnerTests {
     #expect(session.standing.revision == 2)
   }
 
-  @Test("what is refused or not expected leaves the flow exactly as it was")
+  @Test("a refused or unexpected input leaves the flow exactly as it was")
   func refused() async throws {
     let session = try await harness.open()
     let machine = try #require(session.standing.machine)
@@ -98,7 +98,7 @@ struct FlowRunnerTests {
     #expect(try harness.journal() == ["asking"])
   }
 
-  @Test("an input after its time ends the flow, and whoever sent it hears that it came too late")
+  @Test("an input after its time limit fails the flow and is answered with flow_finished")
   func late() async throws {
     let session = try await harness.open()
     #expect(await harness.type("late", session) == .flowFinished)
@@ -107,7 +107,7 @@ struct FlowRunnerTests {
     #expect(await harness.type("late", session) == .flowFinished)
   }
 
-  @Test("a change nobody sees is kept, without a new revision or a journal line")
+  @Test("a change without a visible effect is stored without a new revision or journal line")
   func unseen() async throws {
     let session = try await harness.open()
     let before = try harness.row(session)
@@ -118,7 +118,7 @@ struct FlowRunnerTests {
     #expect(try harness.journal() == ["asking"])
   }
 
-  @Test("a timer wakes the flow; a new one replaces it")
+  @Test("a timer wakes the flow, and a later timer replaces it")
   func waking() async throws {
     let session = try await harness.open()
     await harness.type("nap", session)
@@ -132,7 +132,7 @@ struct FlowRunnerTests {
     #expect(session.standing.revision == 3)
   }
 
-  @Test("a success is durable with its account and tokens, and names the account")
+  @Test("a successful flow stores its account and tokens and names the account in its result")
   func finishing() async throws {
     let session = try await harness.open()
     #expect(await harness.type("done", session) == nil)
@@ -145,14 +145,14 @@ struct FlowRunnerTests {
     #expect(flow.result == ["word": "well", "account": .string(account.id.rawValue)])
     #expect(
       try harness.repository.account(account.id, of: .anna).details.label == "anna@example.com")
-    // The same person once more: the same account.
+    // Another sign-in of the same person results in the same account.
     let again = try await harness.open(id: "flw_2")
     await harness.type("done", again)
     #expect(again.flow.result?["account"] == .string(account.id.rawValue))
     #expect(try harness.store.loadAccounts().count == 1)
   }
 
-  @Test("two log-ins of one person that end together make one account")
+  @Test("two sign-ins of one person that end concurrently create one account")
   func finishingTogether() async throws {
     let flows = [try await harness.open(id: "flw_1"), try await harness.open(id: "flw_2")]
     async let one = harness.type("done", flows[0])
@@ -163,7 +163,7 @@ struct FlowRunnerTests {
     #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 
-  @Test("after its end a flow keeps no secret, on disk or in memory, and takes no input")
+  @Test("a finished flow keeps no secret, on disk or in memory, and accepts no input")
   func wiped() async throws {
     for (number, word) in ["done", "fail"].enumerated() {
       let session = try await harness.open(id: "flw_\(number)")
@@ -186,7 +186,7 @@ struct FlowRunnerTests {
   }
 
   @Test(
-    "one that is cancelled while nobody knows what has been done says so, and is not to be retried",
+    "a flow cancelled with unknown outcome says so and is not retryable",
     arguments: [("in the dark", "not known"), ("sending", "an SMS may have been sent")])
   func inTheDark(state: String, words: String) async throws {
     let session = try await harness.open()
@@ -198,7 +198,7 @@ struct FlowRunnerTests {
   }
 
   @Test(
-    "what a person has earned is kept where the flow is cancelled or expires",
+    "the tokens of a flow that is cancelled or expires are kept in an account",
     arguments: [true, false])
   func earned(isExpiry: Bool) async throws {
     let session = try await harness.open()
@@ -216,7 +216,7 @@ struct FlowRunnerTests {
     #expect(try harness.store.loadAccounts().count == 1)
   }
 
-  @Test("a cancelled flow gives back what it holds, and what still arrives")
+  @Test("a cancelled flow abandons its calls and revokes a token that arrives late")
   func lateSuccess() async throws {
     let session = try await harness.open()
     await harness.type("call", session)
@@ -237,7 +237,7 @@ struct FlowRunnerTests {
     #expect(session.standing.revision == 3)
   }
 
-  @Test("the revocation of a token that nobody will use is on disk with the end of its flow")
+  @Test("the revocation of an unused token is stored with the end of its flow")
   func abandonedToken() async throws {
     let failed = try await harness.open(id: "flw_1")
     #expect(await harness.type("fail with a token", failed) == nil)
@@ -254,7 +254,7 @@ struct FlowRunnerTests {
     }
   }
 
-  @Test("at its deadline, and not before, a flow expires and its secrets are gone")
+  @Test("a flow expires at its deadline, not before, and its secrets are deleted")
   func expiry() async throws {
     let session = try await harness.open()
     harness.scheduler.advance(by: FlowHarness.deadline - .seconds(1))
@@ -269,7 +269,7 @@ struct FlowRunnerTests {
     #expect(harness.scheduler.pending.isEmpty)
   }
 
-  @Test("a clock that was set back does not make a flow expire early, nor never")
+  @Test("a clock set back makes a flow expire neither early nor never")
   func clockSetBack() async throws {
     let session = try await harness.open()
     harness.clock.advance(by: .seconds(-100))
@@ -281,7 +281,7 @@ struct FlowRunnerTests {
     #expect(other.flow.status == .active)
   }
 
-  @Test("a clock that was set back by hours does not make a flow live longer")
+  @Test("a clock set back by two hours does not extend a flow's life beyond ten minutes")
   func clockSetFarBack() async throws {
     harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
     let session = try await harness.open()
@@ -291,7 +291,7 @@ struct FlowRunnerTests {
     try await reached("it expires") { session.flow.status == .expired }
   }
 
-  @Test("a resumed flow asks again; a stopped runner moves nothing")
+  @Test("a resumed flow repeats its call, and a stopped runner accepts no input")
   func resuming() async throws {
     let session = try await harness.open()
     harness.runner.resume(session)
@@ -303,7 +303,7 @@ struct FlowRunnerTests {
     #expect(try harness.row(session).state == "resumed")
   }
 
-  @Test("a secret for later flows can be found as soon as a caller learns that its flow has ended")
+  @Test("a handoff secret is available as soon as a caller learns that its flow has ended")
   func secretForLaterFlows() async throws {
     let session = try await harness.open()
     let (scheduler, index) = (harness.scheduler, harness.runner.index)
@@ -322,7 +322,7 @@ struct FlowRunnerTests {
     #expect(found.withLock { $0 } == 1)
   }
 
-  @Test("a waiter is told of the change, of the time-out, or that he gave up")
+  @Test("FlowSession.wait returns on a change, at its timeout and when it is cancelled")
   func waiting() async throws {
     let session = try await harness.open()
     let (clock, scheduler) = (harness.clock, harness.scheduler)

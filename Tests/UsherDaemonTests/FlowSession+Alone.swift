@@ -6,7 +6,7 @@ import UsherStore
 @testable import UsherDaemon
 
 extension FlowSession {
-  /// One that shares nothing with others.
+  /// Creates a session that shares no metadata with other sessions.
   convenience init(
     id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,
     requestID: String?, createdAt: Timestamp, standing: Standing, transitions: [Transition],
@@ -19,7 +19,7 @@ extension FlowSession {
       transitions: transitions, packed: packed, isToResume: isToResume)
   }
 
-  /// One of Anna's that stands where the machine does, and has begun at that time.
+  /// Creates a session with the given machine, by default of anna, that begins at `now`.
   convenience init<Machine: FlowMachine>(
     of machine: Machine, id: String, owner: Owner = .anna, provider: ProviderName = .work,
     client: String? = nil, at now: Timestamp

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A flow while the disk refuses", .mayBlock)
+@Suite("Flows while the disk fails", .mayBlock)
 struct FlowStorageTests {
   private let harness: FlowHarness
 
@@ -29,7 +29,7 @@ struct FlowStorageTests {
     }
   }
 
-  @Test("a flow that cannot be written is not begun")
+  @Test("a flow that cannot be stored is not started")
   func opening() async throws {
     let disk = try FailingDisk(harness)
     let error = await #expect(throws: UsherError.self) {
@@ -41,14 +41,14 @@ struct FlowStorageTests {
     #expect(harness.probe.seen.isEmpty)
   }
 
-  @Test("what a provider answered is tried again until it is written; people are told meanwhile")
+  @Test("a provider's reply is retried until it is stored, and inputs are refused meanwhile")
   func provider() async throws {
     let session = try await harness.open()
     let disk = try FailingDisk(harness)
     harness.answer(session)
     try await harness.scheduler.isSet(.milliseconds(200))
     #expect(session.flow.state == "asking")
-    // Delivered before time passes: an input that comes later waits for the next try.
+    // Delivered before time passes, because a later input waits for the next attempt.
     let told = Recorded<UsherError.Reason?>()
     harness.runner.deliver(
       .submit(.code(Secret("impatient"), fields: [:]), revision: 1) { result in
@@ -67,7 +67,7 @@ struct FlowStorageTests {
     #expect(await harness.type("on", session) == nil)
   }
 
-  @Test("a deadline that cannot be written is written later")
+  @Test("an expiry that cannot be stored is stored later")
   func expiry() async throws {
     let session = try await harness.open()
     let disk = try FailingDisk(harness)
@@ -80,7 +80,7 @@ struct FlowStorageTests {
     #expect(try harness.row(session).status == "expired")
   }
 
-  @Test("an account is not kept and nobody is told, and it works when the disk does")
+  @Test("an account that cannot be stored is not kept, and is kept after the disk is mended")
   func keeping() async throws {
     let session = try await harness.open(client: "till")
     let disk = try FailingDisk(harness)

@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A refresh token's expiry is kept on the wall clock, and that clock may have been wrong.
-@Suite("A grant past the expiry of its refresh token")
+/// A refresh token's expiry is stored as wall-clock time, and the clock may have been wrong.
+@Suite("Grants past the expiry of their refresh token")
 struct GrantEndTests {
   private static let day = Duration.seconds(86_400)
   private static let successor = """
@@ -25,7 +25,7 @@ struct GrantEndTests {
     fixture = try TokenFixture(of: provider)
   }
 
-  /// Tokens of 300 and 1800 seconds come while the clock is a day behind; then it is set right.
+  /// Stores tokens of 300 s and 1800 s while the clock is a day behind, then corrects the clock.
   private func signInTooEarly() async throws -> AccountRecord {
     fixture.clock.advance(by: .zero - Self.day)
     let now = fixture.clock.now()
@@ -37,7 +37,7 @@ struct GrantEndTests {
     return record
   }
 
-  @Test("is refreshed: the clock was behind when the tokens came")
+  @Test("a grant past its stored expiry is still refreshed, because the clock may have been behind")
   func refreshed() async throws {
     try await fixture.closing(provider) {
       let record = try await signInTooEarly()
@@ -49,7 +49,7 @@ struct GrantEndTests {
     }
   }
 
-  @Test("is dead once the provider has refused it, and the provider is asked once")
+  @Test("a grant that the provider refuses to refresh is dead, and the provider is asked only once")
   func refused() async throws {
     try await fixture.closing(provider) {
       let record = try await signInTooEarly()
@@ -63,7 +63,7 @@ struct GrantEndTests {
     }
   }
 
-  @Test("is revoked when its account is forgotten")
+  @Test("account.forget revokes a refresh token past its stored expiry at the provider")
   func revoked() async throws {
     try await fixture.closing(provider) {
       let record = try await signInTooEarly()
@@ -73,7 +73,7 @@ struct GrantEndTests {
     }
   }
 
-  @Test("has no known end after a refresh that brings none")
+  @Test("a refresh without a refresh token removes the grant's stored expiry")
   func forgottenEnd() async throws {
     try await fixture.closing(provider) {
       let record = try await signInTooEarly()

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Tokens of an account by consent")
+@Suite("Tokens of accounts by consent")
 struct GuardedTokenTests {
   private let harness: ConsentHarness
 
@@ -22,7 +22,7 @@ struct GuardedTokenTests {
         nil, granted: granted, until: end, tokens: .sample(expiresAt: expiresAt, scope: scope)))
   }
 
-  /// Nil where a token is handed out.
+  /// Returns the error, or `nil` if a token is returned.
   private func refusal(
     _ record: AccountRecord, _ client: String?, scope: String? = nil, isAdmin: Bool = false
   ) throws -> UsherError? {
@@ -37,7 +37,7 @@ struct GuardedTokenTests {
     }
   }
 
-  @Test("a client gets one whose whole scope it was granted; another is told which flow to start")
+  @Test("token.get needs consent for the token's whole scope; the error names the flow to start")
   func scopes() async throws {
     let record = try await keep(["email", "firstname"], scope: "read.email read.firstname")
     #expect(try refusal(record, "till") == nil)
@@ -51,7 +51,7 @@ struct GuardedTokenTests {
     #expect(admin?.reason == .consentRequired)
   }
 
-  @Test("a part of the scope is not enough, and what names no scope may be anything")
+  @Test("token.get is refused if the token's scope exceeds the consent or is empty")
   func lessThanAll() async throws {
     var record = try await keep(["email"], scope: "read.email read.firstname")
     #expect(try refusal(record, "till")?.reason == .consentRequired)
@@ -59,7 +59,7 @@ struct GuardedTokenTests {
     #expect(try refusal(record, "till")?.reason == .consentRequired)
   }
 
-  @Test("a token that gives more than was asked for is not handed out")
+  @Test("token.get does not return a token with a broader scope than was asked for")
   func broader() async throws {
     let record = try await keep(["email"], scope: "read.email read.firstname")
     let narrow = TokenKey(audience: "", scope: "read.email")
@@ -72,7 +72,7 @@ struct GuardedTokenTests {
     #expect(try refusal(record, "till", scope: "read.email") == nil)
   }
 
-  @Test("the moment of the call counts: what has expired or was taken back opens nothing")
+  @Test("token.get follows the consents at the time of the call: expired, renewed or revoked")
   func moment() async throws {
     let end = harness.clock.now() + .seconds(60)
     let record = try await keep(["email"], scope: "read.email", until: end)
@@ -86,7 +86,7 @@ struct GuardedTokenTests {
     #expect(try refusal(record, "till")?.reason == .consentRequired)
   }
 
-  @Test("a consent that is taken back while the token is renewed stops it on its way out")
+  @Test("a consent revoked while the token is refreshed keeps it from being returned")
   func meanwhile() async throws {
     let record = try await keep(
       ["email"], scope: "read.email", expiresAt: harness.clock.now() + .seconds(60))
@@ -108,7 +108,7 @@ struct GuardedTokenTests {
     #expect(error?.reason == .consentRequired)
   }
 
-  @Test("the daemon's own are nobody's: not got, not listed, and still revoked and forgotten")
+  @Test("internal tokens are neither returned nor listed, and account.forget deletes them")
   func ownOnes() async throws {
     var grant = AccountGrant.consented(
       ["email": "a@x.example"], tokens: .sample(refreshToken: nil, scope: "read.email"))
@@ -123,7 +123,7 @@ struct GuardedTokenTests {
     #expect(try harness.accounts.tokens(TokenList(account: record.id), .program()).tokens.isEmpty)
     #expect(try harness.accounts.get(record.id, till).account.tokens.isEmpty)
     #expect(record.mainToken != nil)
-    // A grant without tokens says nothing of those there are.
+    // A grant without tokens leaves the stored tokens unchanged.
     record = try await harness.keep(.consented(["email": "a@x.example"]))
     #expect(record.details.tokensAreInternal && record.tokens.count == 1)
     #expect(try harness.stored(record.id)?.details.tokensAreInternal == true)
@@ -133,7 +133,7 @@ struct GuardedTokenTests {
     await harness.close()
   }
 
-  @Test("the tokens of any other account are any client's, as they are listed")
+  @Test("tokens of an account without consents are returned to any client and are listed")
   func others() async throws {
     let record = try await harness.keep(.sample())
     for client in ["till", nil] { #expect(try refusal(record, client) == nil) }

@@ -2,10 +2,10 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An HTTP/1.1 server on the loopback that answers one request of a connection at a time.
+/// An HTTP/1.1 server on the loopback interface. It answers one request per connection at a time.
 final class HTTPStub: Sendable {
   struct Request: Sendable {
-    /// The server's own, as `http://127.0.0.1:PORT`.
+    /// The server's origin, such as `http://127.0.0.1:PORT`.
     let origin: String
     let path: String
     let body: String
@@ -67,7 +67,7 @@ private final class StubConnection: ChannelInboundHandler, Sendable {
 }
 
 extension HTTPStub.Request {
-  /// - Returns: Nil where not all of it has come.
+  /// - Returns: The request, or `nil` if it is incomplete.
   fileprivate init?(_ text: String, at origin: String) {
     guard let gap = text.firstRange(of: "\r\n\r\n") else { return nil }
     let lines = text[..<gap.lowerBound].split(separator: "\r\n")

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The bytes that a connection makes the daemon hold", .timeLimit(.minutes(2)))
+@Suite("Held bytes of a connection", .timeLimit(.minutes(2)))
 struct HeldBytesTests {
   private let harness: ConnectionHarness
 
@@ -14,12 +14,12 @@ struct HeldBytesTests {
 
   private static let discover = CallLine.line("rpc.discover")
 
-  /// The replies to one batch, and how many bytes their line has.
+  /// Returns the replies to one batch and the length of their line in bytes.
   private func batch(
     _ calls: [String], on connection: HarnessConnection
   ) async throws -> (replies: [JSONValue], bytes: Int) {
     let line = try await connection.answer("[\(calls.joined(separator: ","))]")
-    // The correlation ids, which come first in an error's data, are cut out.
+    // Correlation ids, which come first in an error's data, were removed by `line()`.
     let whole = line.replacing("{,", with: "{")
     return (try #require(try JSONValue(parsing: whole).arrayValue), line.utf8.count)
   }
@@ -36,13 +36,13 @@ struct HeldBytesTests {
     }
   }
 
-  @Test("a batch stops to be answered at unread_reply_bytes, and the connection goes on")
+  @Test("a batch gets overloaded errors from unread_reply_bytes on, and the connection goes on")
   func batch() async throws {
     let connection = try await harness.connect()
     let (replies, bytes) = try await batch(
       Array(repeating: Self.discover, count: 64), on: connection)
     #expect(replies.count == 64)
-    // One reply begins below the limit.
+    // One reply may begin below the limit and exceed it.
     #expect(bytes < 1_048_576 + 128_000)
     #expect(replies.count { $0["result"] != nil } > 8)
     expectFull(replies, isRetryable: true)
@@ -50,7 +50,7 @@ struct HeldBytesTests {
     await harness.end()
   }
 
-  @Test("the filled places of a batch count while one of its calls waits")
+  @Test("replies of a batch count as held bytes while one of its calls waits")
   func waitingBatch() async throws {
     let record = try await harness.signIn()
     try await harness.chill()
@@ -64,11 +64,11 @@ struct HeldBytesTests {
     await harness.end()
   }
 
-  @Test("batches of a caller that reads late are answered in full")
+  @Test("all batches of a caller that reads late are answered completely")
   func lateReader() async throws {
     try harness.reload { $0.limits.unreadReplyBytes = 100_000 }
     let connection = try await harness.connect()
-    // The replies to a few of them are all that the kernel and the limit have room for.
+    // The kernel buffers and the limit have room for the replies to a few batches only.
     let batch = "[\(Self.discover),\(Self.discover)]\n"
     try await connection.send(Array(String(repeating: batch, count: 30).utf8))
     for _ in 0..<30 {
@@ -79,18 +79,18 @@ struct HeldBytesTests {
     await harness.end()
   }
 
-  @Test("a long reply that comes when too much is held is dropped, and the error says that")
+  @Test("a long reply beyond unread_reply_bytes is replaced by an error that is not retryable")
   func lateReplies() async throws {
     for number in 0..<40 { try await harness.signIn(.sample("usr_\(number)")) }
     try await harness.chill()
     try harness.reload { $0.limits.unreadReplyBytes = 8192 }
-    // All calls have to be made before the first reply comes.
+    // All calls must be made before the first reply is ready.
     let connection = try await harness.connect(isAlone: true)
     let (replies, bytes) = try await batch(
       Array(repeating: CallLine.line("account.list"), count: 8), on: connection)
     #expect(replies.count { $0["result"] != nil } == 1)
     #expect(bytes < 8192 + 40_000)
-    // The calls were made: nobody is to make them again without thinking.
+    // The calls were carried out, so the error must not invite a retry.
     expectFull(replies, isRetryable: false)
     await harness.end()
   }

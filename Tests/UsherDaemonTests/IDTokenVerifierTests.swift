@@ -9,14 +9,14 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A provider's key set that a test replaces; fetches are counted.
+/// A provider's key set that a test can replace, with a count of fetches.
 private final class KeySetServer: Sendable {
   private struct State {
     var keys: JSONValue
     var fetches = 0
-    /// How many requests get 503 from now on.
+    /// The number of requests that get 503 from now on.
     var failures = 0
-    /// What requests wait for; nil where each is answered at once.
+    /// The latch that requests wait for, or `nil` if they are answered at once.
     var hold: AsyncLatch?
   }
 
@@ -27,7 +27,7 @@ private final class KeySetServer: Sendable {
   func serve(_ keys: JSONValue) { state.withLock { $0.keys = keys } }
   func fail(_ times: Int) { state.withLock { $0.failures = times } }
 
-  /// Answers nothing until the gate is open.
+  /// Holds all replies back until the latch is open.
   func hold(_ gate: AsyncLatch) { state.withLock { $0.hold = gate } }
 
   var fetches: Int { state.withLock { $0.fetches } }
@@ -48,7 +48,7 @@ private final class KeySetServer: Sendable {
   }
 }
 
-/// ES256 key pairs and the tokens they signed; neither token has a kid.
+/// ES256 key pairs and tokens signed with them. Neither token has a kid.
 private enum Vector {
   static let oldKey: JSONValue = [
     "kty": "EC", "crv": "P-256", "x": "r6Pg_D4kqeXbXbZMPWRjX-5YQZMeUoOZ-m3DzXZ_Y0I",
@@ -66,7 +66,7 @@ private enum Vector {
       + "wcgMsm_8yCqtjWyO-GfTM3IYYUgoP8UOtPckDxNUNvCWImtgdLcV0l8m85sgPmxMaAls_hiz2bbyD2FxCxSCOA")
   static let payload = IDTokenVerdict.genuine(payload: Array(#"{"sub":"u-1"}"#.utf8))
 
-  /// A token that names a key nobody has.
+  /// Returns a token that names an unknown key.
   static func token(kid: String) -> Secret {
     let header: JSONValue = ["alg": "ES256", "kid": .string(kid)]
     let parts = [header.encoded(), Array(#"{"sub":"u-1"}"#.utf8), [UInt8](repeating: 1, count: 64)]
@@ -74,9 +74,9 @@ private enum Vector {
   }
 }
 
-@Suite("The key set of ID tokens", .timeLimit(.minutes(1)))
+@Suite("Key sets for ID tokens", .timeLimit(.minutes(1)))
 struct IDTokenVerifierTests {
-  /// Runs `body` with a verifier and the key set its provider has.
+  /// Runs `body` with a verifier and the provider's key set.
   private func withVerifier(
     _ keys: JSONValue,
     _ body: (KeySetServer, FakeClock, @escaping @Sendable (Secret) async -> IDTokenVerdict)
@@ -99,7 +99,7 @@ struct IDTokenVerifierTests {
 
   private static func set(_ keys: JSONValue...) -> JSONValue { ["keys": .array(keys)] }
 
-  @Test("is fetched anew once for a token without kid that the known key did not sign")
+  @Test("a token without kid that no known key signed makes the key set be fetched again, once")
   func rotated() async throws {
     try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)
@@ -112,7 +112,7 @@ struct IDTokenVerifierTests {
     }
   }
 
-  @Test("a fetch that fails after a rotation refuses nobody, and is tried again after a second")
+  @Test("a failed key fetch refuses no token and is retried after a second")
   func failedFetch() async throws {
     try await withVerifier(Self.set(Vector.oldKey)) { server, clock, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)
@@ -130,7 +130,7 @@ struct IDTokenVerifierTests {
     }
   }
 
-  @Test("two sign-ins with a new key at the same time share one fetch")
+  @Test("concurrent sign-ins with a new key share one fetch of the key set")
   func together() async throws {
     try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)
@@ -148,7 +148,7 @@ struct IDTokenVerifierTests {
     }
   }
 
-  @Test("is fetched at most once a minute for keys it does not have")
+  @Test("the key set is fetched at most once a minute for unknown kids")
   func unknown() async throws {
     try await withVerifier(Self.set(Vector.oldKey)) { server, clock, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A whole daemon without its sockets, and calls through its method table by a client with rules.
+/// A daemon without its sockets. Calls go through the method table, as a client with rules.
 final class ImplicitAccountHarness: Sendable {
   static let wallet = ProviderName("wallet")
   static let bsa = ProviderName("bsa")
@@ -16,9 +16,9 @@ final class ImplicitAccountHarness: Sendable {
   static let gopay = ProviderName("gopay")
   static let phones = ProviderName("phones")
 
-  /// How a call ended.
+  /// The outcome of a call.
   enum Outcome: Equatable {
-    /// A flow began, and acts with this account.
+    /// A flow started and uses this account.
     case flow(with: AccountID?)
     case reply
     case refused(UsherError.Reason, ConfirmationID? = nil)
@@ -40,7 +40,7 @@ final class ImplicitAccountHarness: Sendable {
 
   init() async throws {
     harness = try LockControllerHarness(holdsTimers: true) { config in
-      // Port 9 of the loopback: no server listens there.
+      // No server listens at port 9 of the loopback interface.
       let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
       var freedom = FreedomIDSettings(mode: .device)
       freedom.baseURL = nobody
@@ -48,7 +48,7 @@ final class ImplicitAccountHarness: Sendable {
         clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
       var gopay = GoPaySettings(clientID: "acme", merchantID: "merchant")
       (gopay.snapBaseURL, gopay.identityBaseURL, gopay.captureBaseURL) = (nobody, nobody, nobody)
-      // Its credential is not set: no flow asks the provider.
+      // The credential is not set, so that no flow calls the provider.
       var phones = TruecallerSettings(
         appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller")
       (phones.otpBaseURL, phones.profileBaseURLEU) = (nobody, nobody)
@@ -85,7 +85,7 @@ final class ImplicitAccountHarness: Sendable {
     return rule
   }
 
-  /// A program of Anna's that all of the rules match.
+  /// A program of anna that all of the rules match.
   static func caller(_ rules: [ClientRule]) throws -> Caller {
     Caller(
       PeerIdentity(
@@ -120,7 +120,7 @@ final class ImplicitAccountHarness: Sendable {
     try service.respond(to: method, params, as: caller)
   }
 
-  /// Makes a call and tells how it ended.
+  /// Makes a call and returns its outcome.
   func outcome(_ method: String, _ params: JSONValue, as caller: Caller) async throws -> Outcome {
     do {
       return try await outcome(of: try respond(method, params, as: caller))
@@ -143,7 +143,7 @@ final class ImplicitAccountHarness: Sendable {
     await thrown { try await respond(method, params, as: caller).reply() }
   }
 
-  /// A flow that stands at a step without a word to the provider.
+  /// Parameters of a flow that reaches a step without a call to the provider.
   static func sca(_ account: AccountID? = nil) -> JSONValue {
     var params: JSONValue = [
       "eventId": "evt-1", "walletOperationId": "op-1",
@@ -153,14 +153,14 @@ final class ImplicitAccountHarness: Sendable {
     return ["provider": "wallet", "kind": "sca", "params": params]
   }
 
-  /// A flow that can do without an account.
+  /// Parameters of a flow that can run without an account.
   static func verify(_ account: AccountID? = nil) -> JSONValue {
     var params: JSONValue = ["credentialReceiver": "none", "userCorrelationId": "corr-1"]
     if let account { params["account"] = .string(account.rawValue) }
     return ["provider": "gopay", "kind": "verify", "requestId": "req-1", "params": params]
   }
 
-  /// A flow that takes an account by itself.
+  /// Parameters of a flow that selects an account itself.
   static func verifyPhone(_ number: String = "9876543210") -> JSONValue {
     [
       "provider": "phones", "kind": "verifyPhone",

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A rule's `accounts`, `confirm` and the audit hold whether a call names its account or not.
+/// A rule's `accounts` and `confirm`, and the audit, apply whether or not a call names its account.
 @Suite("Calls that name no account")
 struct ImplicitAccountTests {
   private typealias Harness = ImplicitAccountHarness
@@ -18,7 +18,7 @@ struct ImplicitAccountTests {
 
   init() async throws { harness = try await ImplicitAccountHarness() }
 
-  @Test("a flow that names no account does not begin with one that the rule excludes")
+  @Test("flow.start without an account does not use an account that the rule excludes")
   func excluded() async throws {
     let excluded = try await harness.keep("two")
     let till = try Harness.caller([
@@ -32,7 +32,7 @@ struct ImplicitAccountTests {
         == .refused(.interactionRequired))
   }
 
-  @Test("a flow that names no account is confirmed as one that names it")
+  @Test("flow.start without an account asks the same confirmation as one that names it")
   func confirmed() async throws {
     let account = try await harness.keep("two")
     let till = try Harness.caller([
@@ -44,7 +44,7 @@ struct ImplicitAccountTests {
     #expect(try await harness.outcome("flow.start", Harness.sca(), as: till) == named)
   }
 
-  @Test("a flow that names no account begins with the only one that the rule permits")
+  @Test("flow.start without an account uses the only one that the rule permits, and audits it")
   func permitted() async throws {
     let one = try await harness.keep("one")
     try await harness.keep("two")
@@ -57,7 +57,7 @@ struct ImplicitAccountTests {
     #expect(rows.map(\.account) == [one])
   }
 
-  @Test("the error that asks to name an account counts only those that the rule permits")
+  @Test("the error for an ambiguous account counts only accounts that the rule permits")
   func counted() async throws {
     for subject in ["one", "two", "three"] { try await harness.keep(subject) }
     let till = try Harness.caller([
@@ -68,7 +68,7 @@ struct ImplicitAccountTests {
     #expect(error?.message == "there are 2 accounts of provider wallet: name one")
   }
 
-  @Test("the account of a flow that names none is read from the disk before the rules are asked")
+  @Test("the implied account of flow.start is read from disk before the rules are evaluated")
   func cold() async throws {
     let excluded = try await harness.keep("two")
     let till = try Harness.caller([
@@ -85,19 +85,19 @@ struct ImplicitAccountTests {
     #expect(try await harness.outcome(of: response) == .refused(.interactionRequired))
   }
 
-  @Test("a call acts on the account that was decided about, or on none", arguments: [true, false])
+  @Test("a call acts only on the account that was decided on", arguments: [true, false])
   func replaced(isFlow: Bool) async throws {
     let one = try await harness.keep("one")
     let till = try Harness.caller([
       Harness.rule("till", allow: "*", accounts: ["one"]),
       Harness.rule("asking", allow: "*") { $0.confirm = true },
     ])
-    // The accounts are in memory then, so that the call is decided at once.
+    // The accounts are in memory now, so that the call is decided at once.
     #expect(try await harness.outcome("account.list", ["provider": "wallet"], as: till) == .reply)
     let response = try harness.respond(
       isFlow ? "flow.start" : "account.forget",
       isFlow ? Harness.sca() : ["provider": "wallet", "revoke": false], as: till)
-    // Decided, and not carried out yet.
+    // The call is decided, but not carried out yet.
     try await harness.forget(one)
     let two = try await harness.keep("two")
     let outcome = try await harness.outcome(of: response)
@@ -119,7 +119,7 @@ struct ImplicitAccountTests {
     #expect(try await harness.outcome("totp.code", ["provider": "bsa"], as: till) == named)
   }
 
-  @Test("client.clear leaves accounts alone that the rule which allows it does not cover")
+  @Test("client.clear leaves accounts alone that the allowing rule does not cover")
   func cleared() async throws {
     let one = try await harness.keep("one", hasTokens: false)
     let two = try await harness.keep("two", hasTokens: false)
@@ -133,7 +133,7 @@ struct ImplicitAccountTests {
     #expect(repository.record(two) != nil)
   }
 
-  @Test("a flow lets a person choose only among accounts that its rule permits")
+  @Test("a flow offers only accounts that its rule permits for the choice")
   func chosen() async throws {
     for subject in ["one", "two"] { try await harness.keep(subject, at: Harness.freedom) }
     for others in [
@@ -155,7 +155,7 @@ struct ImplicitAccountTests {
     }
   }
 
-  /// Rules at random, each about some of the accounts that there may be.
+  /// Random rules, each for some of the possible accounts.
   private static func rules(_ random: inout SeededGenerator) throws -> [ClientRule] {
     let patterns = [
       "*", "flow.*", "flow.start wallet", "flow.start wallet/sca", "flow.start wallet/operation",
@@ -175,7 +175,7 @@ struct ImplicitAccountTests {
     }
   }
 
-  @Test("by random rules a call that names no account ends as the one that names it")
+  @Test("under random rules, flow.start without an account has the outcome of one that names it")
   func same() async throws {
     var random = SeededGenerator(seed: 19)
     var accounts: [AccountID] = []

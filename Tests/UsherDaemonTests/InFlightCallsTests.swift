@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Calls that wait when the lock comes")
+@Suite("Calls in flight at a lock")
 struct InFlightCallsTests {
   private let scheduler: FakeScheduler
   private let inFlightCalls: InFlightCalls
@@ -15,7 +15,7 @@ struct InFlightCallsTests {
     inFlightCalls = InFlightCalls(dependencies: .fake(clock, scheduler))
   }
 
-  /// A call that waits at the gate, and its outcome.
+  /// A call that waits at the latch, and its outcome.
   private func waiting(at gate: AsyncLatch, entered: AsyncLatch) -> Task<
     Result<[UInt8], UsherError>, Never
   > {
@@ -33,7 +33,7 @@ struct InFlightCallsTests {
     }
   }
 
-  @Test("one that ends by itself has its own answer")
+  @Test("a call that ends by itself returns its own reply or error")
   func ends() async throws {
     #expect(try await inFlightCalls.run { () throws(UsherError) in [7] } == [7])
     let error = await #expect(throws: UsherError.self) {
@@ -42,7 +42,7 @@ struct InFlightCallsTests {
     #expect(error?.reason == .notFound)
   }
 
-  @Test("they are answered locked at once, each once, and those that come later too")
+  @Test("calls in flight at a lock are answered as locked at once, and so are later calls")
   func locked() async throws {
     let (gate, entered) = (AsyncLatch(), AsyncLatch())
     let calls = (1...5).map { _ in waiting(at: gate, entered: entered) }
@@ -59,7 +59,7 @@ struct InFlightCallsTests {
     await inFlightCalls.settle(within: .seconds(5))
   }
 
-  @Test("what they had begun is cancelled, and has ended when they have settled")
+  @Test("a lock cancels the work of calls in flight, and settling waits for its end")
   func settled() async throws {
     let (never, entered, ended) = (AsyncLatch(), AsyncLatch(), Recorded<Bool>())
     let call = Task { [inFlightCalls] in
@@ -77,7 +77,7 @@ struct InFlightCallsTests {
     await #expect(throws: UsherError.self) { try await call.value }
   }
 
-  @Test("one that cannot be cancelled is not waited for beyond the time there is")
+  @Test("settling waits no longer than its limit for a call that ignores cancellation")
   func stubborn() async throws {
     let (stone, entered) = (AsyncLatch(), AsyncLatch())
     let call = Task { [inFlightCalls] in
@@ -98,7 +98,7 @@ struct InFlightCallsTests {
     stone.open()
   }
 
-  @Test("a call that is cancelled by its caller is cancelled within")
+  @Test("cancelling a call cancels the work inside it")
   func cancelled() async throws {
     let (never, entered) = (AsyncLatch(), AsyncLatch())
     let call = waiting(at: never, entered: entered)

@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What `journalctl USHER_FLOW=…` tells of a flow (Service, "In the journal").
-@Suite("A flow's story in the journal")
+/// The entries of `journalctl USHER_FLOW=…` about a flow (Service, "In the journal").
+@Suite("Flows in the system journal")
 struct JournalTests {
   private static let (begins, moves, ends) = (
     "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c21", "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c22",
@@ -23,10 +23,10 @@ struct JournalTests {
     harness = try FlowHarness(log: Logger(label: "test") { [log] _ in log })
   }
 
-  /// What each line about a flow says.
+  /// Returns one field of each line about a flow.
   private func told(_ key: String) -> [String?] { log.ofFlows.map { $0.metadata[key] } }
 
-  @Test("one entry a transition, from its beginning to its end, in order")
+  @Test("each transition of a flow is one journal entry, in order, from start to end")
   func story() async throws {
     let session = try await harness.open(client: "till")
     _ = await harness.type("call", session)
@@ -43,20 +43,20 @@ struct JournalTests {
     }
   }
 
-  @Test("a transition has its call's correlation id, one that nobody called for has none")
+  @Test("a transition caused by a call has the call's correlation id, and others have none")
   func causes() async throws {
     let session = try await harness.open()
     let cause = CorrelationID("cor_1")
     await Cause.$correlation.withValue(cause) {
       #expect(await harness.type("call", session) == nil)
-      // As from the task of an effect, which knows the call that it was begun by.
+      // As from the task of an effect, which inherits the call that started it.
       harness.answer(session)
     }
     try await reached("the answer") { session.flow.state == "answered effect" }
     #expect(told("correlationId") == [nil, "cor_1", nil])
   }
 
-  @Test("how it failed is told by our words, and by whom it was ended")
+  @Test("the end of a failed or cancelled flow is logged with the reason and the canceller's id")
   func failing() async throws {
     let session = try await harness.open()
     _ = await harness.type("fail", session)
@@ -70,7 +70,7 @@ struct JournalTests {
     #expect(told("messageID").last == Self.ends)
   }
 
-  @Test("a client that no rule names is told by its user")
+  @Test("a client without a rule name is logged by its uid")
   func unnamed() async throws {
     _ = try await harness.open(id: "flw_1", client: CallerPolicy.ownPrograms)
     _ = try await harness.open(id: "flw_2", client: nil)

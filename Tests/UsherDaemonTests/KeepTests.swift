@@ -8,13 +8,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("What a flow keeps and asks before its end", .mayBlock)
+@Suite("Accounts kept and consents queried during a flow", .mayBlock)
 struct KeepTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("an account is on disk with the state that asks for it; then the flow is told, and goes on")
+  @Test("an account that a flow keeps is stored with the flow's state, then the flow goes on")
   func keeping() async throws {
     let session = try await harness.open(client: "till")
     #expect(await harness.type("keep", session) == nil)
@@ -29,7 +29,7 @@ struct KeepTests {
     #expect(session.flow.result?["account"] == .string(record.id.rawValue))
   }
 
-  @Test("a flow may keep one with its first answer")
+  @Test("a flow may keep an account with its first answer")
   func atOnce() async throws {
     let session = try await harness.open(
       [.keep(.consented(["firstname": "Ada"]))], client: "till")
@@ -38,7 +38,7 @@ struct KeepTests {
     #expect(try harness.store.loadConsents().count == 1)
   }
 
-  @Test("what is kept is of the moment it is kept, also where nobody sees the flow change")
+  @Test("a kept account and its consents have the time at which they are kept")
   func moment() async throws {
     let session = try await harness.open(client: "till")
     await harness.type("keeping", session)
@@ -49,7 +49,7 @@ struct KeepTests {
     #expect(record.consents.entries.values.map(\.grantedAt) == [harness.clock.now()])
   }
 
-  @Test("a flow that builds on a consent ends well while it holds")
+  @Test("a flow that relies on a consent succeeds while its client has the consent")
   func relying() async throws {
     let record = try await harness.repository.keep(.consented(["firstname": "Ada"]), client: "till")
     let session = try await harness.open(client: "till")
@@ -58,7 +58,7 @@ struct KeepTests {
     #expect(session.flow.result?["profile"] == ["firstname": "Ada"])
   }
 
-  @Test("a flow that builds on a consent has failed where another client has it, or it is over")
+  @Test("a flow that relies on a consent of another client or an expired one fails as denied")
   func notRelying() async throws {
     let end = harness.clock.now() + .seconds(60)
     let record = try await harness.repository.keep(
@@ -75,7 +75,7 @@ struct KeepTests {
     #expect(harness.repository.record(record.id)?.details.profile?["lastname"] == nil)
   }
 
-  @Test("an account that was forgotten meanwhile does not come back")
+  @Test("a flow does not restore an account that was forgotten meanwhile")
   func forgotten() async throws {
     let record = try await harness.repository.keep(.consented(["firstname": "Ada"]), client: "till")
     let session = try await harness.open(client: "till")
@@ -86,7 +86,7 @@ struct KeepTests {
     #expect(try harness.repository.accounts(of: .anna).isEmpty)
   }
 
-  @Test("two flows of one person keep one account, whoever comes first")
+  @Test("two concurrent flows of one person keep one account with both clients' consents")
   func together() async throws {
     let one = try await harness.open(id: "flw_1", client: "till")
     let two = try await harness.open(id: "flw_2", client: "desk")
@@ -101,7 +101,7 @@ struct KeepTests {
     }
   }
 
-  @Test("a flow is told what its own client was granted, and has not expired")
+  @Test("a flow learns the unexpired consents of its own client only")
   func asking() async throws {
     let end = harness.clock.now() + .seconds(60)
     var record = try await harness.repository.keep(
@@ -124,7 +124,7 @@ struct KeepTests {
     }
   }
 
-  @Test("of another's account, or of none, a flow is told nothing")
+  @Test("a flow learns no consents of another owner's account or an unknown one")
   func others() async throws {
     let record = try await harness.repository.keep(
       .consented(nil, granted: ["email"]), of: .bert, client: "till")

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Tokens of a Freedom ID sign-in that cannot ask whose they are")
+@Suite("Handoff of Freedom ID tokens whose user is unknown")
 struct KeptSignInTests {
   private static let grants = ["read.firstname", "read.email"]
 
@@ -20,7 +20,7 @@ struct KeptSignInTests {
     var settings = FreedomIDSettings(mode: .oauth2)
     settings.clientID = "acme"
     settings.clientCredential = "freedom-secret"
-    // Port 9 of the loopback: nobody is there.
+    // Nothing listens at port 9 of the loopback interface.
     settings.baseURL = try ProviderURL(setting: "http://127.0.0.1:9")
     provider = ProviderConfig(name: ProviderName("freedom"), settings: settings)
     harness = try ConsentHarness(provider)
@@ -32,7 +32,7 @@ struct KeptSignInTests {
     case cancelled, expired, failed
   }
 
-  /// A sign-in of the client `till` that has its tokens, and asks whose they are.
+  /// A sign-in of the client `till` that has its tokens and asks for the user.
   private func asking() async throws -> FlowSession {
     var moment = harness.harness.dependencies.moment()
     let origin = FlowContext<FreedomIDSettings>(
@@ -95,7 +95,7 @@ struct KeptSignInTests {
   }
 
   @Test(
-    "are left to the next sign-in of the client, however the first one ends, and to one only",
+    "tokens of an unfinished Freedom ID sign-in are handed to the client's next sign-in, once",
     arguments: Ending.allCases)
   func handedOn(ending: Ending) async throws {
     let first = try await asking()
@@ -115,7 +115,7 @@ struct KeptSignInTests {
     await harness.close()
   }
 
-  @Test("are not left to another client, nor for other grants")
+  @Test("handed-off tokens are given neither to another client nor for other grants")
   func others() async throws {
     try await end(try await asking(), by: .cancelled)
     #expect(try await start("shop").flow.state == "preparing")
@@ -124,7 +124,7 @@ struct KeptSignInTests {
     await harness.close()
   }
 
-  @Test("are left to nobody after client.clear, also where that cancels the sign-in")
+  @Test("client.clear deletes handed-off tokens, also those of the sign-in that it cancels")
   func cleared() async throws {
     let session = try await asking()
     let clear = ClientClear(provider: provider.name)
@@ -135,7 +135,7 @@ struct KeptSignInTests {
     await harness.close()
   }
 
-  @Test("outlive a restart of the daemon")
+  @Test("handed-off tokens survive a restart of the daemon")
   func restart() async throws {
     try await end(try await asking(), by: .cancelled)
     let engine = harness.engine

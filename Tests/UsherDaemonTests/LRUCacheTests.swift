@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherDaemon
 
-@Suite("What was used lately")
+@Suite("LRU cache")
 struct LRUCacheTests {
   private var cache = LRUCache<Int, String>()
 
@@ -10,18 +10,18 @@ struct LRUCacheTests {
     keys.flatMap { cache.keep("value \($0)", as: $0, room: room).keys }
   }
 
-  @Test("there are never more than there is room for", arguments: [2, 3, 8, 9])
+  @Test("the LRU cache never exceeds its room", arguments: [2, 3, 8, 9])
   mutating func room(_ room: Int) {
     for key in 0..<100 {
       _ = keep([key], room: room)
       #expect(cache.count <= room)
-      // What is used makes no room beyond that either.
+      // A use does not exceed the room either.
       _ = cache.use(key / 2, room: room)
       #expect(cache.count <= room)
     }
   }
 
-  @Test("half of it holds what was used last, whatever else comes")
+  @Test("half of the LRU cache keeps the entries used last, whatever is added")
   mutating func last() {
     _ = keep(0..<4, room: 8)
     for key in 100..<200 {
@@ -31,7 +31,7 @@ struct LRUCacheTests {
     #expect(cache.use(3, room: 8).value == nil)
   }
 
-  @Test("all that goes is handed out, once")
+  @Test("each entry evicted from the LRU cache is returned once")
   mutating func gone() {
     let gone = keep(0..<50, room: 8)
     #expect(Set(gone).count == gone.count)
@@ -39,7 +39,7 @@ struct LRUCacheTests {
     #expect((gone + left).sorted() == Array(0..<50))
   }
 
-  @Test("it is changed and removed in either generation, and not made where it is not")
+  @Test("LRU entries change and are removed in both generations, and a change creates none")
   mutating func changes() {
     _ = keep(0..<5, room: 8)
     for key in [0, 4, 9] { cache.change(key) { $0 += "!" } }
@@ -50,7 +50,7 @@ struct LRUCacheTests {
     #expect(cache.peek(0) == nil && cache.use(4, room: 8).value == nil && cache.count == 3)
   }
 
-  @Test("to look whether there is one that fits is no use of it, and finds it in either generation")
+  @Test("LRUCache.contains finds entries of both generations and does not count as a use")
   mutating func looked() {
     _ = keep(0..<5, room: 8)
     for key in [0, 4] {
@@ -65,7 +65,7 @@ struct LRUCacheTests {
     #expect(!cache.contains(0) { _ in true })
   }
 
-  @Test("with less room than before the rest goes")
+  @Test("with less room than before the LRU cache evicts the rest")
   mutating func shrinking() {
     _ = keep(0..<100, room: 100)
     for key in 100..<103 { _ = keep([key], room: 4) }

@@ -9,8 +9,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// The provider answers a refresh when the account is no longer what it was.
-@Suite("A refresh that is answered late", .mayBlock)
+/// The provider answers a refresh after the account has changed.
+@Suite("Late replies to refreshes", .mayBlock)
 struct LateRefreshTests {
   enum Change: CaseIterable {
     case forgotten, dropped, replaced
@@ -21,7 +21,7 @@ struct LateRefreshTests {
     "refresh_token": "refresh-2", "scope": "openid profile"}
     """
 
-  /// With an ID token of `https://evil.example` for `usher` and `usr_anna`.
+  /// Has an ID token of `https://evil.example` for `usher` and `usr_anna`.
   private static let foreign = """
     {"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
     "refresh_token": "refresh-2", "scope": "openid profile", \
@@ -40,7 +40,7 @@ struct LateRefreshTests {
     }
   }
 
-  /// A forced refresh that has been sent, and is not answered yet.
+  /// Starts a forced refresh and returns once it is sent and before it is answered.
   private func beginRefresh(of record: AccountRecord) async throws -> Task<String, Never> {
     let call = TokenGet(account: record.id, forceRefresh: true)
     let refresh = Task { [fixture] in await fixture.outcome(call) }
@@ -57,7 +57,7 @@ struct LateRefreshTests {
   }
 
   @Test(
-    "brings tokens that are revoked, by the next start too where the provider is away",
+    "tokens from a late refresh of a changed account are revoked, if need be by the next start",
     arguments: Change.allCases)
   func overtaken(by change: Change) async throws {
     try await fixture.closing(provider) {
@@ -92,7 +92,7 @@ struct LateRefreshTests {
     }
   }
 
-  @Test("with an ID token of another issuer brings tokens whose revocation is on disk")
+  @Test("tokens that come with an ID token of another issuer get a stored revocation")
   func foreignIDToken() async throws {
     try await fixture.closing(provider) {
       let refresh = try await beginRefresh(of: fixture.signIn())
@@ -105,7 +105,7 @@ struct LateRefreshTests {
     }
   }
 
-  @Test("and refused ends the grant for everybody, where the disk fails meanwhile too")
+  @Test("a refused refresh ends the grant even if the disk fails meanwhile, and is stored later")
   func refusedWithoutDisk() async throws {
     try await fixture.closing(provider) {
       let record = try await fixture.signIn()
@@ -116,7 +116,7 @@ struct LateRefreshTests {
       let call = TokenGet(account: record.id)
       #expect(await fixture.outcome(call) == "reauthentication_required")
       try disk.mend()
-      // This call writes it.
+      // This call stores the end of the grant.
       #expect(await fixture.outcome(call) == "reauthentication_required")
       let restarted = AccountRepository(
         dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
@@ -126,7 +126,7 @@ struct LateRefreshTests {
     }
   }
 
-  @Test("with an ID token of another issuer is explained in the journal")
+  @Test("an ID token of another issuer in a refresh is explained in the log")
   func explained() async throws {
     try await fixture.closing(provider) {
       let refresh = try await beginRefresh(of: fixture.signIn())

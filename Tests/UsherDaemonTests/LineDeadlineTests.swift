@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherDaemon
 
-@Suite("The deadline of a line (line_seconds)")
+@Suite("Deadlines of lines (line_seconds)")
 struct LineDeadlineTests {
   private let call = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
 
@@ -13,7 +13,7 @@ struct LineDeadlineTests {
     }
   }
 
-  @Test("a line keeps its deadline while it arrives in pieces, and the next line has another one")
+  @Test("a line keeps its deadline while it arrives in pieces, and the next line gets a new one")
   func lines() async throws {
     let harness = try await ConnectionHarness()
     let connection = try await harness.connect()
@@ -22,7 +22,7 @@ struct LineDeadlineTests {
     let first = try #require(try await deadline(connection))
     try await connection.send(Array(call[20..<30]))
     #expect(try await deadline(connection) == first)
-    // The end of the line and the beginning of the next one arrive together.
+    // The end of the line and the start of the next one arrive together.
     try await connection.send(Array(call[30...]) + [0x0A] + Array(call[..<20]))
     let second = try #require(try await deadline(connection))
     #expect(second > first)
