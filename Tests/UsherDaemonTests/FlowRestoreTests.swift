@@ -63,7 +63,7 @@ struct FlowRestoreTests {
     #expect(throws: UsherError.self) { try engine.flow(another, of: .bert) }
   }
 
-  @Test("are not those that make no sense, which stay on the disk and spoil no other")
+  @Test("a start skips a flow with an unreadable payload, keeps its row and restores the others")
   func senseless() async throws {
     let payload = SealedPayload(Array("no flow".utf8))
     try await write(

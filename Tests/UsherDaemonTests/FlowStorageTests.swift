@@ -13,7 +13,7 @@ struct FlowStorageTests {
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("what a person asks for is refused, changes nothing, and works when the disk does")
+  @Test("input and cancel fail while the disk fails, change nothing, and succeed afterwards")
   func asked() async throws {
     let session = try await harness.open()
     let disk = try FailingDisk(harness)

@@ -105,7 +105,7 @@ struct ImplicitAccountTests {
     #expect(try harness.lockController.services().repository.record(two) != nil)
   }
 
-  @Test("a one-time code of the only account that has codes is confirmed as one that is named")
+  @Test("totp.code for the only account with a secret is confirmed like one that names it")
   func codes() async throws {
     try await harness.keep("one", at: Harness.bsa, hasTokens: false)
     let two = try await harness.keep(

@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Lines that differ in their ids")
+@Suite("Recognition of lines that differ only in their id")
 struct LineShapeTests {
   private func line(_ id: String) -> [UInt8] {
     Array(#"{"jsonrpc":"2.0","id":\#(id),"method":"token.get","params":{"id":1}}"#.utf8)
@@ -16,13 +16,13 @@ struct LineShapeTests {
     return try line.withUnsafeBytes { LineShape(of: $0, id: try #require(call.idRange)) }
   }
 
-  /// Nil where a line is to be read.
+  /// Returns the id, or `nil` if the line must be parsed.
   private func id(of line: [UInt8], by shape: LineShape) -> String? {
     line.withUnsafeBytes { shape.id(in: $0).map { String(decoding: $0, as: UTF8.self) } }
   }
 
   @Test(
-    "a whole number and a plain string are known by the rest of the line",
+    "an integer or plain string id is recognised if the rest of the line is known",
     arguments: ["0", "7", "10", "18446744073709551616", #""""#, #""a""#, #""6f9c-aa b/{}:,""#])
   func plain(_ other: String) throws {
     for first in ["1", #""one""#] {
@@ -32,7 +32,7 @@ struct LineShapeTests {
   }
 
   @Test(
-    "any other id is read",
+    "a line with any other id, such as a fraction or an escaped string, must be parsed",
     arguments: [
       "", "00", "01", "-1", "-0", "1.0", "1e2", "1 ", " 1", "null", "true", "[]", "{}", "1,2",
       #"1,"x":2"#, #""a"#, #"a""#, #"""#, #""a","x":"b""#, #""\n""#, #""a\u0041""#, "\"\u{7F}\"",
@@ -43,7 +43,7 @@ struct LineShapeTests {
     #expect(id(of: line(other), by: shape) == nil)
   }
 
-  @Test("a line that differs elsewhere is read, a longer or shorter one too")
+  @Test("a line that differs outside of the id, or in its length, must be parsed")
   func elsewhere() throws {
     let shape = try #require(try shape())
     let whole = line("1")
@@ -58,14 +58,14 @@ struct LineShapeTests {
     #expect(id(of: whole, by: shape) == "1")
   }
 
-  @Test("nothing is known by a line whose own id is not plain, or that is long")
+  @Test("a line with an unusual id or of more than a kibibyte gives no shape")
   func noShape() throws {
     for id in ["null", "-1", "1.5", #""\\""#] { #expect(try shape(id) == nil) }
     let long = #"{"jsonrpc":"2.0","id":1,"method":"\#(String(repeating: "m", count: 1024))"}"#
     Array(long.utf8).withUnsafeBytes { #expect(LineShape(of: $0, id: 22..<23) == nil) }
   }
 
-  @Test("what is known by its shape the scanner takes, with that id and the same params")
+  @Test("a line recognised by its shape has the id and params that the scanner finds")
   func agrees() throws {
     let shape = try #require(try shape())
     let scanner = Scanner()

@@ -7,9 +7,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Those who come to a socket", .timeLimit(.minutes(2)))
+@Suite("Listening sockets", .timeLimit(.minutes(2)))
 struct ListenerTests {
-  /// Says back what it hears, and closes when it has heard a 0.
+  /// Echoes what it receives, and closes after a zero byte.
   private final class Echo: TransportUser {
     let transport: Transport
     private let counts: Counts
@@ -32,15 +32,15 @@ struct ListenerTests {
   private final class Counts {
     var asked = 0
     var come = 0
-    /// Of those, how many came while more waited than were accepted.
+    /// The number of these accepts during which more connections waited than were accepted.
     var crowded = 0
     var closed = 0
     var told: [String] = []
-    /// The next answers instead of letting somebody in.
+    /// Results that replace the next calls of accept.
     var troubles: [DirectSocket.Accepted] = []
-    /// Why nobody is welcome; nil where all are.
+    /// The message with which connections are refused, or `nil` to accept them.
     var unwelcome: String?
-    /// How long letting one in takes.
+    /// The time that admitting a connection takes, in microseconds.
     var effort: useconds_t = 0
     var listener: Listener?
   }
@@ -88,11 +88,11 @@ struct ListenerTests {
     try await loop.submit { [counts] in question(counts.value) }
   }
 
-  @Test("a thousand come, are answered and go, and nothing of them is left")
+  @Test("1000 connections are accepted, answered and closed, and each is closed exactly once")
   func thousand() async throws {
     for round in 0..<20 {
       let clients = try (0..<50).map { _ in try FarEnd.connected(to: path) }
-      // Half of them go, the others are sent away.
+      // Half of the clients close, and the server closes the others.
       let word: UInt8 = round % 2 == 0 ? 1 : 0
       for client in clients { #expect(client.send([word]) == 1) }
       for client in clients {
@@ -110,11 +110,11 @@ struct ListenerTests {
     await loop.stop()
   }
 
-  @Test("those who wait are let in together, not one in each turn of the loop")
+  @Test("waiting connections are accepted together in one turn of the loop")
   func eager() async throws {
     final class TurnCounter {
       var come = 0
-      /// How many came in that turn in which the most came.
+      /// The largest number of accepts in one turn.
       var most = 0
     }
     let turns = try await loop.submit { [loop, path, counts] in
@@ -128,14 +128,14 @@ struct ListenerTests {
       return OnLoop((turns, clients), loop)
     }
     try await until("all are in") { try await ask { $0.come == 100 } }
-    // The number depends on the speed of the machine: one turn lasts for 100 µs.
+    // The number depends on the speed of the machine: accepting in one turn stops after 100 µs.
     #expect(try await loop.submit { turns.value.0.most } > 1)
-    // From the 33rd on more wait than were accepted.
+    // From the 33rd accept on, more connections wait than were accepted.
     #expect(try await ask { $0.crowded } == 68)
     await loop.stop()
   }
 
-  @Test("connects that come one after the other are no crowd, however long each takes to be let in")
+  @Test("sequential connections do not count as a crowd, however long each admission takes")
   func slow() async throws {
     // Longer than the listener accepts in one turn of the loop.
     try await ask { $0.effort = 300 }
@@ -149,7 +149,7 @@ struct ListenerTests {
     await loop.stop()
   }
 
-  @Test("where nobody can be let in it waits, says so once, and does not ask in the meantime")
+  @Test("a listener whose accept fails pauses, logs the reason once and accepts later")
   func exhausted() async throws {
     try await ask { counts in
       counts.troubles = [
@@ -161,13 +161,13 @@ struct ListenerTests {
     try await until("it is let in") { try await ask { $0.come == 1 } }
     #expect(NIODeadline.now() - begun >= Listener.rest * 2)
     let (asked, told) = try await ask { ($0.asked, $0.told) }
-    // A fifth accept would find that nobody waits; a slow turn of the loop ends before it.
+    // A fifth accept finds no waiting connection. A slow turn of the loop ends before it.
     #expect((4...5).contains(asked) && told == ["Too many open files"])
     _ = client
     await loop.stop()
   }
 
-  @Test("why those who come cannot be told apart is said once, however many come")
+  @Test("the reason for refusing connections is logged once, however many are refused")
   func unwelcome() async throws {
     try await ask { $0.unwelcome = "no descriptor is left" }
     for _ in 0..<3 { #expect(try await FarEnd.connected(to: path).receiveAll().isEmpty) }
@@ -175,7 +175,7 @@ struct ListenerTests {
     await loop.stop()
   }
 
-  @Test("a socket that is shut down from outside is closed, and that is said")
+  @Test("a listening socket that is shut down from outside is closed and logged")
   func shutDown() async throws {
     let raw = try await ask { $0.listener?.socket?.raw }
     #expect(shutdown(try #require(raw), CInt(SHUT_RDWR)) == 0)
@@ -184,11 +184,11 @@ struct ListenerTests {
     await loop.stop()
   }
 
-  @Test("from its close on nobody comes, and who waits is sent away; those who are in stay")
+  @Test("a closed listener refuses new and waiting connections, and accepted ones stay open")
   func closed() async throws {
     let guest = try FarEnd.connected(to: path)
     try await until("it is in") { try await ask { $0.come == 1 } }
-    // For longer than anything here takes.
+    // More failures than the test takes attempts.
     try await ask { $0.troubles = Array(repeating: .impossible("none"), count: 10_000) }
     let waiting = try FarEnd.connected(to: path)
     try await until("it has been asked for") { try await ask { $0.told.count == 1 } }

@@ -11,7 +11,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("A rule that wants the person to be there, at the daemon")
+@Suite("Rules with require_local_auth")
 struct LocalAuthConditionTests {
   private let harness: FlowHarness
 
@@ -36,7 +36,7 @@ struct LocalAuthConditionTests {
     }
   }
 
-  @Test("nobody is let through who has not proved it, and the error has the flow that does")
+  @Test("a call without recent local authentication fails and names the flow that authenticates")
   func next() throws {
     let error = try #require(try refusal())
     #expect(error.reason == .interactionRequired && error.reason.code == 1101)
@@ -50,7 +50,7 @@ struct LocalAuthConditionTests {
     #expect(start.params.usePasscodeWhenFailed == true)
   }
 
-  @Test("a passcode or a finger will do, for so long, to the second")
+  @Test("a passcode or finger match satisfies the rule for 300 s, to the millisecond")
   func goodFor() async throws {
     try await prove(to: "till")
     #expect(try refusal() == nil)
@@ -64,7 +64,7 @@ struct LocalAuthConditionTests {
     #expect(try refusal() == nil)
   }
 
-  @Test("only in the client's own flow, and of that person")
+  @Test("a local authentication counts only for the client and the user of its flow")
   func whose() async throws {
     try await prove(to: "till")
     for client in ["desk", nil] { #expect(try refusal(client) != nil) }
@@ -73,7 +73,7 @@ struct LocalAuthConditionTests {
     #expect(try refusal(nil) != nil)
   }
 
-  @Test("a clock that is set back to before it makes it worth nothing")
+  @Test("a local authentication later than a clock that was set back does not count")
   func setBack() async throws {
     try await prove(to: "till")
     harness.clock.advance(by: .seconds(-1))
@@ -82,17 +82,17 @@ struct LocalAuthConditionTests {
     #expect(try refusal() == nil)
   }
 
-  @Test("a clock that is set back after it does not make it younger")
+  @Test("a clock set back after a local authentication does not extend it")
   func setBackAfter() async throws {
     harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
     try await prove(to: "till")
-    // 400 seconds pass, then the clock is set back by 300.
+    // 400 s pass, then the clock is set back by 300 s.
     harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 400_000))
     harness.clock.advance(by: .seconds(100))
     #expect(try refusal()?.reason == .interactionRequired)
   }
 
-  @Test("a caller is told whether it matters by the rule that lets it, the admin's never")
+  @Test("a rule's require_local_auth applies to token methods of its user, not to the admin socket")
   func caller() throws {
     let pattern = try AccessPattern(setting: "*")
     let rule = ClientRule(
@@ -118,7 +118,7 @@ struct LocalAuthConditionTests {
   }
 }
 
-/// A call that an error names, as a client would send it and the daemon read it.
+/// A call that an error names, encoded as for a client and decoded as by the daemon.
 private struct JSONParams {
   let provider: String
   let kind: String

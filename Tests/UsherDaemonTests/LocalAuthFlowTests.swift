@@ -12,7 +12,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("A flow at the local authenticator")
+@Suite("Local authentication flows")
 struct LocalAuthFlowTests {
   private let harness: FlowHarness
 
@@ -42,7 +42,7 @@ struct LocalAuthFlowTests {
     return session.standing.ending
   }
 
-  @Test("succeeds with a finger of its owner's")
+  @Test("a local authentication flow succeeds with a finger of the flow's owner")
   func match() async throws {
     let session = try await scanning()
     try await harness.reader.answer(.success(.match))
@@ -51,7 +51,7 @@ struct LocalAuthFlowTests {
     #expect(harness.reader.users == ["anna"])
   }
 
-  @Test("shows what the reader says as it says it")
+  @Test("a local authentication flow shows the reader's hint while the scan continues")
   func hints() async throws {
     let session = try await scanning()
     harness.reader.hint(.swipeTooShort)
@@ -62,7 +62,7 @@ struct LocalAuthFlowTests {
     _ = try await ended(session)
   }
 
-  @Test("scans again after a wrong finger")
+  @Test("a local authentication flow scans again after a wrong finger and fails after the third")
   func missed() async throws {
     let session = try await scanning()
     for scan in 1...2 {
@@ -73,7 +73,7 @@ struct LocalAuthFlowTests {
     #expect(try await ended(session).failure?.provider?.code == "AUTH_FAILED")
   }
 
-  @Test("lets the reader go when it is cancelled, or its time is over", arguments: [true, false])
+  @Test("a cancelled or expired flow releases the fingerprint reader", arguments: [true, false])
   func released(isCancelled: Bool) async throws {
     let session = try await scanning()
     if isCancelled {
@@ -86,7 +86,7 @@ struct LocalAuthFlowTests {
     try await reached("the reader is free") { harness.reader.released == 1 }
   }
 
-  @Test("lets the reader go when the person cancels, or goes on to the passcode")
+  @Test("a flow releases the reader when its user cancels or switches to the passcode")
   func leaves() async throws {
     let session = try await scanning()
     #expect(await harness.submit(.cancelLocalAuth, session) == nil)
@@ -101,7 +101,7 @@ struct LocalAuthFlowTests {
     #expect(try await ended(other).result?["method"] == "passcode")
   }
 
-  @Test("begins the next scan when the last one has let the reader go")
+  @Test("a flow starts the next scan after the previous one released the reader")
   func afterEachOther() async throws {
     let session = try await scanning(orPasscode: true)
     #expect(await harness.submit(.passcode(Secret("wrong")), session) == nil)
@@ -113,7 +113,7 @@ struct LocalAuthFlowTests {
     #expect(try await ended(session).status == .succeeded)
   }
 
-  @Test("by passcode, the reader is not even looked for")
+  @Test("a flow by passcode does not query the fingerprint reader")
   func byPasscode() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let session = try await begin(.passcode)
@@ -123,7 +123,7 @@ struct LocalAuthFlowTests {
     #expect(harness.reader.looks == 0 && harness.reader.users.isEmpty)
   }
 
-  @Test("a passcode is in no row of it")
+  @Test("the passcode is not in the flow's row")
   func canary() async throws {
     let session = try await scanning(orPasscode: true)
     #expect(await harness.submit(.passcode(right), session) == nil)
@@ -133,7 +133,7 @@ struct LocalAuthFlowTests {
     #expect(try harness.journal().last == "done")
   }
 
-  @Test("is found again on disk, with its provider")
+  @Test("a local authentication flow is read back from disk with its provider and state")
   func restored() async throws {
     let session = try await scanning()
     let flow = try RestoredFlow(try harness.row(session), by: FlowCoder(nonce: "known_"))

@@ -10,7 +10,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("Who has proved to be there")
+@Suite("Memory of local authentications")
 struct LocalAuthMemoryTests {
   private let memory = LocalAuthMemory()
   private let now = Timestamp(seconds: 1_800_000_000)
@@ -19,7 +19,7 @@ struct LocalAuthMemoryTests {
     LocalAuthProof(method: method, at: now + .seconds(seconds))
   }
 
-  @Test("the last in each way is told, to the client in whose flow it was, of that person")
+  @Test("the last proof of each method is kept per user and client")
   func apart() {
     memory.remember(proof(.passcode), of: .anna, to: "till")
     memory.remember(proof(.biometric, 5), of: .anna, to: "till")
@@ -30,14 +30,14 @@ struct LocalAuthMemoryTests {
     #expect(memory.proofs(of: .bert, to: "till").isEmpty)
   }
 
-  @Test("a clock that was set back makes the last no earlier one")
+  @Test("after a clock change the newest proof replaces the previous one")
   func setBack() {
     memory.remember(proof(.passcode, 60), of: .anna, to: "till")
     memory.remember(proof(.passcode), of: .anna, to: "till")
     #expect(memory.proofs(of: .anna, to: "till") == [proof(.passcode)])
   }
 
-  @Test("all of a person is forgotten at once, and nobody else's")
+  @Test("forgetting a user's proofs leaves other users' proofs")
   func forgotten() {
     for client in ["till", "(user)"] {
       for method in LocalAuthType.allCases {
@@ -52,7 +52,7 @@ struct LocalAuthMemoryTests {
     }
   }
 
-  @Test("it holds so many; then the oldest goes")
+  @Test("the memory of local authentications is limited, and the oldest proof is dropped")
   func bounded() {
     for number in 0...LocalAuthMemory.limit {
       memory.remember(proof(.passcode, number), of: .anna, to: "client-\(number)")
@@ -63,7 +63,7 @@ struct LocalAuthMemoryTests {
   }
 }
 
-@Suite("Local authentications at the desk")
+@Suite("Proofs of the local authentication service")
 struct LatestLocalAuthTests {
   private let harness: FlowHarness
 
@@ -81,7 +81,7 @@ struct LatestLocalAuthTests {
     return await outcome
   }
 
-  @Test("a right passcode and a finger that matched are remembered for the client, others are not")
+  @Test("a right passcode and a finger match are remembered for the client, and failures are not")
   func remembered() async throws {
     try await enrol()
     #expect(await service.check(Secret("wrong"), of: .anna, for: "till") != .accepted)
@@ -102,7 +102,7 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .bert, to: "till").isEmpty)
   }
 
-  @Test("a finger that nobody was told of any more is not remembered")
+  @Test("a cancelled scan is not remembered as a proof")
   func cancelled() async throws {
     let scan = Task { await service.scan(.anna, for: "till") { _ in } }
     try await reached("a scan") { harness.reader.waiting == 1 }
@@ -111,7 +111,7 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
-  @Test("too many wrong attempts, in either way, forget what was proved before")
+  @Test("a passcode lockout deletes the user's earlier proofs")
   func locked() async throws {
     try await enrol()
     #expect(await service.check(right, of: .anna, for: "till") == .accepted)
@@ -123,7 +123,7 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
-  @Test("a match that cannot be written down is none, and not remembered")
+  @Test("a finger match that cannot be stored does not count and is not remembered")
   func unwritten() async throws {
     async let outcome = service.scan(.anna, for: "till") { _ in }
     try await reached("a scan") { harness.reader.waiting > 0 }
@@ -133,7 +133,7 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
-  @Test("another passcode, or a reset, forgets all that the person has proved")
+  @Test("a changed or reset passcode deletes the user's proofs, and a refused change does not")
   func changed() async throws {
     for isReset in [false, true] {
       try await enrol()
@@ -151,7 +151,7 @@ struct LatestLocalAuthTests {
     }
   }
 
-  @Test("the old passcode that is said to set another proves nothing to a client")
+  @Test("the old passcode given to change it is not remembered as a proof")
   func oldOne() async throws {
     try await enrol()
     _ = try await service.setPasscode(right, old: right, isReset: false, of: .anna)
@@ -160,7 +160,7 @@ struct LatestLocalAuthTests {
     }
   }
 
-  @Test("a daemon that begins anew remembers nobody")
+  @Test("a restarted daemon remembers no proofs")
   func restarted() async throws {
     try await enrol()
     _ = await service.check(right, of: .anna, for: "till")
@@ -170,7 +170,7 @@ struct LatestLocalAuthTests {
   }
 }
 
-@Suite("Local authentications, as flows are told of them")
+@Suite("Proofs visible to flows")
 struct ToldLocalAuthTests {
   private let harness: FlowHarness
 
@@ -183,7 +183,7 @@ struct ToldLocalAuthTests {
     return standing.latest
   }
 
-  @Test("what one flow of a client has seen is told to its others, whichever way they look")
+  @Test("a proof from one flow of a client is visible to the client's other flows only")
   func told() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let first = try await harness.open(id: "flw_1", client: "till")

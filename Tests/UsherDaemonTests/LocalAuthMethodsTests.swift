@@ -29,7 +29,7 @@ struct LocalAuthMethodsTests {
     }
   }
 
-  @Test("the status is the caller's")
+  @Test("localAuth.status shows the caller's methods, reader state and passcode state")
   func status() async throws {
     #expect(
       await methods.status(try .anna())
@@ -49,7 +49,7 @@ struct LocalAuthMethodsTests {
     #expect(biometric.message == "the fingerprint reader is in use")
   }
 
-  @Test("who has to prove that a person is there does not become the person")
+  @Test("a client whose rule asks for confirmation or presence cannot set a first passcode")
   func firstByRule() async throws {
     for edit in [{ $0.confirm = true }, { $0.requireLocalAuthSeconds = 60 }]
       as [(inout ClientRule) -> Void]
@@ -70,7 +70,7 @@ struct LocalAuthMethodsTests {
     #expect(try await set("till-4711") == nil, "another program of hers")
   }
 
-  @Test("a lock is told with its end, and the way it locks is none")
+  @Test("a locked passcode has its end in localAuth.status and is not among the methods")
   func locked() async throws {
     #expect(try await set("till-4711") == nil)
     for _ in 1...5 { _ = await harness.localAuth.check(Secret("wrong"), of: .anna) }
@@ -86,7 +86,7 @@ struct LocalAuthMethodsTests {
   }
 
   @Test(
-    "a passcode has 4 to 128 characters, not all of them blank",
+    "localAuth.setPasscode refuses a passcode that is blank or not 4 to 128 characters long",
     arguments: [
       "", "123", "    ", "\t\t\n\n", String(repeating: "a", count: 129),
     ])
@@ -97,14 +97,14 @@ struct LocalAuthMethodsTests {
   }
 
   @Test(
-    "what has 4 to 128 characters will do",
+    "localAuth.setPasscode accepts a passcode of 4 to 128 characters",
     arguments: ["1234", "a  b", "äöüß", String(repeating: "é", count: 128)])
   func good(text: String) async throws {
     #expect(try await set(text) == nil)
     #expect(await harness.localAuth.check(Secret(text), of: .anna) == .accepted)
   }
 
-  @Test("the old one is needed where there is one; a wrong one says how many are left")
+  @Test("localAuth.setPasscode needs the old passcode, and a wrong one gives the attempts left")
   func old() async throws {
     #expect(try await set("till-4711", old: "x")?.message == "there is no old passcode")
     #expect(try await set("till-4711") == nil)
@@ -116,7 +116,7 @@ struct LocalAuthMethodsTests {
     #expect(try await set("till-4712", old: "till-4711") == nil)
   }
 
-  @Test("another user's is set on the admin socket only, and may be set anew there")
+  @Test("only the admin socket sets another user's passcode, with or without the old one")
   func admin() async throws {
     #expect(try await set("till-4711", uid: 1001)?.reason == .permissionDenied)
     #expect(try await set("till-4711", uid: 1000)?.reason == .permissionDenied)
@@ -129,7 +129,7 @@ struct LocalAuthMethodsTests {
     #expect(wrong?.reason == .permissionDenied, "one that is said is looked at")
   }
 
-  @Test("another user's is not set while the user database does not answer, and can be set later")
+  @Test("setting another user's passcode fails as overloaded while the user database hangs")
   func silentUserDatabase() async throws {
     let users = FakeUsers()
     users.set(1001, .named("bert"))
@@ -145,7 +145,7 @@ struct LocalAuthMethodsTests {
     #expect(error?.reason == .overloaded && error?.message == UserLookups.noAnswer.message)
     #expect(error?.isRetryable == true && error?.detail.retryAfterMs == 2000)
     #expect(await harness.localAuth.check(Secret("till-4711"), of: .bert) == .notEnrolled)
-    // The look-up that hangs, and the one of the next call.
+    // Releases the hanging lookup and the one of the next call.
     for _ in 1...2 { letGo() }
     #expect(await thrown { try await methods.setPasscode(call, admin) } == nil)
     #expect(await harness.localAuth.check(Secret("till-4711"), of: .bert) == .accepted)
@@ -153,7 +153,7 @@ struct LocalAuthMethodsTests {
 }
 
 extension Caller {
-  /// Anna, whom no rule forbids anything.
+  /// Anna, whom no rule restricts.
   fileprivate static func anna(isAdmin: Bool = false) throws -> Caller {
     let policy = try Policy.of([], daemonUser: 1000, group: nil)
     return Caller(

@@ -11,7 +11,7 @@ import UsherTestKit
 private let right = Secret("till-4711")
 private let wrong = Secret("till-4712")
 
-@Suite("Passcodes at the desk")
+@Suite("Passcodes")
 struct PasscodeServiceTests {
   private let harness: FlowHarness
 
@@ -24,7 +24,7 @@ struct PasscodeServiceTests {
       try await service.setPasscode(right, old: nil, isReset: false, of: person) == .done)
   }
 
-  /// Another desk on the same disk, as after `kill -9`.
+  /// Another service on the same disk, as after `kill -9`.
   private func anotherService() throws -> LocalAuthService {
     let service = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try service.restore()
@@ -37,7 +37,7 @@ struct PasscodeServiceTests {
     return outcomes
   }
 
-  @Test("there is none at first; then it is known, and nobody else's")
+  @Test("a passcode is unknown until it is set, and belongs to its user only")
   func known() async throws {
     #expect(await service.check(right, of: .anna) == .notEnrolled)
     try await enrol()
@@ -47,7 +47,7 @@ struct PasscodeServiceTests {
     #expect(await service.standing(of: .bert).0.passcode == .notEnrolled)
   }
 
-  @Test("the fifth wrong one in a row locks, and the right one is not looked at then")
+  @Test("the fifth wrong passcode in a row locks, and the right one is refused until the end")
   func locks() async throws {
     try await enrol()
     let until = harness.clock.now() + .seconds(30)
@@ -63,7 +63,7 @@ struct PasscodeServiceTests {
     #expect(await guess(1) == [.wrong(attemptsLeft: 4)], "a right one begins anew")
   }
 
-  @Test("each lock is longer than the one before")
+  @Test("each lockout of the passcode is longer than the previous one")
   func grows() async throws {
     try await enrol()
     _ = await guess(4)
@@ -74,7 +74,7 @@ struct PasscodeServiceTests {
     }
   }
 
-  @Test("a lock and the count survive a restart, and a clock that is set back")
+  @Test("the attempt count and a lockout survive a restart and a clock that is set back")
   func survives() async throws {
     try await enrol()
     _ = await guess(3)
@@ -92,7 +92,7 @@ struct PasscodeServiceTests {
     #expect(await later.check(right, of: .anna) == .accepted)
   }
 
-  @Test("guesses at once are looked at one after the other, and each is counted")
+  @Test("concurrent wrong passcodes are checked one by one, and each is counted")
   func atOnce() async throws {
     try await enrol()
     let outcomes = await withTaskGroup(of: PasscodeOutcome.self) { group in
@@ -104,7 +104,7 @@ struct PasscodeServiceTests {
     for left in 1...4 { #expect(outcomes.contains(.wrong(attemptsLeft: left))) }
   }
 
-  @Test("a guess that cannot be counted is not looked at")
+  @Test("a passcode attempt that cannot be counted on disk is not checked")
   func uncounted() async throws {
     try await enrol()
     try harness.store.close()
@@ -114,7 +114,7 @@ struct PasscodeServiceTests {
     }
   }
 
-  @Test("another one needs the old one, and a wrong old one is a guess")
+  @Test("changing the passcode needs the old one, and a wrong old one counts as an attempt")
   func change() async throws {
     let new = Secret("till-4713")
     #expect(
@@ -131,7 +131,7 @@ struct PasscodeServiceTests {
     #expect(await service.check(new, of: .anna) == .accepted)
   }
 
-  @Test("wrong old ones lock like others, and a reset opens")
+  @Test("wrong old passcodes lock the passcode, and a reset ends the lockout")
   func reset() async throws {
     try await enrol()
     _ = await guess(4)
@@ -146,7 +146,7 @@ struct PasscodeServiceTests {
     #expect(await (try anotherService()).check(new, of: .anna) == .accepted)
   }
 
-  @Test("nothing on disk has a passcode in it")
+  @Test("no file in the state directory contains a passcode")
   func sealed() async throws {
     try await enrol()
     _ = await guess(1)
@@ -160,7 +160,7 @@ struct PasscodeServiceTests {
   }
 }
 
-@Suite("Fingers at the desk")
+@Suite("Fingerprints")
 struct FingerServiceTests {
   private let harness: FlowHarness
 
@@ -178,7 +178,7 @@ struct FingerServiceTests {
     return await outcome
   }
 
-  @Test("what there is, is told without a scan")
+  @Test("the standing shows enrolled fingers and a missing reader without a scan")
   func standing() async {
     #expect(await biometric() == .notEnrolled)
     harness.reader.enrol("left-thumb", "right-index-finger")
@@ -191,7 +191,7 @@ struct FingerServiceTests {
   }
 
   @Test(
-    "whatever is wrong with the reader, it is unavailable, and why",
+    "a failure of the fingerprint reader makes it unavailable, with the reason",
     arguments: [
       (FingerprintError.inUse, "the fingerprint reader is in use"),
       (.unplugged, "the fingerprint reader went away"),
@@ -212,7 +212,7 @@ struct FingerServiceTests {
     #expect(harness.reader.users.isEmpty)
   }
 
-  @Test("it is the owner's own fingers that are looked at, for half a minute")
+  @Test("a scan asks for the owner's fingers for 30 s and passes the reader's result on")
   func whose() async throws {
     #expect(try await scan(.success(.match)) == .matched)
     #expect(harness.reader.users == ["anna"] && harness.reader.limits == [.seconds(30)])
@@ -221,7 +221,7 @@ struct FingerServiceTests {
     #expect(try await scan(.failure(.noReader)) == .noReader)
   }
 
-  @Test("five wrong ones in a row lock the reader, on disk; a match ends the row")
+  @Test("five wrong fingers in a row lock the reader, also after a restart; a match ends the row")
   func locks() async throws {
     for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
     #expect(try await scan(.success(.match)) == .matched)
@@ -236,7 +236,7 @@ struct FingerServiceTests {
     #expect(harness.reader.users.count == 10, "a locked reader is not asked")
   }
 
-  @Test("a right passcode opens the reader")
+  @Test("a right passcode ends the lockout of the fingerprint reader")
   func unlocked() async throws {
     #expect(try await service.setPasscode(right, old: nil, isReset: false, of: .anna) == .done)
     for _ in 1...5 { _ = try await scan(.success(.noMatch)) }
@@ -245,7 +245,7 @@ struct FingerServiceTests {
     #expect(await biometric() == .ready(hasChanged: false))
   }
 
-  @Test("other fingers than at the last success with one are noticed, also after a restart")
+  @Test("fingers changed since the last match are reported, also after a restart, until a match")
   func changes() async throws {
     harness.reader.enrol("left-thumb")
     #expect(await biometric() == .ready(hasChanged: false), "nothing to compare with")
@@ -261,7 +261,7 @@ struct FingerServiceTests {
     #expect(await biometric() == .ready(hasChanged: false))
   }
 
-  @Test("a wrong finger that cannot be counted is none")
+  @Test("a wrong finger that cannot be counted on disk is reported as unavailable")
   func uncounted() async throws {
     async let outcome = service.scan(.anna) { _ in }
     try await reached("a scan") { harness.reader.waiting > 0 }

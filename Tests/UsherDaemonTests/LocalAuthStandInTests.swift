@@ -11,14 +11,14 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-/// The seed's order: `startSimpleAuth` succeeds, then `requestSignUp`.
-@Suite("A passcode that was taken in place of a finger")
+/// The order of the SDK: `startSimpleAuth` succeeds, then `requestSignUp` follows.
+@Suite("Passcodes in place of a finger")
 struct LocalAuthStandInTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness() }
 
-  /// Authenticates by the passcode, as this request has it; no finger is enrolled.
+  /// Authenticates by passcode as the request allows. No finger is enrolled.
   private func authenticate(
     _ request: LocalAuthRequest, _ session: FlowSession
   ) async throws -> LocalAuthProof {
@@ -36,7 +36,7 @@ struct LocalAuthStandInTests {
     return proof
   }
 
-  /// Whether a sign-up by a finger goes through without another question.
+  /// Returns whether a sign-up by finger needs no further step.
   private func isProof(_ session: FlowSession) async throws -> Bool {
     var authentication = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
@@ -46,7 +46,7 @@ struct LocalAuthStandInTests {
     return false
   }
 
-  @Test("is proof for a sign-up by a finger that follows")
+  @Test("a passcode in place of a finger satisfies a later sign-up by finger of the same client")
   func standIn() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let session = try await harness.open(id: "flw_1", client: "till")
@@ -58,7 +58,7 @@ struct LocalAuthStandInTests {
     #expect(try await !isProof(other), "another client")
   }
 
-  @Test("is none where a passcode was wanted from the beginning")
+  @Test("a passcode in a flow that asked for a passcode does not satisfy a sign-up by finger")
   func passcode() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let session = try await harness.open(id: "flw_1", client: "till")

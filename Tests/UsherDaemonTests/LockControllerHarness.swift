@@ -14,7 +14,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A state directory, and the daemon without its sockets, again and again.
+/// A state directory, and a daemon without sockets that may be started repeatedly.
 final class LockControllerHarness: Sendable {
   static let passcode = Secret("till-4711")
 
@@ -23,17 +23,18 @@ final class LockControllerHarness: Sendable {
   let scheduler: FakeScheduler
   let setting: DaemonSetting
   let dependencies: Dependencies
-  /// What a reload reads.
+  /// The configuration that a reload reads.
   let files: ConfigSource
-  /// What systemd is told.
+  /// The messages sent to systemd.
   let told = Recorded<String>()
 
   /// - Parameters:
-  ///   - holdsTimers: Whether timers go off only when the test says so; else in their time,
-  ///     whatever the clock shows.
-  ///   - descriptors: What the daemon asks before it takes one of the process's last descriptors.
-  ///   - users: The machine's; one that does not answer, as a rule.
-  ///   - configure: Changes the configuration that the daemon starts with.
+  ///   - holdsTimers: Whether timers fire only when the test advances them. Otherwise they fire in
+  ///   real time, whatever the clock shows.
+  ///   - descriptors: The budget that the daemon checks before it uses one of the process's last
+  ///   descriptors.
+  ///   - users: The user database; by default one that does not answer.
+  ///   - configure: Changes the configuration with which the daemon starts.
   init(
     holdsTimers: Bool = false, descriptors: DescriptorBudget = .unlimited,
     users: UserDatabase = UserDatabase(user: { _ in .failed }),
@@ -64,7 +65,7 @@ final class LockControllerHarness: Sendable {
       descriptors: descriptors)
   }
 
-  /// A daemon that has begun, as after a start.
+  /// Starts a daemon.
   func begun() async throws -> LockController {
     let log = Logger.silent
     let lockController = LockController(
@@ -74,14 +75,14 @@ final class LockControllerHarness: Sendable {
     return lockController
   }
 
-  /// Gives a person of this store a passcode that is cheap to check.
+  /// Sets a passcode that is cheap to check for a user of this store.
   func setPasscode(_ store: Store, of owner: Owner = .anna) async throws {
     let service = LocalAuthService.fake(dependencies, store, FakeReader())
     _ = try await service.setPasscode(
       Self.passcode, old: nil, isReset: true, of: LocalPerson(realm: owner.realm, uid: owner.uid))
   }
 
-  /// A flow of Anna's that waits for her passcode.
+  /// Starts a flow of anna that waits for her passcode.
   func startFlow(_ lockController: LockController) async throws -> Flow {
     let services = try lockController.services()
     try await setPasscode(services.store)
@@ -113,14 +114,14 @@ extension ConnectionAcceptor {
   }
 }
 
-/// What the configuration's files say, or what is wrong with them.
+/// The content of the configuration files, or the error of reading them.
 final class ConfigSource: Sendable {
-  /// Keeps whoever reads waiting.
+  /// Blocks the reader.
   final class Hold: Sendable {
     private let awaited = Mutex(false)
     private let gate = DispatchSemaphore(value: 0)
 
-    /// Whether somebody reads.
+    /// Whether a reader is blocked.
     var isAwaited: Bool { awaited.withLock { $0 } }
 
     func letGo() { gate.signal() }

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Who locks and unlocks")
+@Suite("system.lock and system.unlock")
 struct LockServiceTests {
   private let harness: LockControllerHarness
   private static let wrong = Secret("nothing-like-it")
@@ -32,7 +32,7 @@ struct LockServiceTests {
     }
   }
 
-  @Test("a rule's program locks, and unlocks by the passcode of its user")
+  @Test("a program with a rule may lock, and unlocks with its user's passcode")
   func byPasscode() async throws {
     let lockController = try await locked()
     let till = try Caller.program("till")
@@ -48,7 +48,7 @@ struct LockServiceTests {
     #expect(lockController.unlocked == nil)
   }
 
-  @Test("somebody else's passcode does not, nor that of who has none")
+  @Test("another user's passcode does not unlock, nor does a user without a passcode")
   func others() async throws {
     let lockController = try await locked()
     let bert = try Caller.program("till", of: .bert)
@@ -57,14 +57,14 @@ struct LockServiceTests {
     #expect(lockController.unlocked == nil)
   }
 
-  @Test("five wrong ones lock out, over restarts; the operator needs none")
+  @Test("five wrong passcodes lock out system.unlock, over restarts, except on the admin socket")
   func lockOut() async throws {
     var lockController = try await locked()
     let till = try Caller.program("till")
     for left in (1...4).reversed() {
       let error = await unlock(lockController, Self.wrong, till)
       #expect(error?.message.contains("\(left) attempt") == true)
-      // As after kill -9: nothing is ended in order.
+      // As after `kill -9`: the previous controller is not ended.
       if left == 2 { lockController = try await harness.begun() }
     }
     let last = await unlock(lockController, Self.wrong, till)
@@ -74,7 +74,7 @@ struct LockServiceTests {
     #expect(lockController.unlocked == nil)
     let admin = try Caller.program(isAdmin: true)
     #expect(await unlock(lockController, nil, admin) == nil)
-    // In the same book: the lock-out is the one everybody has.
+    // The lockout also applies to local authentication.
     let standing = try lockController.services().localAuth.service.passcode(of: .anna)
     guard case .lockedOut(until: _) = standing else {
       Issue.record("not locked out: \(standing)")
@@ -82,14 +82,14 @@ struct LockServiceTests {
     }
   }
 
-  @Test("unlocking what is not locked succeeds and looks at no passcode")
+  @Test("system.unlock of an unlocked daemon succeeds without checking the passcode")
   func open() async throws {
     let lockController = try await harness.begun()
     try await harness.setPasscode(lockController.services().store)
     try lockController.services().localAuth.service.restore()
     let till = try Caller.program("till")
     #expect(await unlock(lockController, Self.wrong, till) == nil)
-    // Nor did it count as a guess.
+    // The passcode did not count as an attempt either.
     for left in (1...4).reversed() {
       let outcome = try await lockController.services().localAuth.service.check(
         Self.wrong, of: .anna)
@@ -97,7 +97,7 @@ struct LockServiceTests {
     }
   }
 
-  @Test("who only belongs to access.group does neither")
+  @Test("a caller that is only a member of access.group may neither lock nor unlock")
   func denied() async throws {
     let lockController = try await harness.begun()
     let person = try Caller.program()

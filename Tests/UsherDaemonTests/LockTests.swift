@@ -11,13 +11,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Locking", .mayBlock)
+@Suite("Locking and unlocking the daemon", .mayBlock)
 struct LockTests {
   private let harness: LockControllerHarness
 
   init() throws { harness = try LockControllerHarness() }
 
-  /// What must not be there any more.
+  /// Weak references to objects that a lock must free.
   private struct Traces {
     weak var unlocked: UnlockedServices?
     weak var store: Store?
@@ -29,7 +29,7 @@ struct LockTests {
     weak var credentials: Credentials?
     weak var localAuth: LocalAuthService?
 
-    /// The names of those that are.
+    /// The names of the objects that still exist.
     var left: [String] {
       let all: [(String, AnyObject?)] = [
         ("opened", unlocked), ("store", store), ("book", repository), ("engine", engine),
@@ -40,7 +40,7 @@ struct LockTests {
     }
   }
 
-  /// An account whose token is renewed by a timer, and a flow at a step, with one of its own.
+  /// Adds an account with a renewal timer and a flow with a timer that waits at a step.
   private func fill(_ lockController: LockController, _ harness: LockControllerHarness) async throws
     -> Traces
   {
@@ -59,7 +59,7 @@ struct LockTests {
       localAuth: services.localAuth.service)
   }
 
-  @Test("nothing of what was open is left, and no timer")
+  @Test("a lock frees every service and flow and leaves no timer")
   func freed() async throws {
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
@@ -70,7 +70,7 @@ struct LockTests {
     #expect(harness.scheduler.pending == [] && lockController.unlocked == nil)
   }
 
-  @Test("what was there is there again, and goes on, and again after another lock")
+  @Test("accounts and flows are available again after each of three locks and unlocks")
   func again() async throws {
     let lockController = try await harness.begun()
     _ = try await fill(lockController, harness)
@@ -85,7 +85,7 @@ struct LockTests {
     #expect(lockController.unlocked == nil)
   }
 
-  @Test("the write-ahead log is emptied, and the database is free for others")
+  @Test("a lock empties the write-ahead log and releases the database to other processes")
   func closed() async throws {
     let lockController = try await harness.begun()
     _ = try await fill(lockController, harness)
@@ -106,7 +106,7 @@ struct LockTests {
     #expect(lockController.unlocked != nil)
   }
 
-  @Test("it is remembered, and forgotten when it is unlocked")
+  @Test("a lock survives a restart, and so does an unlock")
   func remembered() async throws {
     for _ in 1...2 {
       let lockController = try await harness.begun()
@@ -124,7 +124,7 @@ struct LockTests {
     }
   }
 
-  @Test("a locked daemon does not start unlocked when the notes of its lock are deleted")
+  @Test("a locked daemon does not start unlocked after its lock notes are deleted")
   func notesDeleted() async throws {
     let lockController = try await harness.begun()
     try await lockController.lock()
@@ -138,7 +138,7 @@ struct LockTests {
     #expect(error?.message.contains("usherctl recover --accept-changes") == true)
   }
 
-  @Test("one that cannot be remembered is refused, and nothing has changed")
+  @Test("a lock that cannot be stored is refused and changes nothing")
   func unremembered() async throws {
     let lockController = try await harness.begun()
     try execute("ALTER TABLE notes RENAME TO notes_away", at: harness.databasePath)
@@ -150,7 +150,7 @@ struct LockTests {
   }
 
   @Test(
-    "without key or database it stays locked and says why",
+    "an unlock without master key or database fails with the reason and succeeds later",
     arguments: [("master.key", "no master key"), ("usherd.db", "is not there any more")])
   func missing(name: String, words: String) async throws {
     let lockController = try await harness.begun()
@@ -166,7 +166,7 @@ struct LockTests {
     #expect(lockController.unlocked != nil)
   }
 
-  @Test("locks and unlocks that come together come one after the other")
+  @Test("concurrent locks and unlocks run one after the other")
   func together() async throws {
     let lockController = try await harness.begun()
     _ = try await fill(lockController, harness)
@@ -183,7 +183,7 @@ struct LockTests {
     #expect(lockController.unlocked == nil)
   }
 
-  @Test("who stops for good neither locks nor unlocks, and is not locked by it")
+  @Test("a stopped daemon neither locks nor unlocks, and the next start is unlocked")
   func over() async throws {
     let lockController = try await harness.begun()
     await lockController.end()
@@ -195,7 +195,7 @@ struct LockTests {
   }
 }
 
-/// The key file of a state directory.
+/// The master key file of a state directory.
 struct MasterKeyFile {
   let bytes: [UInt8]
 

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// An account of Freedom ID whose person may log out.
+/// A Freedom ID provider whose accounts may be logged out by a callback.
 private final class LogoutHarness: Sendable {
   let calls: VerdictHarness
   private let told = Recorded<String>()
@@ -50,7 +50,7 @@ private final class LogoutHarness: Sendable {
         record.id, record.mainKey, granted: tokens, for: used, at: calls.harness.clock.now()))
   }
 
-  /// Freedom tells that somebody has logged out.
+  /// Delivers Freedom's logout callback.
   func logOut(_ body: String) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
     let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
     let outcome = await calls.service.take(
@@ -65,13 +65,13 @@ private final class LogoutHarness: Sendable {
   }
 }
 
-@Suite("A person who has logged out at Freedom")
+@Suite("Logout at Freedom ID")
 struct LogoutTests {
   private let harness: LogoutHarness
 
   init() async throws { harness = try await LogoutHarness() }
 
-  @Test("has no token here from then on, nor on disk, and the owner is told before the answer")
+  @Test("a logout callback deletes the account's tokens, on disk too, and publishes an event")
   func loggedOut() async throws {
     let record = try await harness.signIn("token-1")
     let (outcome, reply) = try await harness.logOut("{\"id\": \"token-1\"}")
@@ -90,7 +90,7 @@ struct LogoutTests {
     #expect(error?.reason == .reauthenticationRequired)
   }
 
-  @Test("is told of once, however often it is said")
+  @Test("a repeated logout callback is accepted and publishes no second event")
   func twice() async throws {
     _ = try await harness.signIn("token-1")
     for _ in 0..<3 {
@@ -99,7 +99,7 @@ struct LogoutTests {
     #expect(harness.news == ["dead"])
   }
 
-  @Test("is known by the tokens' id alone; who says another learns nothing and changes nothing")
+  @Test("a logout callback with an unknown token id gets the same reply and changes nothing")
   func unknown() async throws {
     let record = try await harness.signIn("token-1")
     let known = try await harness.logOut("{\"id\": \"token-2\"}").reply
@@ -114,7 +114,7 @@ struct LogoutTests {
     #expect(harness.isSignedIn(record) && harness.news.isEmpty)
   }
 
-  @Test("is one of several, and of several users")
+  @Test("a logout callback ends the account with its token id only")
   func several() async throws {
     let anna = try await harness.signIn("token-1")
     let other = try await harness.signIn("token-2", subject: "person-2")
@@ -123,7 +123,7 @@ struct LogoutTests {
     #expect(harness.isSignedIn(anna) && harness.isSignedIn(other) && !harness.isSignedIn(bert))
   }
 
-  @Test("and signs in anew is not logged out by the id of before")
+  @Test("a logout callback with the token id of an earlier sign-in does not end a newer one")
   func again() async throws {
     _ = try await harness.signIn("token-1")
     let record = try await harness.signIn("token-2")
@@ -135,7 +135,7 @@ struct LogoutTests {
     #expect(harness.isSignedIn(anew))
   }
 
-  @Test("is known by the id that the last renewal brought")
+  @Test("a logout callback needs the token id of the last refresh")
   func renewed() async throws {
     let record = try await harness.signIn("token-1")
     try await harness.renew(record, tokenID: "token-2")
@@ -151,7 +151,7 @@ struct LogoutTests {
     #expect(!harness.isSignedIn(record))
   }
 
-  @Test("stays signed in while the store takes nothing, and the provider is told to say it again")
+  @Test("a logout that cannot be stored gets 503, and the account stays signed in")
   func failingDisk() async throws {
     let record = try await harness.signIn("token-1")
     try harness.calls.harness.store.close()

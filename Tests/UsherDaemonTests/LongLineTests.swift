@@ -10,7 +10,7 @@ struct LongLineTests {
 
   init() async throws { harness = try await ConnectionHarness() }
 
-  @Test("a line above 16 KiB is not read on the event loop; a shorter one is")
+  @Test("a line above 16 KiB is parsed off the event loop, and a shorter one on it")
   func offTheLoop() async throws {
     let connection = try await harness.connect()
     for (bytes, isFree) in [(1000, true), (15_000, true), (17_000, false), (60_000, false)] {
@@ -25,7 +25,7 @@ struct LongLineTests {
   }
 
   @Test(
-    "the calls of a batch are made a slice at a time, and answered together and in their order",
+    "a batch is worked on in slices and answered in one line, in order",
     arguments: [100, 20_000])
   func batch(length: Int) async throws {
     let connection = try await harness.connect()
@@ -45,7 +45,7 @@ struct LongLineTests {
     await harness.end()
   }
 
-  @Test("long and short lines, batches and broken ones among them, are answered in their order")
+  @Test("long, short, broken and batch lines are answered in order")
   func order() async throws {
     let long = String(repeating: " ", count: 20_000)
     let batch =
@@ -78,7 +78,7 @@ private final class TurnCount {
 }
 
 extension HarnessConnection {
-  /// Counts the turns of the loop from now on at whose end calls of a batch have not been made.
+  /// Counts the turns of the loop at whose end a batch has unfinished calls.
   fileprivate func countTurnsWithBatch() async throws -> OnLoop<TurnCount> {
     try await handler.loop.submit { [handler] in
       let turns = TurnCount()

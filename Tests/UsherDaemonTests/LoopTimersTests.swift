@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Timers of a loop")
+@Suite("Timers of an event loop")
 struct LoopTimersTests {
   private final class Log {
     var entries: [Int] = []
@@ -21,7 +21,7 @@ struct LoopTimersTests {
     while let body = timers.pop(at: .uptimeNanoseconds(UInt64(nanoseconds))) { body() }
   }
 
-  @Test("they go off in the order of their times; of equal ones the first that was asked for")
+  @Test("loop timers fire in the order of their deadlines, and equal ones in order of creation")
   func order() {
     var random = SeededGenerator(seed: 1)
     let times = (0..<2000).map { _ in Int.random(in: 100..<300, using: &random) }
@@ -36,7 +36,7 @@ struct LoopTimersTests {
     #expect(timers.next == nil)
   }
 
-  @Test("a cancelled one does not go off, whenever and however often it is cancelled")
+  @Test("a cancelled loop timer does not fire, and may be cancelled repeatedly")
   func cancelled() {
     var random = SeededGenerator(seed: 2)
     let timers = (0..<3000).map { add($0, at: Int.random(in: 100..<300, using: &random)) }
@@ -53,7 +53,7 @@ struct LoopTimersTests {
     #expect(self.timers.next == .uptimeNanoseconds(400), "what has gone off is not there")
   }
 
-  @Test("what a cancelled one would have done is let go at once")
+  @Test("cancelling a loop timer releases its closure at once")
   func letGo() {
     var held: Log? = Log()
     weak let gone = held
@@ -64,7 +64,7 @@ struct LoopTimersTests {
     #expect(gone == nil)
   }
 
-  @Test("one that goes off may ask for more")
+  @Test("a loop timer may set another timer when it fires")
   func more() {
     _ = timers.add(.uptimeNanoseconds(1)) { [self] in
       log.entries.append(1)

@@ -1,7 +1,7 @@
 import Glibc
 import UsherTestKit
 
-/// A TCP socket of 127.0.0.1.
+/// A TCP socket on 127.0.0.1.
 final class LoopbackSocket {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   private(set) var port: UInt16 = 0
@@ -24,7 +24,7 @@ final class LoopbackSocket {
     guard listen(descriptor, 1) == 0 else { throw TestError("it does not listen") }
   }
 
-  /// - Throws: Where nobody listens.
+  /// - Throws: An error if no socket listens at the port.
   init(connectedTo port: UInt16) throws {
     try use(port) { descriptor, address, size in Glibc.connect(descriptor, address, size) == 0 }
     var limit = timeval(tv_sec: 10, tv_usec: 0)
@@ -32,10 +32,10 @@ final class LoopbackSocket {
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
   }
 
-  /// Returns when a connection is refused.
+  /// Returns once a connection to the port is refused.
   ///
-  /// That is a moment after the socket is closed where another test starts a program just then: the new
-  /// process has a copy of the socket until it runs the program.
+  /// That may be a moment after the socket was closed: a process that another test starts just then
+  /// has a copy of the socket until it executes its program.
   static func nobodyListens(at port: UInt16) async throws {
     try await reached("nobody listens at \(port)") {
       (try? LoopbackSocket(connectedTo: port)) == nil
@@ -65,7 +65,7 @@ final class LoopbackSocket {
     }
   }
 
-  /// All that comes until the other side closes; nothing where it does so at once.
+  /// Returns all bytes until the other end closes.
   func answer(to text: String) throws -> String {
     try send(text)
     var answer: [UInt8] = []

@@ -8,10 +8,11 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A connection whose process ended before the daemon looked: unit and program cannot be told.
-@Suite("A caller whose process cannot be told", .mayBlock)
+/// The process of the connection ended before the daemon read it, so that its unit and executable
+/// are unknown.
+@Suite("Callers whose process has ended", .mayBlock)
 struct LostCallerTests {
-  /// Makes a connection that a process has left to another one, and looks at who made it.
+  /// Makes a connection, passes it to another process, ends its creator and reads the peer.
   private func lostPeer() throws -> Peer {
     let place = try TemporaryDirectory()
     let listener = try UnixListener.bind(path: place.file("u.sock"), mode: 0o600)
@@ -24,7 +25,7 @@ struct LostCallerTests {
     try #require(connection >= 0)
     defer { close(connection) }
     let peer = try Peer.read(fd: connection)
-    // Whoever keeps the connection ends when its other end is closed.
+    // The process that keeps the connection exits when the other end is closed.
     try eventually("the connection is kept") {
       (try? RawClient(place.file("left.sock"))) != nil
     }
@@ -40,7 +41,7 @@ struct LostCallerTests {
     return Caller(connectingPeer, policy: policy).decide(PolicyRequest(method: "account.list"))
   }
 
-  @Test("it has no right where a rule that restricts it by unit or program could match")
+  @Test("an ended process has no rights if a rule by unit or executable could match it")
   func restricted() throws {
     let user = Principal.id(getuid())
     for match in [
@@ -51,7 +52,7 @@ struct LostCallerTests {
     }
   }
 
-  @Test("it has its user's rights where no such rule could match")
+  @Test("an ended process has its user's rights if no rule by unit or executable could match it")
   func unrestricted() throws {
     for match in [
       ClientMatch(unit: "till.service", user: .id(getuid() + 1)), ClientMatch(user: .id(4711)),

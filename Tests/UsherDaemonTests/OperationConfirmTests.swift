@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What a person agrees to when a flow is to make a call of the provider's API.
-@Suite("A confirmation of an operation")
+/// Confirmation of a flow that is to make a call to the provider's API.
+@Suite("Confirmation of operations")
 struct OperationConfirmTests {
   private typealias Harness = ImplicitAccountHarness
 
@@ -63,7 +63,7 @@ struct OperationConfirmTests {
     { $0["operation"] = nil },
   ]
 
-  @Test("the same operation is the same question; any other body, path, amount or payee is another")
+  @Test("identical operations share a question; another body, path, amount or payee is a new one")
   func exact() async throws {
     let first = try await question(Self.transfer())
     #expect(try await question(Self.transfer()) == first)
@@ -72,14 +72,14 @@ struct OperationConfirmTests {
     }
   }
 
-  @Test("a yes to one operation lets no other one go")
+  @Test("an approval of one operation does not allow any other")
   func covers() async throws {
     #expect(try await answer(try await question(Self.transfer())) == nil)
     for (place, change) in Self.others.enumerated() {
       let error = await harness.error("flow.start", Self.transfer(change), as: till)
       #expect(error?.detail.confirmation != nil, "change \(place)")
     }
-    // The engine is reached: this provider's configuration lists no operation.
+    // The call reaches the engine: the provider's configuration lists no operation.
     let error = await harness.error("flow.start", Self.transfer(), as: till)
     #expect(error?.detail.confirmation == nil && error?.reason == .permissionDenied)
   }
@@ -89,7 +89,7 @@ struct OperationConfirmTests {
     { $0["path"] = $1 ? "/transfers?to=\u{212A}aren" : "/transfers?to=Karen" },
   ]
 
-  @Test("a yes holds for the bytes that were shown, not for others that look the same")
+  @Test("an approval covers the exact bytes shown, and not look-alike Unicode")
   func bytes() async throws {
     for (place, change) in Self.lookalikes.enumerated() {
       let shown = Self.transfer { change(&$0, true) }
@@ -99,7 +99,7 @@ struct OperationConfirmTests {
     }
   }
 
-  @Test("an operation that is too long to ask about is refused with the parameter")
+  @Test("an operation that is too long to confirm is refused with the name of the parameter")
   func tooLong() async throws {
     let long = String(repeating: "x", count: 5000)
     for (field, change) in [
@@ -112,7 +112,7 @@ struct OperationConfirmTests {
     }
   }
 
-  @Test("an answer about an operation is not remembered", arguments: ["session", "3600"])
+  @Test("an answer about an operation can only be given for once", arguments: ["session", "3600"])
   func once(remember: String) async throws {
     let id = try await question(Self.transfer())
     let span = Int64(remember).map { JSONValue.integer($0) } ?? JSONValue.string(remember)
@@ -122,7 +122,7 @@ struct OperationConfirmTests {
     #expect(try await answer(id, "once") == nil)
   }
 
-  @Test("the person is shown the whole path, amount, payee and the digest of the body")
+  @Test("confirm.list shows an operation's path, summary, amount, payee and body digest")
   func shown() async throws {
     _ = try await question(Self.transfer())
     let reply = try JSONValue(
@@ -139,7 +139,7 @@ struct OperationConfirmTests {
   }
 
   @Test(
-    "a flow that acts on an account asks for the person where the rule asks for it",
+    "flow.start of kinds that act on an account needs local authentication if the rule does",
     arguments: ["operation", "sca"])
   func localAuth(kind: String) async throws {
     let strict = try Harness.caller([
@@ -149,7 +149,7 @@ struct OperationConfirmTests {
     let error = await harness.error("flow.start", call, as: strict)
     #expect(error?.reason == .interactionRequired)
     #expect(error?.detail.next?.kind == "authenticate")
-    // Signing in acts on no account.
+    // A sign-in acts on no account.
     let signIn: JSONValue = ["provider": "wallet", "kind": "authorize", "params": [:]]
     let other = await harness.error("flow.start", signIn, as: strict)
     #expect(other?.reason != .interactionRequired)

@@ -6,10 +6,10 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What one client of an owner may learn of, and do to, what is another's.
-@Suite("What is another client's")
+/// Access of one client to flows and events of other clients.
+@Suite("Isolation between clients")
 struct OtherClientTests {
-  @Test("a flow is cancelled by the client that started it and the person's own programs only")
+  @Test("only the client that started a flow, the owner's own programs and the admin may cancel it")
   func cancelled() async throws {
     let harness = try ConsentHarness()
     let account = try await harness.keep(.sample(), for: "(user)")
@@ -31,7 +31,7 @@ struct OtherClientTests {
       try await harness.flows.cancel(FlowCancel(flow: flow.id), admin).flow.status == .cancelled)
   }
 
-  @Test("an event about a provider is heard by those who may see that provider")
+  @Test("a provider event is delivered only to callers that may see the provider")
   func providers() throws {
     let event = Event(
       topic: .provider, what: "unreachable", at: Timestamp(seconds: 0), provider: .work)

@@ -10,11 +10,11 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Events of a uid that is given to another person", .timeLimit(.minutes(2)))
+@Suite("Events after a uid was given to another person", .timeLimit(.minutes(2)))
 struct OwnerEventTests {
   private let users = FakeUsers()
 
-  @Test("a subscription ends when what is stored for its uid is withheld")
+  @Test("a subscription ends with events.lost when the data of its uid is withheld")
   func withheld() async throws {
     users.set(Owner.anna.uid, .named("anna"), isLocal: true)
     let harness = try await ConnectionHarness(users: users.database(nameHolds: .zero))
@@ -35,7 +35,7 @@ struct OwnerEventTests {
     await harness.end()
   }
 
-  /// One that connects now: later than the names that were looked up for others before it.
+  /// A caller that connects now, later than the last lookup of a name.
   private func program(of harness: ConnectionHarness) -> Caller {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(

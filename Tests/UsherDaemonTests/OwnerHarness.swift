@@ -12,7 +12,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A machine's users, as a test says.
+/// A user database whose content the test sets.
 final class FakeUsers: Sendable {
   private struct State {
     var users: [UInt32: UserLookup] = [:]
@@ -24,7 +24,7 @@ final class FakeUsers: Sendable {
 
   private let state = Mutex(State())
 
-  /// How often somebody was looked up.
+  /// The number of lookups.
   var lookUps: Int { state.withLock { $0.lookUps } }
 
   func set(_ uid: UInt32, _ user: UserLookup, isLocal: Bool = false) {
@@ -34,19 +34,18 @@ final class FakeUsers: Sendable {
     }
   }
 
-  /// Whether a look-up waits to be let go.
+  /// Whether a lookup is blocked.
   var isAwaited: Bool { state.withLock { $0.waiting > 0 } }
 
-  /// From now on a look-up does not end.
-  ///
-  /// - Returns: Ends one.
+  /// Blocks all later lookups.
+  /// - Returns: A function that releases one lookup.
   func hang() -> @Sendable () -> Void {
     let hold = DispatchSemaphore(value: 0)
     state.withLock { $0.hold = hold }
     return { hold.signal() }
   }
 
-  /// - Parameter nameHolds: How long a name counts for connections that come later.
+  /// - Parameter nameHolds: How long a looked-up name applies to later connections.
   func database(nameHolds: Duration) -> UserDatabase {
     UserDatabase(
       user: { [self] uid in
@@ -75,9 +74,9 @@ final class OwnerHarness: Sendable {
   var owners: OwnerRegistry { get throws { try lockController.services().owners } }
 
   /// - Parameters:
-  ///   - first: Who has the uid at the start.
+  ///   - first: The user with the uid at the start.
   ///   - isLocal: Whether the password file of the machine has the uid.
-  ///   - nameHolds: How long a name counts for connections that come later.
+  ///   - nameHolds: How long a looked-up name applies to later connections.
   init(
     _ first: UserLookup = .named("anna"), isLocal: Bool = true, nameHolds: Duration = .zero
   ) async throws {
@@ -86,8 +85,8 @@ final class OwnerHarness: Sendable {
       holdsTimers: true, users: users.database(nameHolds: nameHolds))
     let lockController = try await harness.begun()
     current = Mutex(lockController)
-    // The start looks for owners in the background, and notes when it has found all: not after what the
-    // test does.
+    // The start looks for owners in the background and stores a note when it is done. Wait for it,
+    // so that it does not run after the test's changes.
     let store = try lockController.services().store
     try await reached("the start has looked for owners") { try store.loadNote("owners") != nil }
   }
@@ -98,7 +97,7 @@ final class OwnerHarness: Sendable {
     current.withLock { $0 = next }
   }
 
-  /// From now on no provider can be asked for anything.
+  /// Removes all providers from the configuration.
   func dropProviders() {
     let snapshot = harness.dependencies.configStore.current
     var config = snapshot.config
@@ -110,7 +109,7 @@ final class OwnerHarness: Sendable {
 
   // MARK: Calls
 
-  /// A program that connects now: later than the names that were looked up for others before it.
+  /// A caller that connects now, later than the last lookup of a name.
   func program(uid: UInt32 = uid, isAdmin: Bool = false) -> Caller {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(
@@ -141,20 +140,20 @@ final class OwnerHarness: Sendable {
     try await call(method, params, by: program(uid: 0, isAdmin: true))
   }
 
-  /// Nil where the call is answered.
+  /// Returns the error, or `nil` if the call succeeds.
   func error(
     _ method: String, _ params: JSONValue = [:], by caller: Caller? = nil
   ) async throws -> UsherError? {
     await thrown { try await call(method, params, by: caller) }
   }
 
-  /// `same`, `changed`, …; nil where the uid is not listed.
+  /// Returns `same`, `changed` or another state, or `nil` if the uid is not listed.
   func state() async throws -> String? {
     let owners = try await admin("owner.list")["owners"]?.arrayValue ?? []
     return owners.first { $0["uid"]?.integerValue == Int64(Self.uid) }?["state"]?.stringValue
   }
 
-  /// From the next start on the database is one of a version that recorded no owners.
+  /// Makes the database look like that of a version that recorded no owners.
   func becomeEarlierVersion() async throws {
     try await owners.recordAll()
     let changes: [Change] = [
@@ -165,7 +164,7 @@ final class OwnerHarness: Sendable {
 
   // MARK: Possessions
 
-  /// What a finished sign-in leaves.
+  /// Stores a finished sign-in.
   @discardableResult
   func signIn(keepAlive: Bool = false) async throws -> AccountRecord {
     let tokens = TokenSet.sample(
@@ -180,7 +179,7 @@ final class OwnerHarness: Sendable {
     try lockController.services().localAuth.service.restore()
   }
 
-  /// An answer that is remembered for a day.
+  /// Stores an answer that is remembered for a day.
   func remember() async throws {
     let services = try lockController.services()
     let now = harness.clock.now()
@@ -196,7 +195,7 @@ final class OwnerHarness: Sendable {
     try services.confirm.restore()
   }
 
-  /// A flow that waits for a passcode.
+  /// Starts a flow that waits for a passcode.
   func startFlow() async throws -> String {
     let reply = try await call(
       "flow.start",
@@ -210,7 +209,7 @@ final class OwnerHarness: Sendable {
     return id
   }
 
-  /// `accounts 1, flows 1, passcodes 1, confirmations 1`, as stored.
+  /// The numbers of stored accounts, flows, passcodes and confirmations.
   func stored() throws -> [Int] {
     let store = try lockController.services().store
     return [

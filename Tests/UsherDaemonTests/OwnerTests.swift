@@ -12,7 +12,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A uid that is given to another person", .timeLimit(.minutes(2)))
+@Suite("Uids given to another person", .timeLimit(.minutes(2)))
 struct OwnerTests {
   private static let calls: [(String, JSONValue)] = [
     ("account.list", [:]), ("token.get", ["provider": "work"]), ("token.list", [:]),
@@ -28,7 +28,7 @@ struct OwnerTests {
     ),
   ]
 
-  /// Anna has an account, a passcode, a remembered answer and a flow.
+  /// A daemon in which anna has an account, a passcode, a remembered answer and a flow.
   private func filled(
     _ first: UserLookup = .named("anna"), isLocal: Bool = true
   ) async throws -> (OwnerHarness, flow: String) {
@@ -45,7 +45,7 @@ struct OwnerTests {
       .stringValue
   }
 
-  @Test("another user gets nothing of what is stored for the uid, and is told the next step")
+  @Test("every call of a uid's new user is refused with the command to run, and nothing leaks")
   func withheld() async throws {
     let (harness, flow) = try await filled()
     let before = harness.program()
@@ -60,7 +60,7 @@ struct OwnerTests {
     }
     let status = try await harness.call("system.status")
     #expect(status["flows"] == 0)
-    // Nor does a program that connected before the other name was seen.
+    // A program that connected before the new name was seen is refused, too.
     #expect(try await harness.error("account.list", by: before)?.reason == .permissionDenied)
     #expect(
       try harness.lockController.services().repository.generation != generation,
@@ -68,7 +68,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("the name is looked up once for a connection, and not for a caller without rights")
+  @Test("a user's name is looked up once per connection, and not for a caller without rights")
   func lookUps() async throws {
     let (harness, _) = try await filled()
     let caller = harness.program()
@@ -87,7 +87,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a name counts for the connections of the next ten seconds")
+  @Test("a looked-up name applies to later connections for the configured time, 10 s by default")
   func nameHolds() async throws {
     let harness = try await OwnerHarness(nameHolds: .seconds(3600))
     #expect(UserDatabase.system.nameHolds == .seconds(10))
@@ -104,7 +104,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("it is so after a restart, also while the user database does not answer")
+  @Test("the data of a uid stays withheld after a restart while the user database fails")
   func restarted() async throws {
     let (harness, flow) = try await filled()
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
@@ -118,12 +118,12 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("nothing is done in the background for an account that is withheld, until it is accepted")
+  @Test("a withheld account is not refreshed in the background until owner.accept")
   func background() async throws {
     let harness = try await OwnerHarness()
     _ = try await harness.call("provider.list")
     try await harness.signIn(keepAlive: true)
-    // Those of the audit are a minute off at most.
+    // The timers of the audit are at most a minute away.
     let isRenewalDue = { harness.harness.scheduler.pending.contains { $0 > .seconds(60) } }
     try await reached("a timer for the renewal") { isRenewalDue() }
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
@@ -136,7 +136,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("an operator accepts a renamed user, who has everything again")
+  @Test("owner.accept gives a renamed user the account, flow, passcode and answers again")
   func accept() async throws {
     let (harness, flow) = try await filled()
     harness.users.set(OwnerHarness.uid, .named("anna-b"), isLocal: true)
@@ -155,7 +155,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("an operator has everything forgotten, and the uid begins anew")
+  @Test("owner.forget deletes everything stored for a uid, and the uid starts empty")
   func forget() async throws {
     let (harness, flow) = try await filled()
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
@@ -182,7 +182,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("owner.forget that fails halfway stays begun over a restart, until it is run again")
+  @Test("an owner.forget that failed halfway stays pending over a restart until it is repeated")
   func forgottenByHalf() async throws {
     let (harness, _) = try await filled()
     await #expect(throws: UsherError.self) {
@@ -199,7 +199,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("what a call stores that began before owner.forget is not the next user's")
+  @Test("a write that began before owner.forget is refused and does not reach the next user")
   func overtaken() async throws {
     let (harness, _) = try await filled()
     let store = try harness.lockController.services().store
@@ -226,7 +226,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a user whose record was deleted by something else gets nothing until the operator says so")
+  @Test("a user whose owner record was deleted is refused until owner.accept")
   func recordDeleted() async throws {
     let (harness, _) = try await filled()
     try await harness.owners.recordAll()
@@ -241,7 +241,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a start reads the records of those only whose things are withheld")
+  @Test("a start loads the owner records of withheld uids only")
   func onDisk() async throws {
     let (harness, _) = try await filled()
     try await harness.restart()
@@ -255,7 +255,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a uid for which nothing is stored is its next user's without an operator")
+  @Test("a uid without stored data passes to its next user without the operator")
   func nothingStored() async throws {
     let harness = try await OwnerHarness()
     _ = try await harness.call("account.list")
@@ -268,7 +268,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a directory that cannot be reached locks nobody out for a week")
+  @Test("an unreachable user directory does not block a user known within the last week")
   func unreachable() async throws {
     let (harness, _) = try await filled(isLocal: false)
     for answer in [UserLookup.failed, .nameless] {
@@ -284,7 +284,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a caller who leaves while the name is looked up gets nothing for another connection")
+  @Test("a cancelled name lookup still refuses other connections of the uid's new user")
   func leaving() async throws {
     let (harness, _) = try await filled(isLocal: false)
     let other = harness.program()
@@ -302,7 +302,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a user that the password file had and has no more gets nothing")
+  @Test("a user that was removed from the password file is refused")
   func gone() async throws {
     let (harness, _) = try await filled(isLocal: true)
     harness.users.set(OwnerHarness.uid, .nameless)
@@ -316,7 +316,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a user database that hangs holds a call up for two seconds")
+  @Test("a hanging user database delays a call by two seconds and blocks one thread at most")
   func hanging() async throws {
     let harness = try await OwnerHarness(isLocal: false)
     _ = try await harness.call("provider.list")
@@ -330,7 +330,7 @@ struct OwnerTests {
     harness.harness.scheduler.advance(by: .seconds(2))
     try await verified.value
     #expect(try owners.admits(caller), "the last answer holds")
-    // Another connection does not take another thread.
+    // Another connection does not block another thread.
     let next = harness.program()
     let again = Task { try await owners.verify(next) }
     try await harness.harness.scheduler.isSet(.seconds(2))
@@ -341,7 +341,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a user without a name who has one now gets nothing until the operator says so")
+  @Test("a local uid without a name that gets one is refused until the operator accepts it")
   func named() async throws {
     let (harness, _) = try await filled(.nameless)
     #expect(try await harness.error("account.list") == nil)
@@ -350,7 +350,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a user whom a directory names only later keeps everything, and the name holds then")
+  @Test("a uid whom a directory names only later keeps its data, and the name is recorded")
   func namedLate() async throws {
     let (harness, _) = try await filled(.nameless, isLocal: false)
     harness.users.set(OwnerHarness.uid, .named("anna"))
@@ -372,7 +372,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a connection that an earlier look-up let in is compared within the next minute")
+  @Test("a connection admitted by a cached name lookup is checked by the next sweep")
   func assumed() async throws {
     let harness = try await OwnerHarness(nameHolds: .seconds(3600))
     _ = try await harness.call("provider.list")
@@ -385,7 +385,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("users who could not be looked up at the start are looked up a minute later")
+  @Test("a user that could not be looked up at the start is looked up by the next sweep")
   func reviewedLater() async throws {
     let harness = try await OwnerHarness(.failed)
     try await harness.signIn()
@@ -398,7 +398,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a flow alone is something that is stored for a user")
+  @Test("a flow alone counts as stored data of a user")
   func onlyFlow() async throws {
     let harness = try await OwnerHarness()
     _ = try await harness.call("provider.list")
@@ -411,7 +411,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("what an earlier version stored is the user's who has the uid at the first start")
+  @Test("data of an earlier version belongs to the user that has the uid at the first start")
   func upgraded() async throws {
     let harness = try await OwnerHarness(.failed)
     try await harness.signIn()
@@ -428,7 +428,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("the passcode of the earlier user unlocks nothing for another one")
+  @Test("the previous user's passcode does not unlock the daemon for the uid's new user")
   func unlock() async throws {
     let (harness, _) = try await filled()
     try await harness.lockController.lock()

@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherDaemon
 
-@Suite("Large parameters", .timeLimit(.minutes(2)))
+@Suite("Limits of parameters", .timeLimit(.minutes(2)))
 struct ParamsLimitTests {
   private let harness: ConnectionHarness
 
@@ -29,7 +29,7 @@ struct ParamsLimitTests {
     await harness.end()
   }
 
-  @Test("the answer to a step may hold three tokens of 64 KiB")
+  @Test("flow.submit accepts an input with three tokens of 64 KiB")
   func submit() async throws {
     let token = String(repeating: "t", count: 65_536)
     let success = #"{"accessToken":"\#(token)","refreshToken":"\#(token)","idToken":"\#(token)"}"#

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A grant that tells a part of what is known of an account")
+@Suite("Partial grants")
 struct PartialGrantTests {
   private let harness: FlowHarness
 
@@ -21,7 +21,7 @@ struct PartialGrantTests {
     return grant
   }
 
-  @Test("tokens of a partial grant leave attributes, profile, label and TOTP secret as they are")
+  @Test("a partial grant replaces the tokens only, not attributes, profile, label and TOTP secret")
   func partial() async throws {
     _ = try await harness.repository.keep(known())
     var grant = AccountGrant(subject: "ada", label: "•••", tokens: .sample())
@@ -32,7 +32,7 @@ struct PartialGrantTests {
     #expect(record.details.authenticator != nil && record.tokens.count == 1)
   }
 
-  @Test("a whole grant replaces them")
+  @Test("a complete grant replaces attributes, profile and label")
   func whole() async throws {
     _ = try await harness.repository.keep(known())
     let record = try await harness.repository.keep(
@@ -41,7 +41,7 @@ struct PartialGrantTests {
     #expect(record.details.profile == nil && record.details.label == "A.")
   }
 
-  @Test("a registration without a usable TOTP secret drops the one of before")
+  @Test("a grant that drops the TOTP secret keeps the account's tokens")
   func secret() async throws {
     _ = try await harness.repository.keep(known())
     var grant = AccountGrant(subject: "ada", label: "Ada", tokens: nil)

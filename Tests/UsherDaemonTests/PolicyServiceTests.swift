@@ -12,7 +12,7 @@ import UsherTestKit
 struct PolicyServiceTests {
   private let clock = FakeClock()
 
-  /// - Parameter hours: Of the one rule there is, for uid 1000.
+  /// - Parameter hours: The hours of the only rule, which is for uid 1000.
   private func service(hours: String? = nil, names: PrincipalResolver? = nil) throws
     -> PolicyService
   {
@@ -33,7 +33,7 @@ struct PolicyServiceTests {
         users: UserDatabase(user: { _ in .nameless }, principals: names)))
   }
 
-  @Test("where no time is given it is now, on the machine's wall")
+  @Test("policy.check without a time uses the machine's present local time")
   func now() async throws {
     let moment = WeekMinute(clock.now(), by: clock)
     let next = WeekMinute(weekday: 0, minute: moment.minute + 1)
@@ -50,7 +50,7 @@ struct PolicyServiceTests {
     #expect(try await service.check(then).allowed)
   }
 
-  @Test("names are looked up in the machine's lists, with the groups of a user that is named alone")
+  @Test("policy.check resolves user names and, for a user alone, the user's groups")
   func names() async throws {
     let names = PrincipalResolver(
       user: { $0 == "anna" ? 1000 : nil }, group: { $0 == "usher" ? 50 : nil },
@@ -70,7 +70,7 @@ struct PolicyServiceTests {
     }
   }
 
-  @Test("the list is that of the rules it decides by")
+  @Test("policy.list shows the rules that policy.check uses")
   func list() throws {
     let list = try service(hours: "Mon 08:00-09:00").list()
     #expect(list.rules.map(\.name) == ["till"])
@@ -80,7 +80,7 @@ struct PolicyServiceTests {
       ])
   }
 
-  @Test("this machine knows root, and the groups of root")
+  @Test("the system resolver knows root's uid, gid and groups")
   func system() {
     #expect(PrincipalResolver.system.user("root") == 0)
     #expect(PrincipalResolver.system.group("root") == 0)

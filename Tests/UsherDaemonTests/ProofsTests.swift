@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("What calls are proved by")
+@Suite("Credentials of provider calls")
 struct ProofsTests {
   private let harness: FlowHarness
   private let credentials: Credentials
@@ -35,7 +35,7 @@ struct ProofsTests {
     _ = try await credentials.set(CredentialSet(name: "sec", value: WireSecret(Secret(value))))
   }
 
-  /// Another provider comes under the name, or none.
+  /// Replaces the provider of that name, or removes it.
   private func replace(by other: ProviderConfig?) {
     var config = harness.dependencies.config
     config.providers = [other].compactMap(\.self)
@@ -43,7 +43,7 @@ struct ProofsTests {
       by: config, harness.dependencies.configStore.current.policy)
   }
 
-  @Test("of the provider in force: the credential as it is now, whatever a flow began with")
+  @Test("a call to an unchanged provider uses the present credential, whatever the flow began with")
   func current() async throws {
     let tags = credentials.tags(of: provider)
     try await set("second")
@@ -72,7 +72,7 @@ struct ProofsTests {
     #expect(credentials.proofs(of: provider, in: tags).credential == Secret("first"))
   }
 
-  @Test("a flow of before tags were kept, and a call of none, have nothing of another provider's")
+  @Test("a flow without credential tags, or no flow, has no credential for a changed provider")
   func untagged() async throws {
     replace(by: try Self.provider("https://other.example"))
     let flow = credentials.proofs(of: provider, in: CredentialTags())
@@ -82,7 +82,7 @@ struct ProofsTests {
     #expect(call.change?.message == "provider work was changed meanwhile; ask again")
   }
 
-  @Test("a flow that begins with a provider that is another by then takes nothing for its own")
+  @Test("a flow that starts at an already replaced provider has no credential tags")
   func late() async throws {
     let other = try Self.provider("https://other.example")
     replace(by: other)
@@ -90,7 +90,7 @@ struct ProofsTests {
     #expect(credentials.tags(of: other) != CredentialTags())
   }
 
-  @Test("what a flow keeps has no value in it; one of before is read")
+  @Test("stored credential tags contain no secret value, and a flow row without tags is readable")
   func stored() async throws {
     try await set("canary-9f2c")
     let tags = credentials.tags(of: provider)
@@ -106,7 +106,7 @@ struct ProofsTests {
     #expect(before.credentials == nil && machine == nil)
   }
 
-  @Test("a flow whose call was overtaken ends and says why; it does not hide what may be done")
+  @Test("a flow overtaken by a provider change fails, retryable only if its outcome is known")
   func overtaken() async throws {
     let session = try await harness.open()
     harness.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: session)

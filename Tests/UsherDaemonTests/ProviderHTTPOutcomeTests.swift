@@ -23,7 +23,7 @@ struct TLSExchange {
 
   /// - Parameters:
   ///   - isTrusted: Whether the client trusts the server's certificate.
-  ///   - call: Every endpoint of the metadata is the server.
+  ///   - call: Creates the call from metadata whose endpoints are all the server.
   func outcome(
     isTrusted: Bool = true, of call: (OIDCMetadata) -> OIDCCall = Self.redemption
   ) async throws -> CallOutcome {
@@ -52,16 +52,16 @@ struct TLSExchange {
 }
 
 extension CallOutcome {
-  /// Whether the provider may have seen the call; nil where it answered.
+  /// Whether the provider may have received the call, or `nil` if it replied.
   var mayBeSeen: Bool? {
     if case .unreachable(_, let sent) = self { sent } else { nil }
   }
 }
 
-@Suite("The outcome of a call whose connection fails")
+@Suite("Outcomes of provider calls on failing connections")
 struct ProviderHTTPOutcomeTests {
   @Test(
-    "is unknown once the request has gone out, and the call is made once",
+    "a call whose connection fails after the request was sent has an unknown outcome, once",
     arguments: [
       TLSServer.Answer.reset(""), .cut(""), .reset("HTTP/1.1 200 O"), .cut("HTTP/1.1 200 O"),
       .reset("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
@@ -77,7 +77,7 @@ struct ProviderHTTPOutcomeTests {
     #expect(exchange.server.requests == 1)
   }
 
-  @Test("is known where no TLS connection comes about: nothing was sent")
+  @Test("a call without a trusted TLS connection is known not to have been sent")
   func untrusted() async throws {
     let exchange = try await TLSExchange(.whole("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
     #expect(try await exchange.outcome(isTrusted: false).mayBeSeen == false)

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A server on the loopback that says the same to everybody, and leaves the connection open.
+/// A loopback server that sends the same text to every client and leaves the connection open.
 private final class Monologue: ChannelInboundHandler, Sendable {
   typealias InboundIn = ByteBuffer
 
@@ -22,7 +22,7 @@ private final class Monologue: ChannelInboundHandler, Sendable {
   }
 }
 
-@Suite("A call of a provider")
+@Suite("Provider calls over HTTP")
 struct ProviderHTTPTests {
   private func outcome(of answer: String) async throws -> CallOutcome {
     let group = MultiThreadedEventLoopGroup.singleton
@@ -43,7 +43,7 @@ struct ProviderHTTPTests {
     return outcome
   }
 
-  @Test("an answer is read")
+  @Test("a provider's reply is read with status, headers and body")
   func answered() async throws {
     let reply = HTTPReply(
       status: 200, headers: ["content-length": "2"], body: Array("{}".utf8))
@@ -51,11 +51,11 @@ struct ProviderHTTPTests {
       try await outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") == .reply(reply))
   }
 
-  @Test("an answer whose body never ends is given up when the request's time is over")
+  @Test("a reply that never ends fails at the request timeout")
   func endless() async throws {
     let late = CallOutcome.unreachable(
       message: "the provider did not answer in time", sent: true)
-    // Both wait for the same second.
+    // Both run into the same timeout of one second.
     async let body = outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
     async let head = outcome(of: "HTTP/1.1 200 OK\r\nContent-")
     #expect(try await [body, head] == [late, late])

@@ -20,7 +20,7 @@ extension CallOutcome {
   }
 }
 
-@Suite("A provider's health")
+@Suite("Provider health")
 struct ProviderHealthTests {
   private let work: ProviderConfig
 
@@ -32,7 +32,7 @@ struct ProviderHealthTests {
     return health
   }
 
-  @Test("each failure doubles the pause, up to a minute")
+  @Test("each failed call doubles the provider's pause, up to a minute")
   func backOff() {
     let pauses = (1...9).map { count in
       health(after: Array(repeating: .gone, count: count)).pause(for: .work, at: now)
@@ -42,13 +42,13 @@ struct ProviderHealthTests {
     #expect(long.pause(for: .work, at: now) == .seconds(60))
   }
 
-  @Test("a clock that is set back by a day makes no day of a pause")
+  @Test("a clock set back by a day does not extend a provider's pause")
   func clockSetBack() {
     let health = health(after: [.gone])
     #expect(health.pause(for: .work, at: now - .seconds(86_400)) == nil)
   }
 
-  @Test("a pause passes with the time; one good answer ends it")
+  @Test("a provider's pause passes with time, and one successful call ends it")
   func recovery() {
     let health = health(after: [.gone, .gone])
     #expect(health.pause(for: .work, at: now + .seconds(1)) == .seconds(1))
@@ -62,7 +62,7 @@ struct ProviderHealthTests {
   }
 
   @Test(
-    "what the provider asks for counts, within reason: in full for who was asked, seconds for others",
+    "Retry-After pauses the refreshed account for up to an hour and other accounts for 5 s at most",
     arguments: [
       ("4", 4), ("7", 7), ("0", 1), ("-5", 1), ("99999", 3600), ("soon", 1), (" 7 ", 7),
       ("1.5", 2), ("99999999999999999999", 3600),
@@ -78,7 +78,7 @@ struct ProviderHealthTests {
     }
   }
 
-  @Test("another endpoint's failures pause nobody, and are told all the same")
+  @Test("failures of other endpoints mark the provider as failing without a pause")
   func otherEndpoint() {
     let health = ProviderHealth { _, _ in }
     for outcome: CallOutcome in [
@@ -93,7 +93,7 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, at: now) == .seconds(1), "of another endpoint")
   }
 
-  @Test("a connection that ends after the request was sent holds other accounts up for seconds")
+  @Test("connections lost after the request pause other accounts for at most 5 s")
   func reset() {
     let reset = CallOutcome.unreachable(message: "reset", sent: true)
     let health = health(after: Array(repeating: reset, count: 8))
@@ -103,7 +103,7 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "its own refreshes")
   }
 
-  @Test("an account is held up by others once; then its refresh goes, whatever happens to them")
+  @Test("an account's refresh is delayed by other accounts' failures only once")
   func heldOnce() {
     let health = health(after: [.gone, .gone, .gone])
     #expect(health.pause(for: .work, anna, at: now) == .seconds(4))
@@ -115,7 +115,7 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, bert, at: now + .seconds(11)) != nil)
   }
 
-  @Test("an account's own failures double its own pause; its own success ends it")
+  @Test("an account's own failures double its own pause, and its own success ends it")
   func ownBackOff() {
     let health = ProviderHealth { _, _ in }
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -129,7 +129,7 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, anna, at: now) == nil)
   }
 
-  @Test("an answer is an answer, also one that refuses; a server in trouble is not")
+  @Test("2xx and 4xx replies count as healthy, except 429; 5xx and unreadable replies do not")
   func kinds() {
     for status in [200, 204, 400, 401, 403, 404, 499] {
       #expect(health(after: [.status(status)]).health(of: .work) == .ok, "\(status)")
@@ -142,7 +142,7 @@ struct ProviderHealthTests {
     #expect(health(after: [.gone]).health(of: ProviderName("other")) == .unknown)
   }
 
-  @Test("what is heard of one that is not, or no longer, configured is not noted")
+  @Test("the outcome of a call to a replaced provider configuration is ignored")
   func another() throws {
     var config = Config()
     config.providers = [work]
@@ -159,7 +159,7 @@ struct ProviderHealthTests {
     #expect(health.health(of: .work) == .failing)
   }
 
-  @Test("only a change is told")
+  @Test("only a change of a provider's health is published")
   func changes() {
     let told = Mutex<[SystemStatus.Health]>([])
     let health = ProviderHealth { _, health in told.withLock { $0.append(health) } }
@@ -170,9 +170,9 @@ struct ProviderHealthTests {
   }
 }
 
-@Suite("A provider's Date")
+@Suite("HTTP dates")
 struct HTTPDateTests {
-  @Test("an IMF-fixdate is read")
+  @Test("an IMF-fixdate is parsed")
   func fixdate() {
     let time = Timestamp(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT")
     #expect(time == Timestamp(seconds: 784_111_777))
@@ -182,7 +182,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "anything else is no time",
+    "a text that is not a valid IMF-fixdate gives no timestamp",
     arguments: [
       "", "now", "784111777", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
       "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 nov 1994 08:49:37 GMT",

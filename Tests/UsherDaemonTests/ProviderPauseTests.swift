@@ -5,7 +5,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A pause after a failed call")
+@Suite("Pauses after failed calls")
 struct ProviderPauseTests {
   private func pause(
     after answer: String, to call: (OIDCMetadata) -> OIDCCall
@@ -17,7 +17,7 @@ struct ProviderPauseTests {
   }
 
   @Test(
-    "of one person's call to another endpoint holds nobody's refresh up",
+    "a failed call to the device or userinfo endpoint does not pause refreshes",
     arguments: [
       "429 Too Many Requests\r\nRetry-After: 3600", "500 Internal Server Error",
       "503 Service Unavailable\r\nRetry-After: 3600", "302 Found\r\nLocation: /",
@@ -31,7 +31,7 @@ struct ProviderPauseTests {
       try await pause(after: text) { .userinfo(accessToken: Secret("access"), $0) } == nil)
   }
 
-  @Test("of one person's call to the token endpoint holds the others up for seconds only")
+  @Test("a failed call to the token endpoint pauses other accounts for at most 5 s")
   func tokenEndpoint() async throws {
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
       let text = "HTTP/1.1 \(status)\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"

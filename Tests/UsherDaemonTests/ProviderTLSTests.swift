@@ -5,13 +5,13 @@ import UsherFlows
 
 @testable import UsherDaemon
 
-@Suite("The TLS of a call")
+@Suite("TLS of provider calls")
 struct ProviderTLSTests {
   private static let answer = TLSServer.Answer.whole(
     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
   @Test(
-    "a server that speaks at most TLS 1.0 or 1.1 gets no request",
+    "a server that supports at most TLS 1.0 or 1.1 gets no request",
     arguments: [
       TLSVersion.tlsv1, .tlsv11,
     ])
@@ -26,7 +26,7 @@ struct ProviderTLSTests {
     #expect(exchange.server.requests == 0)
   }
 
-  @Test("a server that has only CBC ciphers gets no request")
+  @Test("a server that supports only CBC ciphers gets no request")
   func blockCiphers() async throws {
     let exchange = try await TLSExchange(Self.answer) { configuration in
       configuration.maximumTLSVersion = .tlsv12
@@ -37,7 +37,7 @@ struct ProviderTLSTests {
     #expect(exchange.server.requests == 0)
   }
 
-  @Test("TLS 1.2 and 1.3 are spoken", arguments: [TLSVersion.tlsv12, .tlsv13])
+  @Test("a call to a server with TLS 1.2 or 1.3 succeeds", arguments: [TLSVersion.tlsv12, .tlsv13])
   func current(version: TLSVersion) async throws {
     let exchange = try await TLSExchange(Self.answer) { $0.maximumTLSVersion = version }
     guard case .reply(let reply) = try await exchange.outcome() else {

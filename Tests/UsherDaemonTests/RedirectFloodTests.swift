@@ -11,12 +11,12 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What another user of the machine can do to a redirect listener without knowing a flow's state.
-@Suite("A flood at a redirect listener", .mayBlock, .timeLimit(.minutes(3)))
+/// Attacks of another local user on a redirect listener without knowledge of a flow's state.
+@Suite("Floods of a redirect listener", .mayBlock, .timeLimit(.minutes(3)))
 struct RedirectFloodTests {
   private let fixture = RedirectListenerFixture()
 
-  @Test("a request without the flow's state is refused before the kernel is asked for its user")
+  @Test("a redirect without the flow's state is refused without a lookup of the browser's user")
   func stateFirst() async throws {
     let listener = try await fixture.open()
     defer { listener.close() }
@@ -32,7 +32,7 @@ struct RedirectFloodTests {
     #expect(fixture.answers == [RedirectAnswer(code: Secret("abc"))])
   }
 
-  @Test("the lookup of a browser's user does not hold up the listener's event loop")
+  @Test("the lookup of a browser's user does not block the listener's event loop")
   func lookupOffTheLoop() async throws {
     let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let isLoopFree = DispatchSemaphore(value: 0)
@@ -66,7 +66,7 @@ struct RedirectFloodTests {
     #expect(open <= 64, "\(open) silent connections are held")
   }
 
-  @Test("requests of another user are written to the journal once a minute, with their number")
+  @Test("20 redirects by another user are refused and logged once")
   func journal() async throws {
     let listener = try await fixture.open()
     defer { listener.close() }
@@ -89,9 +89,8 @@ private struct SilentConnections {
     sockets = try (0..<count).map { _ in try LoopbackSocket(connectedTo: port) }
   }
 
-  /// Waits until that many have been closed by the listener, or the time is over.
-  ///
-  /// - Returns: How many are open then.
+  /// Waits until the listener has closed `wanted` connections, or the time is over.
+  /// - Returns: The number of connections that are still open.
   func open(afterClosed wanted: Int, within seconds: Double) -> Int {
     let deadline = Date(timeIntervalSinceNow: seconds)
     while true {

@@ -9,15 +9,15 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Redirect listeners on real loopback ports; the test says which user a browser belongs to.
+/// Redirect listeners on real loopback ports. The test sets the user of the browsers.
 final class RedirectListenerFixture: Sendable {
-  /// The user every browser belongs to; nil where it cannot be told.
+  /// The user of every browser, or `nil` if it is unknown.
   let browserUser = Mutex<UInt32?>(1000)
-  /// Holds up each lookup of a browser's user until it is signalled; nil where none is held up.
+  /// Blocks each lookup of a browser's user until it is signalled; `nil` does not block.
   let lookupGate = Mutex<DispatchSemaphore?>(nil)
-  /// How often the kernel was asked for a browser's user.
+  /// The number of lookups of a browser's user.
   let lookups = Mutex(0)
-  /// What the flow says became of its answer.
+  /// The flow's outcome that the page shows.
   let page = Mutex<RedirectPage?>(nil)
   let clock: FakeClock
   let scheduler: FakeScheduler
@@ -40,7 +40,7 @@ final class RedirectListenerFixture: Sendable {
 
   var answers: [RedirectAnswer] { received.withLock { $0 } }
 
-  /// Listens for the flow of a user.
+  /// Opens a listener for a user's flow.
   func open(
     _ state: String = "our-state", port: Int? = nil, path: String = "/callback",
     for owner: UInt32 = 1000
@@ -53,7 +53,7 @@ final class RedirectListenerFixture: Sendable {
     }
   }
 
-  /// Opens a page, away from the threads that tasks run on.
+  /// Opens a page outside of the cooperative thread pool.
   static func get(_ url: String) async throws -> Web.Reply {
     try await offPool { try Web.send("GET", url, within: 60) }
   }
@@ -73,16 +73,16 @@ final class RedirectListenerFixture: Sendable {
   }
 }
 
-/// Holds what the fixture answers, which is made before the fixture is.
+/// Holds the lookup function, because the listeners are created before the fixture.
 private final class LookupBox: Sendable {
   let body = Mutex<@Sendable () -> UInt32?>({ nil })
 }
 
-/// Remembers what was logged.
+/// Records the logged lines.
 final class LoggedLines: LogHandler, Sendable {
   typealias Line = (level: Logger.Level, message: String, metadata: [String: String])
   private let lines = Recorded<Line>()
-  /// Each line with the count of what was left out.
+  /// Each line, with the `count` of its metadata.
   var all: [String] {
     lines.all.map { line in
       let count = line.metadata["count"].map { ", count \($0)" } ?? ""

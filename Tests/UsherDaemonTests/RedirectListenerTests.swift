@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// One real listener on loopback; who is behind a connection is the test's to say.
-@Suite("The page a browser comes back to")
+/// Uses a real listener on the loopback interface. The test sets the user of each connection.
+@Suite("Redirect listener")
 struct RedirectListenerTests {
   private struct Request: Sendable {
     var method = "GET"
@@ -17,7 +17,7 @@ struct RedirectListenerTests {
     var headers: [String: String] = [:]
   }
 
-  /// What the pages and the flow got of some requests.
+  /// Sends requests and returns the pages and the answers that the flow received.
   private func visit(
     _ requests: [Request], asUser uid: UInt32? = 1000, path: String = "/callback",
     form: RedirectForm = .oauth
@@ -45,7 +45,7 @@ struct RedirectListenerTests {
     return (replies, answers.all)
   }
 
-  @Test("a listener that would use the last descriptors is refused, naming the limit")
+  @Test("a redirect listener that would use the last descriptors is refused as overloaded")
   func noDescriptors() async throws {
     let listeners = RedirectListeners(
       dependencies: .fake(descriptors: DescriptorBudget(limit: 0)),
@@ -65,7 +65,7 @@ struct RedirectListenerTests {
     }
   }
 
-  @Test("the right answer arrives with its code and issuer, and is not called a sign-in yet")
+  @Test("a redirect delivers code and issuer to the flow, and the page does not say Signed in yet")
   func arrived() async throws {
     let target = "/callback?code=abc&state=our-state&iss=https%3A%2F%2Fid.example"
     let (replies, answers) = try await visit([Request(target: target)])
@@ -74,14 +74,14 @@ struct RedirectListenerTests {
     #expect(answers == [RedirectAnswer(code: Secret("abc"), iss: "https://id.example")])
   }
 
-  @Test("an answer with neither a code nor an error is not called a sign-in")
+  @Test("a redirect with neither code nor error gets the page Not signed in")
   func neither() async throws {
     let (replies, answers) = try await visit([Request(target: "/callback?state=our-state")])
     #expect(replies[0].text.contains("Not signed in"))
     #expect(answers == [RedirectAnswer()])
   }
 
-  @Test("the provider's no arrives too, and the page says so")
+  @Test("a redirect with an error reaches the flow and gets the page Not signed in")
   func refused() async throws {
     let target = "/callback?error=access_denied&error_description=no&state=our-state"
     let (replies, answers) = try await visit([Request(target: target)])
@@ -90,7 +90,7 @@ struct RedirectListenerTests {
     #expect(answers == [RedirectAnswer(error: "access_denied", errorDescription: "no")])
   }
 
-  @Test("nothing else moves the flow, and the listener listens on")
+  @Test("requests with a wrong path, method, host or state are refused and do not end the listener")
   func others() async throws {
     let good = "/callback?code=abc&state=our-state"
     let cases: [(Request, Int)] = [
@@ -116,7 +116,7 @@ struct RedirectListenerTests {
     #expect(answers.count == 1)
   }
 
-  @Test("where an answer is known by its path, no other path moves the flow, and none tells more")
+  @Test("with a secret path instead of a state, every other path gets the same 404 page")
   func byPath() async throws {
     let path = "/callback/4f1e"
     let good = path + "?authorization_code=abc"
@@ -149,7 +149,7 @@ struct RedirectListenerTests {
     #expect(answers.isEmpty)
   }
 
-  @Test("no page is kept, framed, or tells the address it came from")
+  @Test("redirect pages forbid caching, referrer and scripts, and contain neither code nor state")
   func headers() async throws {
     let (replies, _) = try await visit([
       Request(target: "/callback?code=abc&state=our-state"), Request(target: "/none"),

@@ -8,12 +8,12 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What the browser shows when it has come back.
-@Suite("The page a browser gets for its answer")
+/// The pages that a browser shows after the redirect.
+@Suite("Redirect pages")
 struct RedirectPageTests {
   private let fixture = RedirectListenerFixture()
 
-  @Test("the page says what the flow says became of the answer")
+  @Test("the redirect page shows the outcome that the flow reports")
   func outcome() async throws {
     let listener = try await fixture.open()
     defer { listener.close() }
@@ -30,7 +30,7 @@ struct RedirectPageTests {
     }
   }
 
-  @Test("a browser whose user is not known in time is told to reload, and its answer is dropped")
+  @Test("a redirect whose user lookup is slow gets 503 with a reload hint and is dropped")
   func slowLookup() async throws {
     let fixture = RedirectListenerFixture()
     let gate = DispatchSemaphore(value: 0)
@@ -43,8 +43,8 @@ struct RedirectPageTests {
     let reply = try await page
     #expect(reply.status == 503)
     #expect(reply.text.contains("Reload"), "\(reply.text)")
-    // The first lookup ends only now, and finds that the owner sent the answer. Only the reloaded
-    // page may deliver it.
+    // The first lookup ends only now and confirms the user. Only the reloaded page may deliver the
+    // answer.
     fixture.lookupGate.withLock { $0 = nil }
     gate.signal()
     var reloaded = reply
@@ -56,21 +56,21 @@ struct RedirectPageTests {
     #expect(fixture.answers.count == 1)
   }
 
-  @Test("what a provider said of a failure is text on the page, not markup")
+  @Test("a provider's error text is escaped on the redirect page")
   func escaped() {
     let page = RedirectPage.notSignedIn("<script>alert('&\"')</script>")
     #expect(!page.html.contains("<script>"))
     #expect(page.html.contains("&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;"))
   }
 
-  @Test("a notice comes once a minute with the number of times since the last one")
+  @Test("a repeated notice is due once a minute, with the number of repeats since the last one")
   func notices() {
     let notice = RepeatedNotice(fixture.clock)
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
     #expect([notice.due(), notice.due(), notice.due()] == [1, nil, nil])
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 60_000))
     #expect([notice.due(), notice.due()] == [3, nil])
-    // A wall clock that is set changes nothing.
+    // A change of the wall clock has no effect.
     fixture.clock.advance(by: .seconds(3600))
     #expect(notice.due() == nil)
     fixture.clock.advance(by: .seconds(-7200))
@@ -78,7 +78,7 @@ struct RedirectPageTests {
     #expect(notice.due() == 3)
   }
 
-  @Test("flows beyond the limit of listeners share an open one")
+  @Test("flows beyond the limit of redirect listeners share an open one")
   func sharedPorts() async throws {
     var listeners: [RedirectListener] = []
     for number in 0..<(RedirectListeners.mostListeners + 8) {
