@@ -140,7 +140,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.count == 64)
   }
 
-  @Test("failures share the limit of denials, 60 a minute; successes have a limit of their own")
+  @Test("failures share the limit of 60 denials a minute, and successes have a limit of 600")
   mutating func failures() {
     for _ in 0..<100 { note(.token(method: "flow.start", failure: .invalidParams)) }
     for _ in 0..<601 { note(.token(method: "flow.start")) }
@@ -217,7 +217,7 @@ struct AuditAggregatorTests {
   }
 
   @Test(
-    "the methods whose allowed calls are audited are exactly the documented ones",
+    "a method's traits say whether its allowed calls are audited",
     arguments: [
       ("token.get", true), ("token.revoke", true), ("totp.code", true), ("account.get", true),
       ("account.list", true), ("account.forget", true), ("flow.start", true),

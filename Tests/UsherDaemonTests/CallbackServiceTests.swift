@@ -36,7 +36,7 @@ struct CallbackServiceTests {
     #expect(harness.kyc(record)?["status"] == "SUBMITTED")
   }
 
-  @Test("a callback with the shared value is accepted, and is told about an unknown request id")
+  @Test("a callback with the shared value is accepted, and learns that a request id is unknown")
   func vouched() async throws {
     let record = try await harness.submit(token: nil)
     #expect(try await harness.call("shared-value", requestID: "nobody") == .unknown)

@@ -16,7 +16,7 @@ struct ConfirmAnswerTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("the admin socket answers any question, and a rule with confirms those of its clients")
+  @Test("the admin socket answers any question, and a rule's confirms those of the named clients")
   func freely() async throws {
     for (caller, asker) in [
       (admin, kiosk), (admin, try .client("till", of: .bert)),

@@ -93,7 +93,7 @@ struct ConnectionAdmissionTests {
     for _ in 0..<5 { try count.enter(1000, isAdmin: false) }
   }
 
-  @Test("a caller without rights may send 4096-byte lines and no batch; a member as configured")
+  @Test("a caller without rights may send 4096-byte lines and no batch, and others longer lines")
   func limits() throws {
     let limits = Limits()
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })

@@ -51,7 +51,7 @@ final class ConnectionHarness: Sendable {
   /// - Parameters:
   ///   - user: The user whose share of the event loop the connection uses.
   ///   - isAlone: Whether the connection may work without interruption, as administrators'
-  ///   connections may. Otherwise a batch is interrupted after 2 ms.
+  ///     connections may. Otherwise a batch is interrupted after 2 ms.
   func connect(
     as user: UInt32 = connectingPeer.identity.uid, isAlone: Bool = false
   ) async throws -> HarnessConnection {

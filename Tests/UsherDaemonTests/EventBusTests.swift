@@ -36,7 +36,7 @@ struct EventBusTests {
   }
 
   @Test(
-    "since replays the later events; an unknown cursor is reported as a gap without events",
+    "listen(since:) replays the later events; an unknown cursor gives a gap and no events",
     arguments: [
       (6, [7, 8, 9, 10], false), (7, [8, 9, 10], false), (9, [10], false), (10, [], false),
       (5, [], true), (0, [], true), (-1, [], true), (11, [], true), (.max, [], true),
@@ -92,7 +92,7 @@ struct SubscriptionTests {
     return json
   }
 
-  @Test("events leave in order, each as a notification with subscription and cursor")
+  @Test("the events of a subscription are sent in order, as notifications with id and cursor")
   func order() throws {
     var subscription = Subscription(listener: 1, cursor: 4)
     #expect(subscription.next("sub_1") == nil)
@@ -120,7 +120,7 @@ struct SubscriptionTests {
     #expect(lost?["params"] == ["subscription": "sub_1", "cursor": 2])
   }
 
-  @Test("a queue that overflows before any delivery names the cursor at which it began")
+  @Test("a queue that overflows before any delivery reports the cursor at which it began")
   func overflowAtOnce() throws {
     var subscription = Subscription(listener: 1, cursor: 41)
     subscription.push(Self.entry(42), limit: 0)

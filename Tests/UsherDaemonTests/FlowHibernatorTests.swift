@@ -65,7 +65,7 @@ struct FlowHibernatorTests {
     #expect(session.standing.machine?.isSame(as: try #require(standing.machine)) == true)
   }
 
-  @Test("the flows that moved last stay awake, up to the limit")
+  @Test("the flows that changed last do not hibernate, up to the limit")
   func order() async throws {
     let rest = FlowHibernator(most: 2)
     var sessions: [FlowSession] = []
@@ -103,7 +103,7 @@ struct ResumedFlowTests {
       packed: try machine.packed(by: harness.runner.coder), isToResume: true)
   }
 
-  @Test("a restored flow gets its resume event once, before any earlier mail")
+  @Test("a restored flow gets its resume event once, before an input that arrived earlier")
   func mailFirst() async throws {
     let session = try again(try await harness.open())
     #expect(session.isResting && session.flow.state == "asking")
@@ -114,7 +114,7 @@ struct ResumedFlowTests {
     #expect(harness.probe.seen.map(\.call) == ["again"])
   }
 
-  @Test("a restored flow gets its resume event without any mail")
+  @Test("a restored flow gets its resume event even if no input arrives")
   func noMail() async throws {
     let session = try again(try await harness.open())
     await harness.runner.resumeOnce(session)

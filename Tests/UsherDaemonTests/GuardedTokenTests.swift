@@ -59,7 +59,7 @@ struct GuardedTokenTests {
     #expect(try refusal(record, "till")?.reason == .consentRequired)
   }
 
-  @Test("token.get does not return a token with a broader scope than was asked for")
+  @Test("a token broader than the requested scope is refused without consent for all of it")
   func broader() async throws {
     let record = try await keep(["email"], scope: "read.email read.firstname")
     let narrow = TokenKey(audience: "", scope: "read.email")

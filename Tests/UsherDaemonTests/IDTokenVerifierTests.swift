@@ -112,7 +112,7 @@ struct IDTokenVerifierTests {
     }
   }
 
-  @Test("a failed key fetch refuses no token and is retried after a second")
+  @Test("a failed key fetch leaves a token unverified, not refused, and is retried after a second")
   func failedFetch() async throws {
     try await withVerifier(Self.set(Vector.oldKey)) { server, clock, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)

@@ -168,7 +168,7 @@ final class ImplicitAccountHarness: Sendable {
     ]
   }
 
-  // MARK: What a flow is about
+  // MARK: Accounts of flows
 
   func machine(of id: FlowID) throws -> String {
     let session = try lockController.services().flows.engine.flow(id, of: .anna)

@@ -85,7 +85,7 @@ struct ImplicitAccountTests {
     #expect(try await harness.outcome(of: response) == .refused(.interactionRequired))
   }
 
-  @Test("a call acts only on the account that was decided on", arguments: [true, false])
+  @Test("a call fails if its account was replaced after the decision", arguments: [true, false])
   func replaced(isFlow: Bool) async throws {
     let one = try await harness.keep("one")
     let till = try Harness.caller([

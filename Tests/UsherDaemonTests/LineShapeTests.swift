@@ -58,7 +58,7 @@ struct LineShapeTests {
     #expect(id(of: whole, by: shape) == "1")
   }
 
-  @Test("a line with an unusual id or of more than a kibibyte gives no shape")
+  @Test("a line with an unusual id or of more than a kibibyte gets no shape")
   func noShape() throws {
     for id in ["null", "-1", "1.5", #""\\""#] { #expect(try shape(id) == nil) }
     let long = #"{"jsonrpc":"2.0","id":1,"method":"\#(String(repeating: "m", count: 1024))"}"#

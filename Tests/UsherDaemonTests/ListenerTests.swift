@@ -110,7 +110,7 @@ struct ListenerTests {
     await loop.stop()
   }
 
-  @Test("waiting connections are accepted together in one turn of the loop")
+  @Test("several waiting connections are accepted in one turn of the loop")
   func eager() async throws {
     final class TurnCounter {
       var come = 0

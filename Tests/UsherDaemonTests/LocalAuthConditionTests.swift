@@ -11,7 +11,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("Rules with require_local_auth")
+@Suite("Rules with require_local_auth_seconds")
 struct LocalAuthConditionTests {
   private let harness: FlowHarness
 
@@ -92,7 +92,7 @@ struct LocalAuthConditionTests {
     #expect(try refusal()?.reason == .interactionRequired)
   }
 
-  @Test("a rule's require_local_auth applies to token methods of its user, not to the admin socket")
+  @Test("require_local_auth_seconds applies to token.get and totp.code, not to the admin socket")
   func caller() throws {
     let pattern = try AccessPattern(setting: "*")
     let rule = ClientRule(

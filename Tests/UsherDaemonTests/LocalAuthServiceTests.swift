@@ -178,7 +178,7 @@ struct FingerServiceTests {
     return await outcome
   }
 
-  @Test("the standing shows enrolled fingers and a missing reader without a scan")
+  @Test("the state of biometrics shows enrolled fingers and a missing reader without a scan")
   func standing() async {
     #expect(await biometric() == .notEnrolled)
     harness.reader.enrol("left-thumb", "right-index-finger")

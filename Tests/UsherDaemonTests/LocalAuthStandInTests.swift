@@ -11,7 +11,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-/// The order of the SDK: `startSimpleAuth` succeeds, then `requestSignUp` follows.
+/// The order in the BSA SDK: `startSimpleAuth` succeeds, then `requestSignUp` follows.
 @Suite("Passcodes in place of a finger")
 struct LocalAuthStandInTests {
   private let harness: FlowHarness

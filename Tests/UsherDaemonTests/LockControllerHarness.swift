@@ -30,9 +30,9 @@ final class LockControllerHarness: Sendable {
 
   /// - Parameters:
   ///   - holdsTimers: Whether timers fire only when the test advances them. Otherwise they fire in
-  ///   real time, whatever the clock shows.
+  ///     real time, whatever the clock shows.
   ///   - descriptors: The budget that the daemon checks before it uses one of the process's last
-  ///   descriptors.
+  ///     descriptors.
   ///   - users: The user database; by default one that does not answer.
   ///   - configure: Changes the configuration with which the daemon starts.
   init(

@@ -139,7 +139,7 @@ struct OperationConfirmTests {
   }
 
   @Test(
-    "flow.start of kinds that act on an account needs local authentication if the rule does",
+    "flow.start of wallet/operation and wallet/sca needs local authentication if the rule does",
     arguments: ["operation", "sca"])
   func localAuth(kind: String) async throws {
     let strict = try Harness.caller([

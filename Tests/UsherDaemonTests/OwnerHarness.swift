@@ -162,7 +162,7 @@ final class OwnerHarness: Sendable {
     try await lockController.services().store.commit(changes)
   }
 
-  // MARK: Possessions
+  // MARK: Stored data
 
   /// Stores a finished sign-in.
   @discardableResult

@@ -45,7 +45,7 @@ struct OwnerTests {
       .stringValue
   }
 
-  @Test("every call of a uid's new user is refused with the command to run, and nothing leaks")
+  @Test("every call of a uid's new user is refused with the command to run, without the old name")
   func withheld() async throws {
     let (harness, flow) = try await filled()
     let before = harness.program()
@@ -360,7 +360,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("what an earlier version stored for a removed user is not the next user's of the uid")
+  @Test("data that an earlier version stored for a removed user is withheld from the next user")
   func upgradedTooLate() async throws {
     let harness = try await OwnerHarness(.nameless, isLocal: false)
     try await harness.signIn()

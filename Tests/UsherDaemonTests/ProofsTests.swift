@@ -56,7 +56,7 @@ struct ProofsTests {
   }
 
   @Test(
-    "of one that is another now, or gone: only what the flow began with", arguments: [false, true])
+    "a changed or removed provider gets only the flow's own credential", arguments: [false, true])
   func moved(isGone: Bool) async throws {
     let tags = credentials.tags(of: provider)
     replace(by: isGone ? nil : try Self.provider("https://other.example"))

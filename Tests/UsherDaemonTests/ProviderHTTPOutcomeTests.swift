@@ -61,7 +61,7 @@ extension CallOutcome {
 @Suite("Outcomes of provider calls on failing connections")
 struct ProviderHTTPOutcomeTests {
   @Test(
-    "a call whose connection fails after the request was sent has an unknown outcome, once",
+    "a call whose connection fails after the request has an unknown outcome and is not repeated",
     arguments: [
       TLSServer.Answer.reset(""), .cut(""), .reset("HTTP/1.1 200 O"), .cut("HTTP/1.1 200 O"),
       .reset("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),

@@ -53,7 +53,7 @@ struct RedirectFloodTests {
     try await loop.shutdownGracefully()
   }
 
-  @Test("silent connections beyond 64 are closed, and a browser is still answered at once")
+  @Test("a redirect listener keeps at most 64 of 200 silent connections and still answers browsers")
   func connections() async throws {
     let listener = try await fixture.open()
     defer { listener.closeAll() }

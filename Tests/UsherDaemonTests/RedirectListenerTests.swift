@@ -141,7 +141,7 @@ struct RedirectListenerTests {
     #expect(elsewhere[0].status == 403 && none.isEmpty)
   }
 
-  @Test("a browser of another user, or of nobody known, is sent away", arguments: [1001, nil])
+  @Test("a redirect by a browser of another or an unknown user gets 403", arguments: [1001, nil])
   func otherUser(uid: UInt32?) async throws {
     let (replies, answers) = try await visit(
       [Request(target: "/callback?code=abc&state=our-state")], asUser: uid)

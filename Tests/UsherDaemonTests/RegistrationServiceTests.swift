@@ -12,7 +12,7 @@ import UsherTestKit
 
 @Suite("registration.checkDuplicate and registration.checkUserKey")
 struct RegistrationServiceTests {
-  /// A desk whose provider says one thing to everybody, and what it was asked.
+  /// Services at a provider that gives the same reply to every call, and the calls it received.
   private final class Harness: Sendable {
     let clock = FakeClock()
     private let asked = Mutex<[BSACall]>([])
@@ -34,12 +34,12 @@ struct RegistrationServiceTests {
       self.outcome = Mutex(outcome)
     }
 
-    /// All that it was asked so far.
+    /// The calls so far.
     var calls: [BSACall] { asked.withLock { $0 } }
 
     func say(_ outcome: CallOutcome) { self.outcome.withLock { $0 = outcome } }
 
-    /// It has a memory of its own: one desk a test.
+    /// Returns a new service with its own memory. Use one per test.
     func service() -> RegistrationService {
       RegistrationService(dependencies: dependencies, providers: Providers(dependencies.config)) {
         call, provider in
@@ -72,7 +72,7 @@ struct RegistrationServiceTests {
   }
 
   @Test(
-    "rtCode 0 is unique and free; 2019 and 2009 are taken, whichever was asked",
+    "rtCode 0 means available and rtCodes 2019 and 2009 mean taken, in both checks",
     arguments: [(0, false), (2019, true), (2009, true)])
   func answers(code: Int, isTaken: Bool) async throws {
     for status in [200, 409] {
@@ -84,7 +84,7 @@ struct RegistrationServiceTests {
     }
   }
 
-  @Test("the provider is asked once for each, a number without what is not of it")
+  @Test("each registration check calls the provider once, with a normalised phone number")
   func asked() async throws {
     let harness = try Harness()
     let service = harness.service()
@@ -98,7 +98,7 @@ struct RegistrationServiceTests {
       ])
   }
 
-  @Test("another rtCode is a refusal with the provider's word, known or not")
+  @Test("any other rtCode fails the check as provider_rejected with the provider's code")
   func rejected() async throws {
     let harness = try Harness(.reply("{\"rtCode\":2012,\"rtMsg\":\"ada@example.com\"}"))
     let known = await thrown { try await isDuplicate(harness.service()) }
@@ -113,7 +113,7 @@ struct RegistrationServiceTests {
     #expect(unknown?.detail.provider == ProviderErrorCode(name: ProviderName("bsa"), code: "4711"))
   }
 
-  @Test("no answer is no word of the provider; what is no envelope is none either")
+  @Test("a missing, failed or malformed reply to a registration check carries no provider code")
   func unanswered() async throws {
     let cases: [(CallOutcome, UsherError.Reason, Int?)] = [
       (.unreachable(message: "no", sent: true), .providerUnreachable, nil),
@@ -132,7 +132,7 @@ struct RegistrationServiceTests {
     }
   }
 
-  @Test("they are off until the configuration has them on, also on the admin socket")
+  @Test("registration checks are refused unless registration_checks is on, also for the admin")
   func off() async throws {
     let harness = try Harness(checks: false)
     let service = harness.service()
@@ -140,7 +140,7 @@ struct RegistrationServiceTests {
       await thrown { try await isDuplicate(service) },
       await thrown { try await isAvailable(service) },
       await thrown { try await isDuplicate(service, isAdmin: true) },
-      // What is asked is not looked at.
+      // The value is not validated.
       await thrown { try await isDuplicate(service, "nonsense") },
     ] {
       #expect(error?.reason == .permissionDenied)
@@ -149,7 +149,7 @@ struct RegistrationServiceTests {
     #expect(harness.calls.isEmpty)
   }
 
-  @Test("a provider that is none, or of another type, is told as the field provider")
+  @Test("an unknown provider, or one of another type, is an error of the field provider")
   func provider() async throws {
     let harness = try Harness()
     let service = harness.service()
@@ -168,7 +168,7 @@ struct RegistrationServiceTests {
   }
 
   @Test(
-    "what nobody can have is not asked for, nor repeated",
+    "an impossible e-mail address, phone number or user key is refused without being quoted",
     arguments: [
       ("", RegistrationCheckDuplicate.VerifyType.email), ("ada.example.com", .email),
       ("123456", .phoneNumber), ("ada@example.com", .phoneNumber),
@@ -186,7 +186,7 @@ struct RegistrationServiceTests {
     #expect(harness.calls.isEmpty)
   }
 
-  @Test("both count together, for each user alone, and what is not asked counts nothing")
+  @Test("both registration checks share one rate limit per user; refused values do not count")
   func budget() async throws {
     let harness = try Harness(perMinute: 2)
     harness.dependencies.subordinates.apply(SubordinateUsers("1000:300000:10"))
@@ -198,7 +198,7 @@ struct RegistrationServiceTests {
       await thrown { try await isDuplicate(service) },
       await thrown { try await isAvailable(service) },
       await thrown { try await isDuplicate(service, isAdmin: true) },
-      // Of a subordinate id of the user.
+      // By a subordinate id of the user.
       await thrown { try await isAvailable(service, of: Owner(realm: "host", uid: 300_001)) },
     ] {
       #expect(error?.reason == .rateLimited)
@@ -212,7 +212,7 @@ struct RegistrationServiceTests {
     #expect(await thrown { try await isAvailable(service) }?.reason == .rateLimited)
   }
 
-  @Test("a credential that is not set says so, and the provider is not asked")
+  @Test("an error before a registration check is sent, such as a missing credential, is passed on")
   func credential() async throws {
     var settings = BSASettings(clientKeyCredential: "key", appPackage: "a", appVersion: "1")
     settings.registrationChecks = true

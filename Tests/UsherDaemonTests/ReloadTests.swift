@@ -12,7 +12,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A reload")
+@Suite("Reload")
 struct ReloadTests {
   private let harness: LockControllerHarness
   private let other = ProviderName("other")
@@ -33,7 +33,7 @@ struct ReloadTests {
     try lockController.services().providers.all.map(\.name)
   }
 
-  @Test("brings providers, limits and rules into force at once")
+  @Test("a reload applies providers, limits and rules at once")
   func whole() async throws {
     let lockController = try await harness.begun()
     let added = try provider(other)
@@ -52,7 +52,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("changes nothing where anything is wrong; systemd and the caller are told")
+  @Test("a reload with an error changes nothing and tells systemd and the caller")
   func failed() async throws {
     let lockController = try await harness.begun()
     let before = lockController.processContext.dependencies.configStore.current
@@ -72,7 +72,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("tells of very many problems the first hundred")
+  @Test("a reload reports the first 100 of 102 problems and the number of the rest")
   func manyProblems() async throws {
     let lockController = try await harness.begun()
     harness.files.spoil("must be a number", times: 102)
@@ -83,7 +83,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("that failed is told of, also by a locked daemon, until one goes well")
+  @Test("the status of a locked daemon shows a failed reload until one succeeds")
   func status() async throws {
     let lockController = try await harness.begun()
     let config = try harness.files.read()
@@ -97,7 +97,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("of another database is refused, and says what to do")
+  @Test("a reload with another store.url is refused and says what to do")
   func database() async throws {
     let lockController = try await harness.begun()
     try harness.files.change { $0.store.url = .sqlite(path: "another.db") }
@@ -110,7 +110,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("names the rule whose user nobody is")
+  @Test("a reload with a rule for an unknown user is refused and names the rule")
   func unknownUser() async throws {
     let lockController = try await harness.begun()
     try harness.files.change {
@@ -123,7 +123,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("while the daemon is locked holds for when it is unlocked")
+  @Test("a reload of a locked daemon applies after the unlock")
   func locked() async throws {
     let lockController = try await harness.begun()
     try await lockController.lock()
@@ -137,7 +137,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("happens between two calls, on the event loop of the sockets, locked or not")
+  @Test("a reload applies on the event loop of the sockets, locked or not")
   func betweenCalls() async throws {
     let loop = try SocketLoop()
     let places = Recorded<Bool>()
@@ -157,7 +157,7 @@ struct ReloadTests {
     await loop.stop()
   }
 
-  @Test("is refused by a daemon that stops")
+  @Test("a reload of a stopping daemon fails with shutting_down")
   func stopping() async throws {
     let lockController = try await harness.begun()
     await lockController.end()
@@ -165,7 +165,7 @@ struct ReloadTests {
     #expect(error?.reason == .shuttingDown)
   }
 
-  @Test("in great numbers, with locks and unlocks between, ends as the last one says")
+  @Test("after 60 concurrent reloads with locks and unlocks, the last reload applies")
   func many() async throws {
     let lockController = try await harness.begun()
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -189,7 +189,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("that waits for its files keeps nobody from locking, unlocking and stopping")
+  @Test("a reload that waits for its files does not block lock, unlock and stop")
   func slow() async throws {
     let lockController = try await harness.begun()
     let held = harness.files.hold()
@@ -203,7 +203,7 @@ struct ReloadTests {
     #expect(error?.reason == .shuttingDown)
   }
 
-  @Test("without a provider keeps its accounts, whose tokens are not found until it is back")
+  @Test("a reload without a provider keeps its accounts, whose tokens are not found meanwhile")
   func providerGone() async throws {
     let lockController = try await harness.begun()
     let services = try lockController.services()
@@ -223,7 +223,7 @@ struct ReloadTests {
     await lockController.end()
   }
 
-  @Test("forgets how a provider that has changed answered, and nothing of one that has not")
+  @Test("a reload resets the health of a changed provider and keeps that of others")
   func changed() async throws {
     let added = try provider(other)
     try harness.files.change { $0.providers.append(added) }
@@ -243,7 +243,7 @@ struct ReloadTests {
   }
 }
 
-@Suite("A reload of what systemd hands over")
+@Suite("Reload of systemd credentials")
 struct CredentialReloadTests {
   private let harness: LockControllerHarness
 
@@ -258,7 +258,7 @@ struct CredentialReloadTests {
     try lockController.services().credentials.credential(named: "key")?.revealed()
   }
 
-  @Test("takes the credentials as they are then, and not before")
+  @Test("a reload reads the present systemd credentials, which otherwise stay as they were")
   func moment() async throws {
     let lockController = try await harness.begun()
     #expect(try value(lockController) == "one")
@@ -272,7 +272,7 @@ struct CredentialReloadTests {
     await lockController.end()
   }
 
-  @Test("changes nothing where one cannot be read, and names it")
+  @Test("a reload with an unreadable systemd credential names it and changes nothing")
   func unreadable() async throws {
     let lockController = try await harness.begun()
     try harness.place.write("two\n", to: "credentials/key")
@@ -286,7 +286,7 @@ struct CredentialReloadTests {
     await lockController.end()
   }
 
-  @Test("a daemon starts with one that cannot be read: it is missed where it is needed")
+  @Test("a daemon starts with an unreadable systemd credential, which fails when it is used")
   func start() async throws {
     try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: harness.place.file("credentials/odd")))
     let lockController = try await harness.begun()

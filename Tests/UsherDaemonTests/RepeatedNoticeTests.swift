@@ -3,9 +3,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Entries in the journal that a caller can cause at will")
+@Suite("Log entries that a caller can cause at will")
 struct RepeatedNoticeTests {
-  @Test("the first is due, then one a minute, which tells how many there were")
+  @Test("a repeated log entry is due at once and then once a minute, with the number of repeats")
   func minute() {
     let clock = FakeClock()
     let notice = RepeatedNotice(clock)

@@ -5,13 +5,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What a connection remembers of its calls changes none of its answers.
-@Suite("The same lines on one connection and on many", .timeLimit(.minutes(4)))
+/// The reply cache of a connection must not change any reply.
+@Suite("Equal lines on one connection and on many", .timeLimit(.minutes(4)))
 struct ReplayTests {
   private static let rounds = 50
 
   @Test(
-    "each line is answered as if it were a connection's first, wherever its pieces are cut",
+    "each line gets the same reply as on a new connection, however its bytes are split",
     arguments: 0..<6)
   func replay(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
@@ -39,7 +39,8 @@ struct ReplayTests {
     await harness.end()
   }
 
-  /// A connection that has made a call: only a first line that is not JSON closes a connection.
+  /// Opens a connection and makes a call, because only a first line that is not JSON closes a
+  /// connection.
   private static func heard(_ harness: ConnectionHarness) async throws -> HarnessConnection {
     let connection = try await harness.connect()
     let first = #"{"jsonrpc":"2.0","id":"first","method":"rpc.cancel","params":{"id":0}}"#
@@ -47,7 +48,7 @@ struct ReplayTests {
     return connection
   }
 
-  /// Returns the answers to the line on a connection of its own.
+  /// Returns the replies to the line on a separate connection.
   private static func cold(_ line: [UInt8], _ harness: ConnectionHarness) async throws -> [String] {
     let connection = try await heard(harness)
     let count = Scanner().scan(line).replyCount
@@ -56,7 +57,7 @@ struct ReplayTests {
     return answers
   }
 
-  @Test("of lines in any pieces each call for a token is in the audit, once", arguments: 0..<4)
+  @Test("every call of token.get is audited once, however its bytes are split", arguments: 0..<4)
   func audited(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed &+ 1000)
     let harness = try await ConnectionHarness()
@@ -82,17 +83,17 @@ struct ReplayTests {
   }
 }
 
-/// Lines that are calls of `token.get`, or nearly, or others.
+/// Generates lines that are calls of `token.get`, almost such calls, or something else.
 struct RandomLines {
   let accounts: [AccountID]
 
-  /// A call that is answered with the token that is there.
+  /// A call of `token.get` that succeeds.
   func good(_ random: inout SeededGenerator) -> [UInt8] {
     let params = Self.goodParams + accounts.map { #"{"account":"\#($0)"}"# }
     return Array(call(Self.pick(Self.ids, &random), Self.pick(params, &random), &random).utf8)
   }
 
-  /// Up to thirty lines, many of them more than once.
+  /// Up to thirty lines, many of them repeated.
   func sequence(_ random: inout SeededGenerator) -> [[UInt8]] {
     let few = (0..<Int.random(in: 1...6, using: &random)).map { _ in line(&random) }
     return (0..<Int.random(in: 1...30, using: &random)).map { _ in
@@ -104,7 +105,7 @@ struct RandomLines {
     }
   }
 
-  /// The lines with their ends, cut anywhere: into bytes, into few pieces, or not at all.
+  /// The lines with their ends, split at random: into bytes, into larger pieces, or not at all.
   func pieces(of lines: [[UInt8]], _ random: inout SeededGenerator) -> [[UInt8]] {
     let bytes = lines.reduce(into: [UInt8]()) { bytes, line in
       bytes += line + (Int.random(in: 0..<8, using: &random) == 0 ? [0x0D, 0x0A] : [0x0A])
@@ -173,7 +174,7 @@ struct RandomLines {
       default: line.insert(contentsOf: line.prefix(at), at: at)
       }
     }
-    // What ends a line makes two of it, and their answers are compared as one line's.
+    // A line feed would make two lines of one, and the comparison is per line.
     return line.filter { $0 != 0x0A }
   }
 

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("What a connection remembers of its calls")
+@Suite("Reply cache of a connection")
 struct ReplyCacheTests {
   private let harness: FlowHarness
   private let audit: AuditRecorder
@@ -19,7 +19,7 @@ struct ReplyCacheTests {
       dependencies: harness.dependencies, log: .silent)
   }
 
-  /// A reply that is good for a minute.
+  /// A reply that is valid for a minute.
   private func standing(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
     let now = harness.clock.now()
     var standing = CachedReply(
@@ -46,7 +46,7 @@ struct ReplyCacheTests {
     }.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test("the same params have the same reply, and others none")
+  @Test("the reply cache returns the reply to identical params only")
   mutating func same() throws {
     try remember("one", to: #"{"account":"a"}"#)
     try remember("two", to: #"{"account":"b"}"#)
@@ -60,7 +60,7 @@ struct ReplyCacheTests {
     #expect(ask(#"{"account":"a"}"#) == "one")
   }
 
-  @Test("other settings, a lock, and any change of an account end it for good")
+  @Test("a reload, a lock or a changed account ends a cached reply for good")
   mutating func changes() async throws {
     for other in [
       ReplyCache.Epoch(settings: 2, lockController: 1),
@@ -82,7 +82,7 @@ struct ReplyCacheTests {
     #expect(answers.isEmpty)
   }
 
-  @Test("what was read of the accounts before a change is not given after it")
+  @Test("a reply computed before an account changed is not returned afterwards")
   mutating func readBefore() throws {
     let standing = try standing()
     harness.repository.install(
@@ -92,7 +92,7 @@ struct ReplyCacheTests {
     #expect(ask() == nil)
   }
 
-  @Test("it is good up to its last moment, and not before it was first given")
+  @Test("a cached reply is returned until its last millisecond, and not before its first")
   mutating func moments() throws {
     try remember()
     harness.clock.advance(by: .seconds(60))
@@ -104,7 +104,7 @@ struct ReplyCacheTests {
     #expect(ask() == nil)
   }
 
-  @Test("what has to be decided each time, or has long params, is not remembered")
+  @Test("a reply that needs a decision each time, or that has long params, is not cached")
   mutating func notRemembered() throws {
     try remember(isDecided: false)
     #expect(answers.isEmpty)
@@ -115,7 +115,7 @@ struct ReplyCacheTests {
     #expect(ask(longest) == "reply")
   }
 
-  @Test("only so many are remembered: the oldest goes, and a newer one takes its own place")
+  @Test("the reply cache evicts the oldest reply, and a newer reply replaces its own entry")
   mutating func most() throws {
     for number in 0...ReplyCache.most { try remember("\(number)", to: "{\(number)}") }
     #expect(ask("{0}") == nil)
@@ -124,7 +124,7 @@ struct ReplyCacheTests {
     #expect(ask("{1}") == "new" && ask("{2}") == "2")
   }
 
-  @Test("it is forgotten when nobody asked between two looks")
+  @Test("a cached reply is dropped if it is not used between two sweeps")
   mutating func unused() throws {
     var left = [answers.forgetUnused()]
     try remember()
@@ -135,7 +135,7 @@ struct ReplyCacheTests {
     #expect(ask() == nil)
   }
 
-  @Test("each that is given is in the audit, and none is given that cannot be")
+  @Test("each cached reply is audited, and none is returned while the audit is full")
   mutating func audited() async throws {
     let keeper = FakeKeeper()
     try remember()

@@ -11,7 +11,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Keeps what the audit is told.
+/// Records audit events.
 private final class RecordedAudit: Auditing {
   private let notes = Mutex<[AuditEvent]>([])
 
@@ -24,8 +24,8 @@ private final class RecordedAudit: Auditing {
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool { true }
 }
 
-/// The provider of the fixture cannot be reached.
-@Suite("A revocation that goes on in the background")
+/// The fixture's provider cannot be reached.
+@Suite("Revocations in the background")
 struct RevocationQueueTests {
   private let fixture: TokenFixture
   private let audit = RecordedAudit()
@@ -52,7 +52,7 @@ struct RevocationQueueTests {
     return revocation
   }
 
-  @Test("ends after its time, also across restarts, and the audit has the end")
+  @Test("an unsuccessful revocation ends after its time limit, over restarts, and is audited")
   func deadline() async throws {
     let begun = fixture.clock.now()
     let first = queue()
@@ -74,16 +74,16 @@ struct RevocationQueueTests {
     await fixture.close()
   }
 
-  @Test("is one of 64 of its owner at most; of the next one the audit has that nobody goes on")
+  @Test("an owner may have 64 pending revocations, and the next is audited as rate_limited")
   func bounded() async throws {
     let queue = queue()
     let record = try await fixture.signIn()
-    // Each revocation has an id of its own; the fixture's entropy repeats after 32 of them.
+    // Each revocation needs a distinct id, and the fixture's entropy repeats after 32 of them.
     let dependencies = Dependencies(
       configStore: fixture.harness.dependencies.configStore, clock: fixture.clock,
       entropy: SystemEntropy(),
       scheduler: fixture.harness.scheduler)
-    // An operator's are not limited, and do not take from the owner's.
+    // An administrator's revocations are not limited and do not count for the owner.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
     for _ in 0...RevocationQueue.mostPerOwner {
       await queue.pursue(Revocation(of: record, by: root, dependencies))
@@ -98,7 +98,7 @@ struct RevocationQueueTests {
     await fixture.close()
   }
 
-  @Test("has its time by the clock that nobody sets")
+  @Test("a revocation's time limit follows the boot clock, and the wall clock after a reboot")
   func clocks() async throws {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
     let begun = fixture.clock.now()
@@ -111,10 +111,10 @@ struct RevocationQueueTests {
     #expect(left(after: 0, "a", 3_601_000) == Revocation.patience - .seconds(3600))
     #expect(left(after: -86_400, "a", 86_401_000) == .zero)
     #expect(left(after: 900_000, "a", 1000) == Revocation.patience)
-    // After another start of the machine there is the wall clock only.
+    // After a reboot only the wall clock is known.
     #expect(left(after: 3600, "b", 5) == Revocation.patience - .seconds(3600))
     #expect(left(after: -3600, "b", 5) == Revocation.patience)
-    // A start in the future is distrusted once, from then on.
+    // A start time in the future is corrected once.
     let isDistrusted = (1...2).map { _ in
       revocation.distrustFuture(at: begun - .seconds(3600), nil)
     }
@@ -124,7 +124,7 @@ struct RevocationQueueTests {
     await fixture.close()
   }
 
-  @Test("ends when the tokens have expired")
+  @Test("a revocation of an access token lasts no longer than the token")
   func expired() async throws {
     var revocation = try await revocation()
     revocation.tokens.removeAll { $0.kind == .refreshToken }
@@ -132,7 +132,7 @@ struct RevocationQueueTests {
     await fixture.close()
   }
 
-  /// A fixture whose provider answers, and a revocation of its tokens that is on disk.
+  /// A fixture with a provider that replies, and a stored revocation of its tokens.
   private func answered(
     _ provider: ScriptedProvider
   ) async throws -> (fixture: TokenFixture, revocation: Revocation) {
@@ -143,7 +143,7 @@ struct RevocationQueueTests {
     return (fixture, revocation)
   }
 
-  @Test("waits for its provider where a reload has taken that out of the configuration")
+  @Test("a revocation waits while a reload has removed its provider")
   func unconfigured() async throws {
     let provider = try await ScriptedProvider()
     let (fixture, revocation) = try await answered(provider)
@@ -171,7 +171,7 @@ struct RevocationQueueTests {
     }
   }
 
-  @Test("asks once more where the machine was off for longer than its time")
+  @Test("a revocation is tried once more after the machine was off beyond its time limit")
   func longOff() async throws {
     let provider = try await ScriptedProvider()
     let (fixture, _) = try await answered(provider)
@@ -193,7 +193,7 @@ struct RevocationQueueTests {
     }
   }
 
-  @Test("keeps no attribute of the account but those that the provider's calls need")
+  @Test("a revocation keeps only the account attributes that the provider's calls need")
   func attributes() async throws {
     var record = try await fixture.signIn()
     record.details.attributes = [

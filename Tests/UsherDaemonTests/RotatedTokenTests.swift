@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// The provider has spent the refresh token that was sent, and its reply has a flaw.
-@Suite("A refresh that is answered with a new refresh token and an unusable access token")
+/// The provider has replaced the refresh token, and its reply is flawed.
+@Suite("Refresh replies with a new refresh token and an unusable access token")
 struct RotatedTokenTests {
   private let provider: ScriptedProvider
   private let fixture: TokenFixture
@@ -19,7 +19,7 @@ struct RotatedTokenTests {
     fixture = try TokenFixture(of: provider)
   }
 
-  /// As the disk has it.
+  /// Returns the grant as stored on disk.
   private func grant(of record: AccountRecord) throws -> AccountDetails.Grant? {
     let restarted = AccountRepository(
       dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
@@ -28,7 +28,7 @@ struct RotatedTokenTests {
   }
 
   @Test(
-    "keeps the new refresh token in the place of the old one",
+    "the new refresh token of an otherwise flawed refresh reply replaces the old one",
     arguments: [
       #"{"access_token": "access-2", "refresh_token": "refresh-2"}"#,
       #"{"access_token": "access-2", "token_type": "DPoP", "refresh_token": "refresh-2"}"#,
@@ -52,7 +52,7 @@ struct RotatedTokenTests {
   }
 
   @Test(
-    "leaves the old one where the reply brings no other, or says no",
+    "an error reply, or one without a new usable refresh token, keeps the old one",
     arguments: [
       #"{"access_token": "access-2", "refresh_token": "refresh-1"}"#,
       #"{"access_token": "access-2"}"#, #"{"access_token": "access-2", "refresh_token": ""}"#,
@@ -71,7 +71,7 @@ struct RotatedTokenTests {
   }
 
   @Test(
-    "an empty error member and a byte order mark are no flaws",
+    "a refresh reply with an empty error member or a byte order mark is accepted",
     arguments: [
       ("", #", "error": """#), ("\u{FEFF}", ""),
     ])
@@ -89,7 +89,7 @@ struct RotatedTokenTests {
     }
   }
 
-  @Test("an account that was forgotten meanwhile gets none: the new refresh token is revoked")
+  @Test("after account.forget, a new refresh token in a flawed reply is queued for revocation")
   func forgotten() async throws {
     try await fixture.closing(provider) {
       let record = try await fixture.signIn()

@@ -9,14 +9,14 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Rules that are about some accounts, some scopes, some members; clients that own, and share.
-@Suite("Accounts as the rules let them be seen")
+/// Rules with accounts, scopes and fields, and clients that own and share accounts.
+@Suite("Accounts under rules")
 struct RuledAccountTests {
   private let harness: ConsentHarness
 
   init() throws { harness = try ConsentHarness() }
 
-  /// Somebody's program that the first of some rules is about, told apart by their units.
+  /// A caller that is matched by the rule of its unit.
   private func caller(
     _ rules: ClientRule..., unit: String = "till.service", uid: UInt32 = 1000
   ) throws -> Caller {
@@ -37,7 +37,7 @@ struct RuledAccountTests {
     return rule
   }
 
-  /// A rule whose client owns its accounts, and shares them with the client `kiosk`.
+  /// A rule whose client owns its accounts and shares them with the client `kiosk`.
   private func lender() throws -> ClientRule {
     try rule {
       $0.owner = .client
@@ -62,7 +62,7 @@ struct RuledAccountTests {
     }
   }
 
-  @Test("an account beyond a rule's is not found, in the words for one that does not exist")
+  @Test("an account outside of a rule's accounts is reported like one that does not exist")
   func otherAccounts() async throws {
     let (mine, other) = (try await keep("one"), try await keep("two"))
     for selector in [mine.id.rawValue, "subject:one"] {
@@ -79,7 +79,7 @@ struct RuledAccountTests {
         let token = reason { _ = try harness.tokens.get(TokenGet(account: id), till) }
         #expect(token?.message == error?.message)
       }
-      // The only one there is for it.
+      // The implied account is the only one within the rule.
       guard
         let reply = try harness.tokens.get(TokenGet(provider: ConsentHarness.provider), till).atOnce
       else { throw TestError("the provider would be asked") }
@@ -87,7 +87,7 @@ struct RuledAccountTests {
     }
   }
 
-  @Test("nor is it forgotten, revoked, acted with, or heard of")
+  @Test("an account outside of a rule cannot be changed or used, and its events are not delivered")
   func otherAccountsStay() async throws {
     let other = try await keep("two")
     let till = try caller(rule { $0.accounts = [try AccountSelector(setting: "subject:one")] })
@@ -113,7 +113,7 @@ struct RuledAccountTests {
     #expect(try caller(rule { _ in }).hears(entry))
   }
 
-  @Test("members of a profile beyond a rule's are left out, and what consents close stays closed")
+  @Test("profile members outside of a rule's fields are left out, and consents still apply")
   func fields() async throws {
     let record = try await keep("one")
     let till = try caller(rule { $0.fields = ["firstname"] })
@@ -129,7 +129,7 @@ struct RuledAccountTests {
     #expect(try harness.accounts.get(consented.id, till).account.profile == nil)
   }
 
-  @Test("a token beyond a rule's scopes is refused, asked for or granted or come")
+  @Test("a token is refused if its requested or granted scope exceeds the rule's scopes")
   func scopes() async throws {
     let record = try await keep("one", scope: "openid email")
     let till = try caller(rule { _ in })
@@ -151,7 +151,7 @@ struct RuledAccountTests {
     #expect(refusal("openid", ["openid"])?.detail.field == "scope", "more came than was asked for")
   }
 
-  @Test("a scope is compared by its bytes with those of a rule")
+  @Test("a scope is compared with a rule's scopes byte by byte")
   func scopeBytes() throws {
     let till = try caller(rule(allow: "token.get") { $0.scopes = ["K"] })
     var request = PolicyRequest.token
@@ -161,7 +161,7 @@ struct RuledAccountTests {
     }
   }
 
-  @Test("a token that tells no scope may be good for anything: no list of scopes has it")
+  @Test("a token with an unknown scope is refused under any list of scopes")
   func noScope() async throws {
     let record = try await keep("one", scope: "")
     let till = try caller(rule { _ in })
@@ -171,7 +171,7 @@ struct RuledAccountTests {
     #expect(error?.reason == .permissionDenied)
   }
 
-  @Test("what a client owns is its own under any user, and no other program's of these users")
+  @Test("an account owned by a client belongs to it under any user, and to no other program")
   func ownership() async throws {
     let till = try rule { $0.owner = .client }
     let (anna, bert) = (try caller(till), try caller(till, uid: 1001))
@@ -189,7 +189,7 @@ struct RuledAccountTests {
     }
   }
 
-  @Test("whom it shares with may read its accounts, and nothing else")
+  @Test("a client with which accounts are shared may read them and do nothing else")
   func share() async throws {
     let till = try lender()
     let kioskRule = try rule("kiosk") { _ in }
@@ -213,7 +213,7 @@ struct RuledAccountTests {
     #expect(reason { _ = try harness.accounts.get(record.id, stranger) }?.reason == .notFound)
   }
 
-  @Test("who is shared with reads by his own rules: other accounts are not there for him either")
+  @Test("accounts shared with a client are still limited by that client's own rule")
   func sharedByRule() async throws {
     let till = try lender()
     let kioskRule = try rule("kiosk") {
@@ -226,14 +226,14 @@ struct RuledAccountTests {
     #expect(reason { _ = try harness.accounts.get(one.id, kiosk) }?.reason == .notFound)
   }
 
-  @Test("of an account about which no rule allows the call no profile is shown")
+  @Test("account.list shows no profile of an account that no rule allows")
   func unlisted() async throws {
     _ = try await keep("one")
     let till = try caller(rule(allow: "account.list work") { _ in })
     #expect(try harness.accounts.list(nil, till).accounts.map(\.profile) == [nil])
   }
 
-  @Test("at a provider of which no rule of his speaks, a lent account is not found either")
+  @Test("a shared account at a provider outside of the client's rule is not found")
   func lentElsewhere() async throws {
     let till = try lender()
     let kioskRule = try rule("kiosk", allow: "account.get work") { _ in }
@@ -242,7 +242,7 @@ struct RuledAccountTests {
     #expect(reason { _ = try harness.accounts.get(record.id, kiosk) }?.reason == .notFound)
   }
 
-  @Test("who has to be agreed to sees no profile in a list, about which nobody is asked")
+  @Test("account.list shows no profile to a client whose rule needs confirmation")
   func confirmedList() async throws {
     let record = try await keep("one")
     let till = try caller(rule { $0.confirm = true })

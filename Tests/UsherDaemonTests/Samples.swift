@@ -34,7 +34,7 @@ extension Provider where Settings == OIDCSettings {
 }
 
 extension Response {
-  /// What is answered on the spot; nil where something is waited for.
+  /// The reply, if the call is answered at once; `nil` if it waits.
   var atOnce: [UInt8]? {
     switch self {
     case .now(let reply): reply
@@ -43,7 +43,7 @@ extension Response {
     }
   }
 
-  /// Whatever is waited for.
+  /// Returns the reply, after waiting if necessary.
   func reply() async throws -> [UInt8] {
     switch self {
     case .now(let reply): reply
@@ -69,7 +69,7 @@ extension Dependencies {
 }
 
 extension UserDatabase {
-  /// Knows root, Anna and Bert.
+  /// Knows root, anna and bert.
   static let fake = UserDatabase(
     user: { uid in name(of: uid).map { .named($0) } ?? .nameless },
     principals: PrincipalResolver(user: { _ in nil }, group: { _ in nil }),
@@ -81,7 +81,7 @@ extension UserDatabase {
 }
 
 extension ConfigStore {
-  /// Every user and every group has a number here.
+  /// A store in which every user and every group name resolves.
   static func fake(_ config: Config) -> ConfigStore {
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
     return ConfigStore(config, try! Policy(config, daemonUser: 990, names: names))
@@ -114,9 +114,8 @@ extension AccountGrant {
 }
 
 extension AccountGrant {
-  /// An account by consent. Each member of the profile is opened by a grant of its name.
-  ///
-  /// - Parameter granted: The members that are granted; all of them where it is nil.
+  /// An account by consent. A grant of the same name opens each member of the profile.
+  /// - Parameter granted: The granted members, or `nil` for all of the profile.
   static func consented(
     _ profile: [String: JSONValue]?, granted: [String]? = nil, until end: Timestamp = .latest,
     subject: String = "usr_anna", tokens: TokenSet? = nil
@@ -132,7 +131,7 @@ extension AccountGrant {
 }
 
 extension Caller {
-  /// A program of somebody's, as a rule of that name matches it; one that no rule matches.
+  /// A caller that is matched by a rule of the given name, or by no rule.
   static func program(
     _ rule: String? = nil, of owner: Owner = .anna, isAdmin: Bool = false
   ) throws -> Caller {
@@ -160,7 +159,7 @@ extension TemporaryDirectory {
 }
 
 extension Policy {
-  /// - Parameter group: The number of every group; users have no number.
+  /// - Parameter group: The number of every group. User names do not resolve.
   static func of(
     _ rules: [ClientRule], daemonUser: UInt32 = 990, group: UInt32? = 50
   ) throws -> Policy {
@@ -171,16 +170,15 @@ extension Policy {
 }
 
 extension AccountRepository {
-  /// Writes a planned change and takes it over.
+  /// Stores a planned change and installs it in memory.
   func write(_ update: Update?) async throws {
     guard let update else { throw TestError("nothing is to be changed") }
     try await store.commit(update.changes)
     install(update)
   }
 
-  /// What a finished sign-in leaves, written and taken over.
-  ///
-  /// - Parameter place: Nil for that of the provider in force.
+  /// Stores a finished sign-in.
+  /// - Parameter place: The token place, or `nil` for that of the configured provider.
   @discardableResult
   func keep(
     _ grant: AccountGrant = .sample(), of owner: Owner = .anna, at provider: ProviderName = .work,
@@ -195,7 +193,7 @@ extension AccountRepository {
   }
 }
 
-/// A connection that cancels nothing, and whose subscriptions bring no events.
+/// A connection that ignores cancellations and whose subscriptions receive no events.
 final class NoConnection: ConnectionLink {
   let limits = Limits()
 
@@ -221,11 +219,11 @@ extension RPCService {
 }
 
 extension Logger {
-  /// Logs nothing.
+  /// A logger that discards everything.
   static var silent: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 }
 
-/// What happened, in its order, on whatever thread.
+/// A thread-safe record of elements in order of addition.
 final class Recorded<Element: Sendable>: Sendable {
   private let elements = Mutex<[Element]>([])
 
@@ -234,7 +232,7 @@ final class Recorded<Element: Sendable>: Sendable {
   func add(_ element: Element) { elements.withLock { $0.append(element) } }
 }
 
-/// Changes a database as another program would, by a connection of its own.
+/// Changes a database through a separate connection, as another program would.
 func execute(_ sql: String, at path: String) throws {
   let script = """
     import sqlite3, sys
@@ -244,7 +242,7 @@ func execute(_ sql: String, at path: String) throws {
   guard outcome.status == 0 else { throw TestError(outcome.errors) }
 }
 
-/// The error that something ends with; nil where it ends well.
+/// Returns the error that the body throws, or `nil`.
 func thrown<Value>(_ body: () async throws -> Value) async -> UsherError? {
   do {
     _ = try await body()

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// An OpenID provider on the loopback. The test decides what it answers, and when.
+/// An OpenID provider on the loopback interface. The test decides about its replies and their time.
 final class ScriptedProvider: Sendable {
   private struct State {
     var refreshes = 0
@@ -17,7 +17,7 @@ final class ScriptedProvider: Sendable {
 
   private final class Script: Sendable {
     let state = Mutex(State())
-    /// Open once refreshes are answered.
+    /// Opens when refreshes are answered.
     let answers = AsyncLatch()
   }
 
@@ -38,7 +38,7 @@ final class ScriptedProvider: Sendable {
   /// The tokens that were revoked, in order.
   var revoked: [String] { script.state.withLock { $0.revoked } }
 
-  /// Answers the refreshes; until then they wait.
+  /// Answers all refreshes from now on. Until then they wait.
   func answerRefreshes(_ json: String, status: Int = 200) {
     script.state.withLock { $0.refreshReply = .init(status: status, json: json) }
     script.answers.open()
@@ -48,7 +48,7 @@ final class ScriptedProvider: Sendable {
     script.state.withLock { $0.revocationStatus = status }
   }
 
-  /// A refresh that still waits is answered with 503.
+  /// Answers refreshes that still wait with 503.
   func close() async throws {
     script.answers.open()
     try await server.close()
@@ -95,7 +95,7 @@ extension TokenFixture {
     }
   }
 
-  /// Runs a test, and closes the connections however it ends.
+  /// Runs a test and closes the connections even if it throws.
   func closing(
     _ provider: ScriptedProvider, _ body: () async throws -> Void
   ) async throws {

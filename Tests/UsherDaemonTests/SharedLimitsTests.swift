@@ -5,15 +5,15 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Limits that several uids share")
+@Suite("Limits shared by several uids")
 struct SharedLimitsTests {
-  /// Maps that differ in who is whose, one of them with a subordinate id that has subordinate ids.
+  /// Maps with different owners, one of which has a subordinate id with subordinate ids.
   private static let maps = [
     SubordinateUsers(), SubordinateUsers("1:4:3"), SubordinateUsers("1:4:2\n2:6:2"),
     SubordinateUsers("4:5:1\n1:4:1"),
   ]
 
-  @Test("the values found are those that looking at every holder finds", arguments: 0..<20)
+  @Test("SharedLimits returns the values that a search of all owners finds", arguments: 0..<20)
   func everyHolder(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var limits = SharedLimits<Owner, Int>()

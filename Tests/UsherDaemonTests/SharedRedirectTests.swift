@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// One fixed redirect port, as a provider has it registered, and many flows.
+/// One fixed redirect port, as registered at a provider, and many flows.
 @Suite("Flows that share a redirect port", .timeLimit(.minutes(1)))
 struct SharedRedirectTests {
   private let fixture = RedirectListenerFixture()
@@ -17,7 +17,7 @@ struct SharedRedirectTests {
       "\(listener.redirectURI)?code=\(state)-code&state=\(state)")
   }
 
-  @Test("flows of two users at one fixed port are both answered, each by its own state")
+  @Test("flows of three users at one fixed redirect port each get the redirect with their state")
   func twoUsers() async throws {
     let port = try LoopbackPort.unused()
     let anna = try await fixture.open("anna", port: port, for: 1000)
@@ -34,7 +34,7 @@ struct SharedRedirectTests {
     for listener in [anna, ben, more] { listener.close() }
   }
 
-  @Test("a flow that ends leaves the fixed port to the others, and the last one gives it back")
+  @Test("an ended flow leaves the fixed redirect port to others, and the last one frees it")
   func ends() async throws {
     let port = try LoopbackPort.unused()
     let first = try await fixture.open("first", port: port)
@@ -47,7 +47,7 @@ struct SharedRedirectTests {
     third.close()
   }
 
-  @Test("a flow with the state of another one is refused, and the first one keeps its answer")
+  @Test("a second flow with the same state at a fixed port is refused, and the first is unaffected")
   func sameState() async throws {
     let port = try LoopbackPort.unused()
     let anna = try await fixture.open("chosen", port: port, for: 1000)
@@ -61,7 +61,7 @@ struct SharedRedirectTests {
     ben.close()
   }
 
-  @Test("an answer for a flow that has ended looks like one for no flow, and names the terminal")
+  @Test("a redirect for an ended flow gets the same page as one for an unknown state")
   func finished() async throws {
     let port = try LoopbackPort.unused()
     let ended = try await fixture.open("ended", port: port)

@@ -9,13 +9,13 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A provider's list of keys, which is asked for and counted.
+/// A provider's list of keys, with a count of fetches.
 private final class KeyServer: Sendable {
   private let state = Mutex<(key: String?, fetches: Int)>((nil, 0))
 
   init(_ key: String?) { serve(key) }
 
-  /// - Parameter key: Nil: it is gone.
+  /// - Parameter key: The key, or `nil` if the provider is unreachable.
   func serve(_ key: String?) { state.withLock { $0.key = key } }
 
   var fetches: Int { state.withLock { $0.fetches } }
@@ -31,7 +31,7 @@ private final class KeyServer: Sendable {
   }
 }
 
-@Suite("The signature of a profile")
+@Suite("Signatures of Truecaller profiles")
 struct SignatureVerifierTests {
   private let clock = FakeClock()
   private let provider = ProviderConfig(
@@ -49,7 +49,7 @@ struct SignatureVerifierTests {
   private let genuine = IDTokenVerdict.genuine(payload: Array(Vector.text.utf8))
   private let wrong = IDTokenVerdict.refused(message: "the profile's signature is wrong")
 
-  @Test("is good over the Base64 text, with a key that is fetched once")
+  @Test("a genuine profile signature over the Base64 text is accepted, with one key fetch")
   func good() async throws {
     let server = KeyServer(Vector.key)
     let verifier = verifier(server)
@@ -60,7 +60,7 @@ struct SignatureVerifierTests {
   }
 
   @Test(
-    "is refused",
+    "a profile signature by another key, digest or text, or of a wrong form, is refused",
     arguments: [
       Vector.ofDecoded, Vector.bySHA256, Vector.otherSignature, "AA==", "",
     ])
@@ -70,14 +70,14 @@ struct SignatureVerifierTests {
     #expect(verdict == wrong)
   }
 
-  @Test("is refused of another text")
+  @Test("a profile signature is refused for another text")
   func otherText() async throws {
     let verdict = await verifier(KeyServer(Vector.key))
       .verify(try signed(Vector.signature, text: Vector.text + "="), provider: provider)
     #expect(verdict == wrong)
   }
 
-  @Test("makes a remembered key be fetched anew, once, where it does not fit")
+  @Test("a profile signature that does not fit the cached key makes the key be fetched once more")
   func rotation() async throws {
     let server = KeyServer(Vector.key)
     let verifier = verifier(server)
@@ -90,7 +90,7 @@ struct SignatureVerifierTests {
     #expect(server.fetches == 3)
   }
 
-  @Test("is checked with a key at most an hour old")
+  @Test("a cached profile key is fetched again after an hour")
   func oldKey() async throws {
     let server = KeyServer(Vector.key)
     let verifier = verifier(server)
@@ -100,7 +100,7 @@ struct SignatureVerifierTests {
     #expect(await verifier.verify(try signed(Vector.signature), provider: provider) == wrong)
   }
 
-  @Test("is not judged while the keys cannot be had")
+  @Test("a profile signature is not judged while the keys are unreachable, and accepted later")
   func gone() async throws {
     let server = KeyServer(nil)
     let verifier = verifier(server)
@@ -111,7 +111,7 @@ struct SignatureVerifierTests {
     #expect(await verifier.verify(try signed(Vector.signature), provider: provider) == genuine)
   }
 
-  @Test("is refused where the key is none, or too short to mean anything; without one, not judged")
+  @Test("an invalid or 1024-bit profile key is refused, and a list without a key is keyless")
   func keys() async throws {
     for (key, signature) in [("AA==", Vector.signature), (Vector.shortKey, Vector.shortSignature)] {
       let verdict = await verifier(KeyServer(key))
@@ -128,7 +128,7 @@ struct SignatureVerifierTests {
 private enum Vector {
   /// `{"firstName":"Asha"}`
   static let text = "eyJmaXJzdE5hbWUiOiJBc2hhIn0="
-  /// `ofDecoded` is over what the text says, `bySHA256` by another digest.
+  /// `ofDecoded` signs the decoded text; `bySHA256` uses another digest.
   static let key = """
     MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAki8zXn4Ra7iUj+WaRyl89ljnzm1llbX6R3BauqZn6r8f\
     +gPzQ/LEgEJtP/7AI3hFlZzA9ICZRZTsp0LEHhU/8VdNdN0Zz7m/1xqn4EGYtqMw6jpE5UzVforc4iecq+2kvC+b\

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("One-time codes that are given once")
+@Suite("One-time codes with single_use")
 struct SingleUseTests {
   private let harness: TOTPHarness
 
@@ -18,7 +18,7 @@ struct SingleUseTests {
     harness.clock.time = Timestamp(seconds: 1_800_000_010)
   }
 
-  @Test("each step's, to each client; the next one when its step begins")
+  @Test("totp.code with single_use gives each client a code once per step")
   func once() async throws {
     let record = try await harness.keep()
     let code = try await harness.code(record, "till")
@@ -34,7 +34,7 @@ struct SingleUseTests {
     #expect(try await harness.refusal(record.id, "till")?.detail.retryAfterMs == 60_000)
   }
 
-  @Test("of one account says nothing of another")
+  @Test("a code given for one account does not affect another account")
   func accounts() async throws {
     let first = try await harness.keep("first")
     let second = try await harness.keep("second")
@@ -42,7 +42,7 @@ struct SingleUseTests {
     #expect(try await harness.refusal(second.id) == nil)
   }
 
-  @Test("over a restart, and with the clock set back: no step that is not later than the last")
+  @Test("single_use survives a restart and a clock set back: no step repeats or precedes the last")
   func durable() async throws {
     let record = try await harness.keep()
     _ = try await harness.code(record, "till")
@@ -56,7 +56,7 @@ struct SingleUseTests {
     #expect(try await harness.refusal(record.id, "till", at: again) == nil)
   }
 
-  @Test("when the period is set otherwise: none whose step begins before the last one's end")
+  @Test("after a change of the period, single_use waits for a step after the last code's end")
   func otherPeriod() async throws {
     let record = try await harness.keep()
     _ = try await harness.code(record, "till")
@@ -64,7 +64,7 @@ struct SingleUseTests {
       settings.singleUse = true
       settings.periodSeconds = 50
     }
-    // Its steps begin at 1 800 000 000 + 50 n; the last code is good until 60.
+    // Steps begin at 1 800 000 000 + 50 n, and the last code is valid until 60.
     harness.clock.time = Timestamp(seconds: 1_800_000_055)
     #expect(
       try await harness.refusal(record.id, "till", at: longer)?.detail.retryAfterMs == 45_000)
@@ -72,7 +72,7 @@ struct SingleUseTests {
     #expect(try await harness.refusal(record.id, "till", at: longer) == nil)
   }
 
-  @Test("of many who ask at once one gets it")
+  @Test("of eight concurrent calls of totp.code with single_use, exactly one gets the code")
   func atOnce() async throws {
     let record = try await harness.keep()
     let given = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -84,7 +84,7 @@ struct SingleUseTests {
     #expect(given == 1)
   }
 
-  @Test("one that cannot be written down is not given, and may be asked for again")
+  @Test("a single-use code that cannot be recorded on disk is not given")
   func unwritten() async throws {
     let record = try await harness.keep()
     try harness.harness.store.close()
@@ -94,7 +94,7 @@ struct SingleUseTests {
     #expect(harness.repository.record(record.id)?.details.authenticator?.givenUntil == [:])
   }
 
-  @Test("nobody is told by an event, and nothing else of the account changes")
+  @Test("a single-use code changes nothing else of the account and publishes no event")
   func quiet() async throws {
     let record = try await harness.keep { $0.tokens = .sample() }
     let heard = Mutex(0)
@@ -107,7 +107,7 @@ struct SingleUseTests {
     #expect(after.details == record.details)
   }
 
-  @Test("a consent that is taken back in the meantime stops it")
+  @Test("a consent revoked while totp.code writes to disk keeps the code from being given")
   func consent() async throws {
     let record = try await harness.keep { grant in
       let consented = AccountGrant.consented(
@@ -142,7 +142,7 @@ struct FlowCodeTests {
       client: client, at: Timestamp(seconds: 1_800_000_000))
   }
 
-  @Test("a flow is answered the code of its owner's account at its provider, and no other's")
+  @Test("a flow gets the code of its owner's account at its own provider, and no other code")
   func answer() async throws {
     let harness = try TOTPHarness()
     let record = try await harness.keep()
@@ -159,7 +159,7 @@ struct FlowCodeTests {
     #expect(await harness.service.answer(broken.id, session()) == .noSecret)
   }
 
-  @Test("for its client's sake: what was given to that is not given again, there or here")
+  @Test("a single-use code given to a flow counts as given to the flow's client")
   func once() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
     let record = try await harness.keep()
@@ -180,9 +180,9 @@ struct FlowCodeTests {
   }
 }
 
-@Suite("One-time codes in flows that run")
+@Suite("One-time codes in running flows")
 struct RunningFlowCodeTests {
-  @Test("the code comes into the flow that asked, made as its provider is configured")
+  @Test("a flow that asks for a code gets one if the account has a secret")
   func told() async throws {
     let settings = BSASettings(
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")

@@ -8,9 +8,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The loop of the sockets", .timeLimit(.minutes(2)))
+@Suite("Event loop of the sockets", .timeLimit(.minutes(2)))
 struct SocketLoopTests {
-  /// Noted on a loop, in its order.
+  /// Records entries on the loop, in order.
   private final class Log {
     var entries: [String] = []
   }
@@ -27,7 +27,7 @@ struct SocketLoopTests {
     try await loop.submit { [log] in log.value.entries }
   }
 
-  @Test("what other threads give it is done on it, all of it, and each one's in its order")
+  @Test("all jobs from other threads run on the loop, in the order of their thread")
   func execute() async throws {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async { [loop, log] in
@@ -48,7 +48,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("a turn is what is ready, then what it was given, then the turn's end, then timers")
+  @Test("a turn of the loop handles ready sockets, then jobs, its end handlers and due timers")
   func turn() async throws {
     let (near, far) = try FarEnd.pair()
     try await loop.submit { [loop, log] in
@@ -56,7 +56,7 @@ struct SocketLoopTests {
       let transport = Transport(near, on: loop, mostUnsent: 100)
       let user = Noting { log.entries.append("ready") }
       try transport.begin(for: user)
-      // All of it is there when the next turn begins.
+      // All of it is ready when the next turn begins.
       _ = far.send([1])
       loop.atEachTurnsEnd { log.entries.append("end") }
       _ = loop.scheduleTask(deadline: .now()) {
@@ -81,7 +81,7 @@ struct SocketLoopTests {
     override func received(_ bytes: UnsafeRawBufferPointer) { note() }
   }
 
-  @Test("timers go off in their order, and not before their time")
+  @Test("loop timers fire in order and not before their time, and cancelled ones never")
   func timers() async throws {
     let begun = NIODeadline.now()
     let (first, second) = await withCheckedContinuation { continuation in
@@ -101,7 +101,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("a repeated task comes at once and again, until it is cancelled")
+  @Test("a repeated task runs at once and repeatedly until it is cancelled")
   func repeated() async throws {
     let task = loop.scheduleRepeatedTask(every: .milliseconds(1)) { [log] in
       log.value.entries.append("ping")
@@ -118,7 +118,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("timers that are moved ahead go off when they are due then; the loop's clock is not moved")
+  @Test("an advanced timer clock fires the timers due by then, and the loop's own time stays real")
   func moved() async throws {
     let shift = LoopTimeShift()
     let loop = try SocketLoop(timersMovedBy: shift)
@@ -133,7 +133,7 @@ struct SocketLoopTests {
     try await planned(20, 60)
     shift.advance(by: .minutes(30))
     try await until("the first timer") { try await loop.submit { log.value.entries } == ["20"] }
-    // A timer of the time after the move has all of its time before it.
+    // A timer set after the advance has its whole delay before it.
     try await planned(29, 31)
     shift.advance(by: .minutes(30))
     try await until("all that are due") {
@@ -143,7 +143,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("stopping does what was given before, closes what is open, and nothing is done after")
+  @Test("stopping the loop runs earlier jobs and closes sockets, and later jobs are refused")
   func stop() async throws {
     let (near, far) = try FarEnd.pair()
     let done = Mutex(0)
@@ -161,7 +161,7 @@ struct SocketLoopTests {
     #expect(done.withLock { $0 } == 100)
   }
 
-  @Test("a key is not used twice, though its place is")
+  @Test("a key of the source table is never reused, although its slot is")
   func keys() async throws {
     let loop = loop
     try await loop.submit {

@@ -9,14 +9,14 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// As ``StandingAnswerTests``, for changes in any order: a connection that has asked before is told
-/// what one is told that has not.
-@Suite("Answers that stand while anything changes", .timeLimit(.minutes(4)))
+/// Like ``StandingAnswerTests``, for changes in any order: a connection with cached replies must
+/// give the same replies as a new one.
+@Suite("Cached replies under random changes", .timeLimit(.minutes(4)))
 struct StandingAnswerFuzzTests {
   private static let steps = 80
 
   @Test(
-    "after each of a long row of changes the old connections hear what a new one hears",
+    "after random changes, connections with cached replies answer like a new connection",
     arguments: 0..<6)
   func agreement(seed: UInt64) async throws {
     var changes = RandomChanges(seed: seed)
@@ -53,7 +53,7 @@ struct StandingAnswerFuzzTests {
     await staged.end()
   }
 
-  /// Calls for what there is, by whatever word.
+  /// Calls for the existing accounts, by provider or id.
   private static func lines(_ changes: inout RandomChanges) -> [String] {
     let ids = changes.seen.suffix(3).map { #""account":"\#($0)""# }
     let words = [#""provider":"work""#] + ids
@@ -64,11 +64,11 @@ struct StandingAnswerFuzzTests {
   }
 }
 
-/// What may happen to a daemon while somebody is connected.
+/// The changes that may happen to a daemon during a connection.
 private struct RandomChanges {
   private var random: SeededGenerator
   private var signIns = 0
-  /// The accounts that there have been.
+  /// The accounts that have existed.
   private(set) var seen: [AccountID] = []
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }
@@ -77,7 +77,7 @@ private struct RandomChanges {
     list[Int.random(in: 0..<list.count, using: &random)]
   }
 
-  /// Of one of two people; no provider is ever asked for another token.
+  /// A grant of one of two subjects. Without a refresh token, the provider is never called.
   mutating func grant(at now: Timestamp) -> AccountGrant {
     signIns += 1
     let tokens = TokenSet.sample(
@@ -91,7 +91,7 @@ private struct RandomChanges {
       subject: subject, tokens: tokens)
   }
 
-  /// - Returns: What has happened.
+  /// - Returns: A description of the change.
   mutating func next(_ staged: ConnectionHarness) async throws -> String {
     guard staged.lockController.unlocked != nil else {
       try await staged.lockController.unlock()

@@ -9,9 +9,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What a connection has been answered, it is answered again only while it would be told the same if
-/// it asked for the first time.
-@Suite("Answers that stand", .timeLimit(.minutes(4)))
+/// A connection may repeat a cached reply only while a first call would get the same reply.
+@Suite("Cached replies", .timeLimit(.minutes(4)))
 struct StandingAnswerTests {
   private let staged: ConnectionHarness
 
@@ -25,16 +24,16 @@ struct StandingAnswerTests {
       ?? reply["result"]?["accessToken"]?.stringValue ?? "none"
   }
 
-  /// A connection that has had its token ten times.
+  /// A connection that has received its token ten times.
   private func warm() async throws -> HarnessConnection {
     let connection = try await staged.connect()
     for _ in 1...10 { _ = try await connection.answer(Self.call) }
     return connection
   }
 
-  // MARK: The moment
+  // MARK: Expiry
 
-  @Test("to the millisecond: a token that no other follows is given while it lives, and no longer")
+  @Test("a cached token without refresh token is returned until it expires, to the millisecond")
   func lastMoment() async throws {
     let end = staged.clock.now() + .seconds(1000)
     try await staged.signIn(.sample(tokens: .sample(refreshToken: nil, expiresAt: end)))
@@ -43,7 +42,7 @@ struct StandingAnswerTests {
       CallLine.line("token.get", #"{"provider":"work","minValidSeconds":\#($0)}"#)
     }
     for _ in 1...2 {
-      // A clock that was set back brings it back.
+      // The second round repeats this after the clock was set back.
       for left in [1000, 500, 400, 60] {
         staged.clock.time = end - .seconds(left)
         for line in lines { #expect(try reason(await connection.answer(line)) == "access-1") }
@@ -60,7 +59,7 @@ struct StandingAnswerTests {
     await staged.end()
   }
 
-  @Test("to the millisecond: a consent that is over opens nothing, though the token is good")
+  @Test("a cached reply ends with the consent, to the millisecond, although the token is valid")
   func consent() async throws {
     let end = staged.clock.now() + .seconds(100)
     try await staged.signIn(
@@ -79,10 +78,10 @@ struct StandingAnswerTests {
     await staged.end()
   }
 
-  @Test("to the minute: a rule's hours end and begin for a connection that stays")
+  @Test("a rule's hours begin and end for a connection with cached replies, to the minute")
   func hours() async throws {
     try await staged.signIn()
-    // 2027-01-15T08:00:00Z, wherever this machine is.
+    // 2027-01-15T08:00:00Z in any local time zone.
     let now = WeekMinute(staged.clock.now(), by: staged.clock)
     let minutes = (0...2).map { now.minute % 1440 + $0 * 60 }.map { $0 % 1440 }
     let times = minutes.map { minute in
@@ -103,9 +102,9 @@ struct StandingAnswerTests {
     await staged.end()
   }
 
-  // MARK: The record
+  // MARK: Audit
 
-  @Test("when too much waits to be written nothing is given from memory either, until it is")
+  @Test("cached replies are refused while the audit is full, and returned again once it is written")
   func auditIsFull() async throws {
     try await staged.signIn()
     let connection = try await warm()
@@ -117,7 +116,7 @@ struct StandingAnswerTests {
     for _ in 1...3 {
       #expect(try reason(await connection.answer(Self.call)) == "storage_unavailable")
     }
-    // First what waits is written, then there is room for what the minute counts.
+    // The first call writes what waits. The second counts the minute.
     _ = try await staged.audited()
     #expect(try await staged.audited() == 10, "what was refused was not given")
     #expect(try reason(await connection.answer(Self.call)) == "access-1")
@@ -125,13 +124,13 @@ struct StandingAnswerTests {
     await staged.end()
   }
 
-  @Test("a thousand calls in three pipelines over the turn of a minute are a thousand in its rows")
+  @Test("1000 pipelined calls around the end of a minute are counted completely in the audit rows")
   func thousand() async throws {
     try await staged.signIn()
     let connections = [
       try await staged.connect(), try await staged.connect(), try await staged.connect(),
     ]
-    // Eight seconds to the minute's end.
+    // Eight seconds before the end of the minute.
     staged.clock.advance(by: .seconds(52))
     for (number, count) in [100, 250, 150].enumerated() {
       let calls = [UInt8](String(repeating: Self.call + "\n", count: count).utf8)
@@ -150,7 +149,7 @@ struct StandingAnswerTests {
     await staged.end()
   }
 
-  @Test("a daemon that stops gives nothing more, and says so")
+  @Test("a stopping daemon answers shutting_down instead of a cached reply")
   func draining() async throws {
     try await staged.signIn()
     let connection = try await warm()

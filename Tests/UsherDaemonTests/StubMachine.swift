@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A flow that does what the code typed into it says.
+/// A flow that is controlled by the codes submitted to it.
 struct StubMachine: FlowMachine {
   struct Params: Codable, Sendable {}
 
@@ -140,7 +140,7 @@ struct StubMachine: FlowMachine {
   }
 }
 
-/// A call that goes nowhere; its probe sees it when it would be sent.
+/// A call that is never sent. Its probe records the moment at which it would be.
 struct StubCall: ProviderCall {
   let name: String
   let probe: String
@@ -155,7 +155,7 @@ struct StubCall: ProviderCall {
   }
 }
 
-/// Sees the calls of one test's flows, and how the disk stood at that moment.
+/// Records the calls of one test's flows together with the state on disk at that time.
 final class CallProbe: Sendable {
   struct Sight: Sendable, Equatable {
     var call: String
@@ -165,7 +165,7 @@ final class CallProbe: Sendable {
     var journal: Int
   }
 
-  /// A store that is not let go of keeps its files open.
+  /// Weak, because a store that is kept alive keeps its files open.
   private struct Weak {
     weak var probe: CallProbe?
   }

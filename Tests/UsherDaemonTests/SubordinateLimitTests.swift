@@ -8,14 +8,14 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Limits of a user with subordinate ids")
+@Suite("Limits of users with subordinate ids")
 struct SubordinateLimitTests {
   private static let users = SubordinateUsers("1000:300000:65536")
   private static let below = [
     Owner(realm: "host", uid: 300_001), Owner(realm: "host", uid: 365_535),
   ]
 
-  @Test("flow starts within a minute count for the user")
+  @Test("flow starts by subordinate ids count for flow_starts_per_minute of the user")
   func starts() async throws {
     let harness = try LockControllerHarness { $0.limits.flowStartsPerMinute = 2 }
     let lockController = try await harness.begun()
@@ -29,7 +29,7 @@ struct SubordinateLimitTests {
     await lockController.end()
   }
 
-  @Test("live flows count for the user")
+  @Test("live flows of subordinate ids count for live_flows_per_user of the user")
   func live() async throws {
     let harness = try LockControllerHarness { $0.limits.liveFlowsPerUser = 2 }
     let lockController = try await harness.begun()
@@ -44,7 +44,7 @@ struct SubordinateLimitTests {
     await lockController.end()
   }
 
-  @Test("open questions count for the user")
+  @Test("open questions of subordinate ids count for the user's limit")
   func questions() throws {
     var limits = Limits()
     limits.openConfirmationsPerUser = 1
@@ -58,11 +58,11 @@ struct SubordinateLimitTests {
   }
 }
 
-@Suite("The map of subordinate ids")
+@Suite("Map of subordinate ids")
 struct SubordinateUserMapTests {
   private static let users = SubordinateUsers("1000:300000:10")
 
-  /// - Parameter source: What the user database says.
+  /// - Parameter source: The content of the user database.
   private func read(
     _ map: SubordinateUserMap, _ scheduler: FakeScheduler,
     from source: @escaping @Sendable () -> SubordinateUsers? = { nil }
@@ -73,7 +73,7 @@ struct SubordinateUserMapTests {
       within: .seconds(5), in: .fake(FakeClock(), scheduler, users: users))
   }
 
-  @Test("a user database that hangs holds nobody up, and its answer counts when it comes")
+  @Test("reading the subordinate ids gives up after 5 s, and a late answer is still applied")
   func hanging() async throws {
     let (map, scheduler, hold) = (
       SubordinateUserMap(), FakeScheduler(FakeClock()), DispatchSemaphore(value: 0)
@@ -92,7 +92,7 @@ struct SubordinateUserMapTests {
     try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
   }
 
-  @Test("a stop while the user database is asked is not said to be the database's fault")
+  @Test("a cancelled read of the subordinate ids is not reported as late")
   func stopped() async {
     let (map, scheduler, hold) = (
       SubordinateUserMap(), FakeScheduler(FakeClock()), DispatchSemaphore(value: 0)
@@ -108,7 +108,7 @@ struct SubordinateUserMapTests {
     hold.signal()
   }
 
-  @Test("a file that cannot be read leaves the earlier map")
+  @Test("unreadable subordinate ids leave the earlier map in place")
   func unreadable() async {
     let (map, scheduler) = (SubordinateUserMap(), FakeScheduler(FakeClock()))
     #expect(await read(map, scheduler) { Self.users } == .done)
@@ -131,13 +131,13 @@ struct SubordinateUserMapTests {
     #expect(await read(map, scheduler) { Self.users } == .done)
     #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
     #expect(map.owners(ofSubordinate: 400_000) == [])
-    // What was read before goes on holding.
+    // The earlier map still applies.
     #expect(await read(map, scheduler) { nil } == .unreadable)
     #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
     #expect(map.owners(ofSubordinate: 400_000) == [])
   }
 
-  @Test("lines that cannot be read are reported once for each change, and the others hold")
+  @Test("unreadable lines of subordinate ids are reported once per change, and the others apply")
   func partial() async {
     let (map, scheduler) = (SubordinateUserMap(), FakeScheduler(FakeClock()))
     func warnings(_ text: String) async -> [String] {

@@ -4,23 +4,23 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A TLS server on the loopback that counts requests and answers each in one way.
+/// A TLS server on the loopback interface that counts requests and answers them all alike.
 final class TLSServer: Sendable {
   enum Answer: Sendable {
-    /// The connection stays open.
+    /// A complete reply. The connection stays open.
     case whole(String)
-    /// A part of an answer; then the server closes TCP without TLS's close_notify.
+    /// A part of a reply, after which the server closes TCP without TLS's close_notify.
     case cut(String)
-    /// A part of an answer; then the server resets TCP.
+    /// A part of a reply, after which the server resets TCP.
     case reset(String)
-    /// Bytes that no TLS record may have, in place of an answer.
+    /// Bytes that are no valid TLS record, instead of a reply.
     case brokenRecord
   }
 
   private let channel: any Channel
   private let seen: SeenRequests
 
-  /// - Parameter change: What differs from NIOSSL's defaults for a server.
+  /// - Parameter change: Changes NIOSSL's defaults for a server.
   init(
     _ answer: Answer, _ change: @Sendable (inout TLSConfiguration) -> Void = { _ in }
   ) async throws {
@@ -46,7 +46,7 @@ final class TLSServer: Sendable {
 
   var url: String { "https://127.0.0.1:\(channel.localAddress?.port ?? 0)/token" }
 
-  /// Requests whose head and body have arrived.
+  /// The number of requests that arrived completely.
   var requests: Int { seen.count.withLock { $0 } }
 
   func close() async throws { try await channel.close() }
@@ -81,7 +81,7 @@ private final class SeenRequests: Sendable {
   let count = Mutex(0)
 }
 
-/// A place in the pipeline from which bytes and closes pass TLS by.
+/// A position in the pipeline from which bytes and closes bypass TLS.
 private final class BelowTLS: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

@@ -8,10 +8,10 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Accounts with secrets of authenticators, and the desk that gives codes of them.
+/// Accounts with TOTP secrets, and the service that computes codes.
 final class TOTPHarness: Sendable {
   static let provider = ProviderName("bsa")
-  /// RFC 4226's, in Base32.
+  /// The secret of RFC 4226, in Base32.
   static let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
   let harness: FlowHarness
@@ -20,7 +20,7 @@ final class TOTPHarness: Sendable {
   var repository: AccountRepository { harness.repository }
   var clock: FakeClock { harness.clock }
 
-  /// - Parameter isConfigured: Whether the provider of the accounts is there at all.
+  /// - Parameter isConfigured: Whether the accounts' provider is configured.
   init(
     isConfigured: Bool = true, _ change: (inout TOTPSettings) -> Void = { _ in }
   ) throws {
@@ -37,7 +37,7 @@ final class TOTPHarness: Sendable {
     return config
   }
 
-  /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
+  /// Returns the service of a restarted daemon with the same accounts and the given settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
     let dependencies = Dependencies.fake(clock, harness.scheduler, config: Self.config(change))
     let repository = AccountRepository(
@@ -58,7 +58,7 @@ final class TOTPHarness: Sendable {
     return try await repository.keep(grant, of: owner, at: Self.provider, client: "till")
   }
 
-  /// The reply to a call of a client; nil: one of the person's own programs.
+  /// Returns the reply to a client's call; `nil` is one of the owner's own programs.
   func ask(
     _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
     of owner: Owner = .anna, isAdmin: Bool = false, at service: TOTPService? = nil
@@ -79,7 +79,7 @@ final class TOTPHarness: Sendable {
     try await ask(record.id, client, at: service).code.revealed()
   }
 
-  /// Why there is no code; nil where there is one.
+  /// Returns the error, or `nil` if there is a code.
   func refusal(
     _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
     of owner: Owner = .anna, isAdmin: Bool = false, at service: TOTPService? = nil

@@ -16,7 +16,7 @@ struct TOTPServiceTests {
 
   init() throws { harness = try TOTPHarness() }
 
-  @Test("the code of the moment, with its period and its end (contract §8)")
+  @Test("totp.code returns the current code with its period and end, as in the RFC 4226 vectors")
   func code() async throws {
     let record = try await harness.keep()
     for (seconds, code, end) in [
@@ -30,7 +30,7 @@ struct TOTPServiceTests {
     }
   }
 
-  @Test("digits, period and hash are the provider's")
+  @Test("totp.code uses the digits, period and hash of the provider's settings")
   func settings() async throws {
     let harness = try TOTPHarness { settings in
       settings.digits = 8
@@ -46,14 +46,14 @@ struct TOTPServiceTests {
     #expect(try await harness.code(record, at: other) != "081804")
   }
 
-  @Test("as often as one likes, where each is not given once only")
+  @Test("without single_use, totp.code returns the same code repeatedly")
   func often() async throws {
     let record = try await harness.keep()
     #expect(try await harness.code(record) == harness.code(record))
     #expect(harness.repository.record(record.id)?.details.authenticator?.givenUntil == [:])
   }
 
-  @Test("a provider means the only account of it that has a secret")
+  @Test("totp.code with a provider uses its only account with a secret, or names the problem")
   func byProvider() async throws {
     let none = try await harness.refusal(provider: TOTPHarness.provider)
     #expect(none?.reason == .interactionRequired && none?.detail.next?.provider.rawValue == "bsa")
@@ -69,7 +69,7 @@ struct TOTPServiceTests {
     #expect(several?.message == "there are 2 accounts of provider bsa: name one")
   }
 
-  @Test("account or provider must be there, and belong together")
+  @Test("totp.code needs an account or a provider, and both must match")
   func naming() async throws {
     let record = try await harness.keep()
     let nothing = try await harness.refusal()
@@ -80,7 +80,7 @@ struct TOTPServiceTests {
     #expect(try await harness.refusal(provider: .work)?.message == "there is no provider work")
   }
 
-  @Test("somebody else's account is not found, as one that there is not")
+  @Test("totp.code reports another owner's account like one that does not exist")
   func others() async throws {
     let record = try await harness.keep()
     let other = try #require(try await harness.refusal(record.id, of: .bert))
@@ -91,7 +91,7 @@ struct TOTPServiceTests {
     #expect(other.message == gone.message && other.detail == gone.detail)
   }
 
-  @Test("a provider that is configured no more is not found, and its accounts are not listed")
+  @Test("totp.code at a removed provider fails as not found, and totp.list omits its accounts")
   func unconfigured() async throws {
     let harness = try TOTPHarness(isConfigured: false)
     let record = try await harness.keep()
@@ -100,7 +100,7 @@ struct TOTPServiceTests {
     #expect(try harness.service.list(TOTPList(), .program()).accounts.isEmpty)
   }
 
-  @Test("a secret that is none is an error, and nothing breaks")
+  @Test("totp.code with an invalid secret is an internal error that does not quote the secret")
   func unreadable() async throws {
     for secret in ["", "not base32!", "GEZDGNBV"] {
       let record = try await harness.keep(secret: secret)
@@ -110,7 +110,7 @@ struct TOTPServiceTests {
     }
   }
 
-  @Test("of an account by consent, to a client that was granted all of it; never the daemon's own")
+  @Test("totp.code needs consent for an account's whole scope, and internal accounts have no codes")
   func guarded() async throws {
     func keep(_ granted: [String], scope: String) async throws -> AccountRecord {
       try await harness.keep { grant in
@@ -139,7 +139,7 @@ struct TOTPServiceTests {
     #expect(error?.message == "the codes of this account are the daemon's own")
   }
 
-  @Test("totp.list names the caller's accounts that have a secret, and no secret")
+  @Test("totp.list lists the caller's accounts with a secret, without the secret")
   func list() async throws {
     let harness = try TOTPHarness { $0.digits = 7 }
     let record = try await harness.keep()
@@ -158,9 +158,9 @@ struct TOTPServiceTests {
   }
 }
 
-@Suite("The secret of an account's authenticator")
+@Suite("TOTP secrets of accounts")
 struct TOTPSecretTests {
-  @Test("stays where a later flow brings none, with tokens or without; a new one takes its place")
+  @Test("an account keeps its TOTP secret if a sign-in brings none, and a new secret replaces it")
   func kept() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
     var record = try await harness.keep()
@@ -176,7 +176,7 @@ struct TOTPSecretTests {
     #expect(try await harness.code(record, "till") != code, "of a new one none was given")
   }
 
-  @Test("leaves in nothing: neither row nor account, token, event or error has it")
+  @Test("a TOTP secret is in no file in plaintext, nor in totp.list, the account or its dump")
   func canary() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
     let record = try await harness.keep()

@@ -9,8 +9,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A signed-in account of an OpenID provider at which nobody answers: a call that would be sent ends as
-/// `provider_unreachable`.
+/// A signed-in account of an OpenID provider that does not answer: a call that would be sent fails
+/// as `provider_unreachable`.
 final class TokenFixture: Sendable {
   let harness: FlowHarness
   let tokens: TokenService
@@ -23,7 +23,7 @@ final class TokenFixture: Sendable {
     log: Logger = .silent,
     _ change: (inout OIDCSettings) -> Void = { _ in }
   ) throws {
-    // Port 9 of the loopback: nobody is there.
+    // Nothing listens at port 9 of the loopback interface.
     var settings = OIDCSettings(
       issuer: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "usher")
     change(&settings)
@@ -40,7 +40,7 @@ final class TokenFixture: Sendable {
     accounts = AccountService(repository: harness.repository, clock: harness.clock)
   }
 
-  /// A log-in whose token lives for that many seconds.
+  /// Stores a sign-in whose token lives for the given time.
   @discardableResult
   func signIn(
     _ accessToken: String = "access-1", scope: String = "openid profile", seconds: Int = 300
@@ -50,14 +50,14 @@ final class TokenFixture: Sendable {
         tokens: .sample(accessToken, expiresAt: clock.now() + .seconds(seconds), scope: scope)))
   }
 
-  /// The provider's answer to a refresh of the whole grant arrives.
+  /// Stores the provider's reply to a refresh of the whole grant.
   func refreshed(_ record: AccountRecord, _ tokens: TokenSet) async throws {
     let used = try #require(repository.record(record.id)?.details.grant.refreshToken)
     try await repository.write(
       repository.update(record.id, record.mainKey, granted: tokens, for: used, at: clock.now()))
   }
 
-  /// The access token that `token.get` hands out, or the error's reason.
+  /// Returns the access token from `token.get`, or the reason of the error.
   func outcome(_ call: TokenGet) async -> String {
     do {
       let reply = try await tokens.get(call, .program()).reply()
@@ -79,13 +79,13 @@ final class TokenFixture: Sendable {
   func close() async { await harness.http.shutdown() }
 }
 
-@Suite("token.get and the grant that all programs share", .mayBlock)
+@Suite("Grant shared by all programs", .mayBlock)
 struct TokenGrantTests {
   private let fixture: TokenFixture
 
   init() throws { fixture = try TokenFixture() }
 
-  @Test("a call for a narrower scope is refused before it could narrow the grant")
+  @Test("token.get for a narrower scope is refused, so that it cannot narrow the shared grant")
   func narrower() async throws {
     let record = try await fixture.signIn()
     for isForced in [false, true] {
@@ -98,7 +98,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a refresh that returns a narrower scope does not replace what the grant is good for")
+  @Test("a refresh that returns a narrower scope does not change the scope of the grant")
   func narrowedByProvider() async throws {
     let record = try await fixture.signIn()
     try await fixture.refreshed(
@@ -106,7 +106,7 @@ struct TokenGrantTests {
       .sample(
         "access-2", refreshToken: "refresh-2", expiresAt: fixture.clock.now() + .seconds(900),
         scope: "openid"))
-    // The token with the whole scope serves while it lives.
+    // The token with the whole scope is used until it expires.
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
     fixture.clock.advance(by: .seconds(301))
     let error = try await fixture.refusal(TokenGet(account: record.id))
@@ -122,13 +122,13 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a second log-in with a part of the scope leaves the wider grant to the other programs")
+  @Test("a second sign-in with a narrower scope keeps the wider grant")
   func narrowerLogIn() async throws {
     let record = try await fixture.signIn()
     try await fixture.signIn("access-2", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
     #expect(fixture.repository.record(record.id)?.details.grant.scope == "openid profile")
-    // A grant that is dead is replaced by whatever comes.
+    // A dead grant is replaced by any sign-in.
     let used = fixture.repository.record(record.id)?.details.grant.refreshToken
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     try await fixture.repository.write(fixture.repository.update(record.id, died: word, of: used))
@@ -137,7 +137,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a grant that the provider has refused serves no cached token, and forcing says the same")
+  @Test("token.get for a dead grant needs a new sign-in, even with a cached token or forceRefresh")
   func dead() async throws {
     let record = try await fixture.signIn()
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
@@ -159,7 +159,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("minValidSeconds is honoured in full where the token lives longer than that")
+  @Test("token.get honours minValidSeconds to the millisecond if the token lives longer")
   func minValidSeconds() async throws {
     let record = try await fixture.signIn(seconds: 300)
     let call = TokenGet(account: record.id, minValidSeconds: 200)
@@ -170,7 +170,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a token that was issued while the clock was ahead is not handed out once it is right")
+  @Test("a token issued while the clock was ahead is not returned after the clock was corrected")
   func clockAhead() async throws {
     fixture.clock.advance(by: .seconds(3600 * 24 * 365))
     let record = try await fixture.signIn(seconds: 300)
@@ -183,30 +183,31 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a token ends by the clock that nobody sets, however the wall clock was set meanwhile")
+  @Test("a token's age follows the boot clock, however the wall clock is set")
   func bootTime() async throws {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
-    // Ten minutes ahead.
+    // The wall clock is ten minutes ahead.
     fixture.clock.advance(by: .seconds(600))
     let record = try await fixture.signIn(seconds: 300)
     let call = TokenGet(account: record.id, minValidSeconds: 0)
-    // Set right, and eleven minutes later: by the wall clock the token is a minute old.
+    // Corrected, and eleven minutes later: by the wall clock the token is a minute old.
     fixture.clock.advance(by: .seconds(-600 + 660))
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 661_000))
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
-    // 100 seconds of it are over by the one clock, 60 by the other: the reply stands for 200.
+    // By the boot clock the token is 100 s old, by the wall clock 60 s. The reply is valid for 200
+    // s.
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 101_000))
     guard case .standing(let reply) = try fixture.tokens.get(call, .program()) else {
       Issue.record("a token that lives is not handed out")
       return
     }
     #expect(reply.moments.upperBound - fixture.clock.now() == .seconds(200))
-    // Before the machine was started anew only the wall clock counts; before its issue nothing does.
+    // After a reboot only the wall clock counts. Before its time of issue a token is not valid.
     fixture.clock.setBootTime(BootTime(boot: "b", milliseconds: 661_000))
     #expect(try fixture.tokens.get(call, .program()).atOnce != nil)
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 999))
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
-    // It is kept with the token.
+    // The boot time of issue is stored with the token.
     let repository = AccountRepository(
       dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
       store: fixture.harness.store)
@@ -217,7 +218,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a clock that is set ahead allows no other refresh by force")
+  @Test("a clock that is set ahead does not allow another forced refresh")
   func forcedAgain() async throws {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
     let record = try await fixture.signIn()
@@ -228,7 +229,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("no refresh is sent while the store refuses to write")
+  @Test("no refresh is sent while the store fails to write")
   func storeRefuses() async throws {
     let record = try await fixture.signIn(seconds: 300)
     fixture.clock.advance(by: .seconds(301))
@@ -239,7 +240,7 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
-  @Test("a provider that is in its pause after a failure costs no write of the store")
+  @Test("a refresh during the provider's pause fails without writing to the store")
   func pausedProvider() async throws {
     let record = try await fixture.signIn(seconds: 300)
     fixture.clock.advance(by: .seconds(301))

@@ -6,8 +6,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What is done for tokens though nobody asks, with Paysafe's 900 and 1800 seconds (contract §2.4).
-@Suite("The plan for an account's tokens")
+/// Refreshes that no call asks for, with Paysafe's lifetimes of 900 s and 1800 s.
+@Suite("Refresh plan of an account")
 struct TokenPlanTests {
   private static let issued = Timestamp(seconds: 1_800_000_000)
   private static let warning = Duration.seconds(300)
@@ -31,7 +31,7 @@ struct TokenPlanTests {
     ).record
   }
 
-  /// The next deed, and in how many seconds after the tokens came.
+  /// Returns the next action and its time, in seconds after the tokens were issued.
   private func next(
     _ record: AccountRecord, _ progress: TokenPlan.Progress = .init(), age: Int = 0
   ) -> (TokenPlan.Deed, Int)? {
@@ -41,11 +41,11 @@ struct TokenPlanTests {
   }
 
   @Test(
-    "an account marked keepAlive is renewed a tenth of the token's life ahead, at most a minute",
+    "a keepAlive account is refreshed a tenth of the token's life ahead, at most a minute",
     arguments: [
-      // token's life, grant's life, renewed at
+      // token lifetime, grant lifetime, time of refresh
       (900, 1800, 840), (300, 1800, 270), (20, 1800, 18), (5, 1800, 4), (900, nil, 840),
-      // The grant ends before the token does, or the token never.
+      // The grant ends before the token, or the token never expires.
       (3600, 1800, 1740), (nil, 1800, 1740),
     ] as [(Int?, Int?, Int)])
   func renewing(processContext: Int?, grantLife: Int?, at age: Int) throws {
@@ -56,7 +56,7 @@ struct TokenPlanTests {
     #expect(plan == (.renew, age))
   }
 
-  @Test("one that is not marked is left alone, but its owner is warned: the provider ends a grant")
+  @Test("an account without keepAlive is not refreshed, and its owner is warned 300 s ahead")
   func warning() throws {
     let record = try record(keepAlive: false)
     let end = record.details.grant.refreshExpiresAt
@@ -67,7 +67,7 @@ struct TokenPlanTests {
     #expect(next(record, progress, age: 1801) == nil)
   }
 
-  @Test("one warning for each grant: a renewed one is warned of again")
+  @Test("each grant gets one warning, and a renewed grant another one")
   func warnedAgain() throws {
     var record = try record(keepAlive: false)
     var progress = TokenPlan.Progress()
@@ -77,7 +77,7 @@ struct TokenPlanTests {
   }
 
   @Test(
-    "a renewal that failed is tried again after 5, 10, 20, 40, then 60 seconds, past the end too")
+    "a failed refresh is retried after 5, 10, 20, 40, then every 60 s, also past the grant's end")
   func failing() throws {
     let record = try record(keepAlive: true)
     var progress = TokenPlan.Progress()
@@ -95,7 +95,7 @@ struct TokenPlanTests {
   }
 
   @Test(
-    "tokens that are due the moment they come are not renewed without a pause",
+    "tokens that are due at once are refreshed with growing pauses",
     arguments: [(0, 1800), (1, 1800), (900, 1)])
   func dueAtOnce(processContext: Int, grantLife: Int) throws {
     let record = try record(keepAlive: true, processContext: processContext, grantLife: grantLife)
@@ -108,7 +108,7 @@ struct TokenPlanTests {
     #expect(progress == TokenPlan.Progress())
   }
 
-  @Test("nothing is to be done where nothing can be: no refresh token, or a dead grant")
+  @Test("an account without refresh token, with a dead grant or without any expiry needs no action")
   func nothing() throws {
     #expect(next(try record(keepAlive: true, refreshToken: nil)) == nil)
     var dead = try record(keepAlive: true)

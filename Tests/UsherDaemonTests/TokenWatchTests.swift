@@ -9,8 +9,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A provider that has no credential set: every renewal fails, and nothing is ever sent.
-@Suite("The watch over tokens")
+/// The provider's credential is not set, so that every refresh fails and no call is sent.
+@Suite("Background refresh of tokens")
 struct TokenWatchTests {
   private let harness: FlowHarness
   private let watch: TokenWatch
@@ -39,7 +39,7 @@ struct TokenWatchTests {
     }
   }
 
-  /// A log-in with a token of 900 seconds.
+  /// Stores a sign-in with a token of 900 s.
   @discardableResult
   private func signIn(
     keepAlive: Bool, grantSeconds: Int = 1800
@@ -50,7 +50,7 @@ struct TokenWatchTests {
     return try await repository.keep(.sample(keepAlive: keepAlive, tokens: tokens))
   }
 
-  /// As a reload leaves it.
+  /// Replaces the providers as a reload does.
   private func reload(_ providers: [ProviderConfig]) async {
     var config = dependencies.config
     config.providers = providers
@@ -58,7 +58,7 @@ struct TokenWatchTests {
     await watch.providersChanged([.work])
   }
 
-  @Test("an account whose provider is gone is left alone, and told of once when it is back")
+  @Test("the expiring event is not repeated after the provider was removed and came back")
   func providerGone() async throws {
     watch.start()
     try await signIn(keepAlive: false)
@@ -72,7 +72,7 @@ struct TokenWatchTests {
     #expect(scheduler.pending.isEmpty)
   }
 
-  @Test("accounts of before the start are watched too, and a clock that was set is noticed")
+  @Test("accounts from before the start are watched, and the review notices a jump of the clock")
   func restart() async throws {
     try await signIn(keepAlive: false)
     watch.start()
@@ -86,7 +86,7 @@ struct TokenWatchTests {
     #expect(scheduler.pending.isEmpty)
   }
 
-  @Test("an account that wakes later than within the hour is left on the disk until it does")
+  @Test("an account that wakes in more than an hour has no timer until then")
   func later() async throws {
     try await signIn(keepAlive: false, grantSeconds: 3 * 3600)
     watch.start()
@@ -103,7 +103,7 @@ struct TokenWatchTests {
     #expect(told.all == ["expiring"])
   }
 
-  @Test("one whose row does not open keeps nobody from looking after the others")
+  @Test("an unreadable account row does not keep other accounts from being watched")
   func damaged() async throws {
     try await signIn(keepAlive: false)
     let broken = try AccountRow(
@@ -117,7 +117,7 @@ struct TokenWatchTests {
     }
   }
 
-  @Test("a renewal that fails is tried again, while the grant lives")
+  @Test("a failed background refresh is retried after 5 s, then after 10 s")
   func retrying() async throws {
     watch.start()
     try await signIn(keepAlive: true)
@@ -129,7 +129,7 @@ struct TokenWatchTests {
     #expect(told.all.isEmpty)
   }
 
-  @Test("an account that is forgotten, and a daemon that stops, leave no timer")
+  @Test("a forgotten account leaves no timer, and a stopped watch leaves none and sets none")
   func ending() async throws {
     watch.start()
     let record = try await signIn(keepAlive: false)
@@ -146,12 +146,12 @@ struct TokenWatchTests {
   }
 }
 
-/// The name of a provider means another one since the configuration was changed: its accounts have
-/// what the old one gave them.
-@Suite("An account of a provider that is now of a type without renewal")
+/// The provider's name means another provider since a change of the configuration. The accounts
+/// have the tokens of the old one.
+@Suite("Accounts at a provider whose type changed")
 struct OtherTypeTests {
   @Test(
-    "is in need of a new log-in, and the daemon goes on",
+    "a refresh at a provider type without refresh needs a new sign-in and does not end the grant",
     arguments: [
       TruecallerSettings(appKeyCredential: "k", appLink: "l"),
       GoPaySettings(clientID: "c", merchantID: "m"),

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Users that systemd makes for a while")
+@Suite("Dynamic users of systemd")
 struct TransientUserTests {
   private let harness: LockControllerHarness
 
@@ -25,7 +25,7 @@ struct TransientUserTests {
   }
 
   @Test(
-    "a service whose uid another one gets later starts no flow that makes an account its uid's",
+    "a dynamic user of systemd may not start a flow that creates an account for its uid",
     arguments: [61_184, 65_519])
   func refused(uid: UInt32) async throws {
     let error = try await refusal(Owner(realm: "host", uid: uid), at: .work)
@@ -33,7 +33,7 @@ struct TransientUserTests {
     #expect(error?.message.contains("owner = \"client\"") == true, "\(error?.message ?? "")")
   }
 
-  @Test("a client that owns its accounts itself starts flows whatever its uid")
+  @Test("a client that owns its accounts may start flows under any uid")
   func owning() async throws {
     let owner = Owner(realm: "host", uid: Owner.anyUser, client: "till")
     #expect(try await refusal(owner, at: .work)?.reason != .permissionDenied)

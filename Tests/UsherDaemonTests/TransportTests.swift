@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Notes what it is told, and does with it what the test wants.
+/// Records its notifications and runs the test's handlers.
 private final class Hearer: TransportUser {
   let transport: Transport
   var heard: [UInt8] = []
@@ -34,7 +34,7 @@ private final class Hearer: TransportUser {
   override func closed() { closings += 1 }
 }
 
-@Suite("A connection on the loop of the sockets", .timeLimit(.minutes(2)))
+@Suite("Transport of a connection", .timeLimit(.minutes(2)))
 struct TransportTests {
   private let loop: SocketLoop
 
@@ -63,7 +63,7 @@ struct TransportTests {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
   }
 
-  @Test("one who has said all it will is told of once, and is answered yet")
+  @Test("a half-closed connection is reported once and still receives replies")
   func halfClosed() async throws {
     let (hearer, far) = try await connect()
     _ = far.send([1, 2, 3])
@@ -85,7 +85,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("what one said before it went away is heard, also where reading was paused")
+  @Test("bytes sent before the peer closed are received, even if reading was paused")
   func gone() async throws {
     let sent = Self.bytes(40_000)
     for isPaused in [false, true] {
@@ -102,14 +102,14 @@ struct TransportTests {
     await loop.stop()
   }
 
-  /// Of a connection whose other end is gone.
+  /// A connection whose other end is closed.
   private func leftBehind(_ sent: [UInt8]) throws -> DirectSocket {
     let (near, far) = try FarEnd.pair()
     #expect(far.send(sent) == sent.count)
     return near
   }
 
-  @Test("what is paused is not read, and after that it is, from where it was")
+  @Test("a paused connection reads nothing, and continues later without a gap")
   func paused() async throws {
     let (hearer, far) = try await connect { $0.transport.reads = false }
     var rest = Self.bytes(1_000_000)[...]
@@ -130,7 +130,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("one who does not read has no room left, until it has read enough; and nothing is lost")
+  @Test("a peer that does not read leaves no room until it has read, and no byte is lost")
   func unread() async throws {
     let (hearer, far) = try await connect(mostUnsent: 100_000)
     let piece = Self.bytes(30_000)
@@ -156,7 +156,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("one that is to close when all is sent reads no more, and all is sent")
+  @Test("a connection that closes when everything is sent reads nothing more and sends all bytes")
   func deafEnd() async throws {
     let sent = Self.bytes(1_000_000)
     let (hearer, far) = try await connect()
@@ -170,7 +170,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("closing when all is sent sends all; closing at once does not wait; each is told once")
+  @Test("closeWhenSent sends everything, close does not wait, and each is reported once")
   func closing() async throws {
     let sent = Self.bytes(1_000_000)
     let (patient, near) = try await connect()
@@ -196,7 +196,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("who sends to one that is gone closes, and is told of it once")
+  @Test("sending to a closed peer closes the connection and reports it once")
   func broken() async throws {
     let (hearer, _) = try await connect { $0.transport.reads = false }
     try await ask(hearer) { hearer in
@@ -208,7 +208,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("who comes in the place of one that was closed in the same turn hears nothing of it")
+  @Test("a connection that reuses a descriptor closed in the same turn gets none of its events")
   func reused() async throws {
     for _ in 0..<200 {
       let connectingPeers = try await loop.submit { [loop] in OnLoop(Newcomers(loop), loop) }
@@ -233,7 +233,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  /// Of two connections, the one that hears first has the other one's place taken by a third.
+  /// Of two connections, the first to receive closes the other and replaces it by a third.
   private final class Newcomers {
     private let loop: SocketLoop
     private var pair: [Hearer] = []
@@ -252,7 +252,7 @@ struct TransportTests {
       (self.third, self.far) = (third, far)
     }
 
-    /// What the third has heard, and of its end; nil where there is none.
+    /// Returns the bytes that the third connection received, or `nil` if it ended.
     func finish() -> [UInt8]? {
       defer { for hearer in pair + [third].compactMap({ $0 }) { hearer.transport.close() } }
       guard let third, third.ends == 0, third.closings == 0 else { return nil }
@@ -260,7 +260,7 @@ struct TransportTests {
     }
   }
 
-  @Test("ten thousand pieces, with pauses, are the same lines", arguments: 0..<3)
+  @Test("10,000 pieces of lines come back unchanged despite pauses", arguments: 0..<3)
   func pieces(seed: UInt64) async throws {
     let (_, far) = try await connect(mostUnsent: 5000) { hearer in
       var random = SeededGenerator(seed: seed)

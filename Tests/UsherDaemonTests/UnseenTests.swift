@@ -9,10 +9,10 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// What somebody may not see is to him as what there is not.
-@Suite("What is another's, and what is nobody's")
+/// Objects that a caller may not see are reported like objects that do not exist.
+@Suite("Indistinguishability of foreign and missing objects")
 struct UnseenTests {
-  /// The reply of a call, and whether it needed a task: where two take another way, a clock can tell.
+  /// The reply to a call, and whether it needed a task, which the caller could measure.
   private struct Said: Equatable {
     var isLater: Bool
     var text: String
@@ -33,7 +33,7 @@ struct UnseenTests {
     }
   }
 
-  /// What Bert is told of each of two things, under one name.
+  /// Expects the same reply to bert for an existing object and for an unknown id.
   private func expectSame(
     _ method: String, _ params: JSONValue, _ member: String, _ id: String, to service: RPCService
   ) async throws {
@@ -53,7 +53,7 @@ struct UnseenTests {
     #expect(said[0].text.contains("not_found"), "\(method): \(said[0].text)")
   }
 
-  @Test("an account of another is told of in the same bytes, by the same way, as none")
+  @Test("another owner's account gets the same bytes, in the same way, as an unknown account")
   func accounts() async throws {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
@@ -67,14 +67,14 @@ struct UnseenTests {
     for method in methods { try await expectSame(method, [:], "account", id, to: service) }
     try await expectSame(
       "flow.start", ["provider": "work", "kind": "authorize"], "account", id, to: service)
-    // To Anna it is there.
+    // Anna herself gets the account.
     let hers = try await say(
       "account.get", ["account": .string(id)], as: .program(of: .anna), to: service)
     #expect(hers.text.contains("usr_anna"))
     await lockController.end()
   }
 
-  @Test("so is a flow of another")
+  @Test("another owner's flow gets the same bytes, in the same way, as an unknown flow")
   func flows() async throws {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()

@@ -9,8 +9,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// An account about which something is yet to be told, a provider that nobody answers for, and the
-/// daemon's parts that take its calls.
+/// An account with a pending verdict, a provider that does not answer, and the daemon's services
+/// for its callbacks.
 final class VerdictHarness: Sendable {
   static let provider = ProviderName("gopay")
 
@@ -23,7 +23,7 @@ final class VerdictHarness: Sendable {
   private let told = Recorded<String>()
 
   private static func gopay() throws -> ProviderConfig {
-    // Port 9 of the loopback: nobody is there.
+    // Nothing listens at port 9 of the loopback interface.
     let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
     var configStore = GoPaySettings(clientID: "acme", merchantID: "merchant")
     configStore.identityBaseURL = nobody
@@ -32,7 +32,7 @@ final class VerdictHarness: Sendable {
     return ProviderConfig(name: provider, settings: configStore)
   }
 
-  /// - Parameter other: Nil for one of type `gopay`.
+  /// - Parameter other: The provider, or `nil` for one of type `gopay`.
   init(_ other: ProviderConfig? = nil) async throws {
     provider = try other ?? Self.gopay()
     var config = Config()
@@ -59,13 +59,13 @@ final class VerdictHarness: Sendable {
     }
   }
 
-  /// Where something was sent: connections do not close by themselves.
+  /// Closes the connections to the provider, which stay open otherwise.
   func close() async {
     watch.stop()
     await harness.http.shutdown()
   }
 
-  /// As a reload leaves it.
+  /// Replaces the providers as a reload does.
   func reload(_ providers: [ProviderConfig]) async {
     var config = Config()
     config.providers = providers
@@ -76,7 +76,7 @@ final class VerdictHarness: Sendable {
   /// The events of topic `kyc` so far.
   var news: [String] { told.all }
 
-  /// An account with a submission of just now.
+  /// Stores an account with a submission of the present time.
   @discardableResult
   func submit(
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
@@ -103,7 +103,7 @@ final class VerdictHarness: Sendable {
     harness.repository.record(record.id)?.details.attributes["kyc"]
   }
 
-  /// The account as a restarted daemon would find it.
+  /// Returns the account's stored verdict as a restarted daemon would read it.
   func stored(_ record: AccountRecord) throws -> JSONValue? {
     let row = try harness.store.loadAccounts().first { $0.id == record.id }
     return try row.map { try AccountRecord($0, tokens: []) }?.details.attributes["kyc"]

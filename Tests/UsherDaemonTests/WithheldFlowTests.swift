@@ -10,9 +10,9 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A flow whose owner is withheld while the provider answers")
+@Suite("Flows of a withheld owner")
 struct WithheldFlowTests {
-  @Test("takes the answer in, and asks nothing more until an operator has accepted the owner")
+  @Test("a flow of a withheld owner takes a reply and calls the provider only after owner.accept")
   func answered() async throws {
     let harness = try await OwnerHarness()
     _ = try await harness.call("provider.list")
@@ -33,7 +33,7 @@ struct WithheldFlowTests {
     try await end(harness)
   }
 
-  /// Ends the daemon, which waits by its timers for the call that is under way.
+  /// Ends the daemon, which waits by its timers for the running call.
   private func end(_ harness: OwnerHarness) async throws {
     let isOver = Atomic(false)
     async let ending: Void = {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherDaemon
 
-@Suite("Room for replies")
+@Suite("Reply buffers")
 struct WriteCoalescerTests {
   private let coalescer = WriteCoalescer()
 
@@ -12,7 +12,7 @@ struct WriteCoalescerTests {
     return room
   }
 
-  @Test("what was given back is taken again, by one at a time")
+  @Test("a returned reply buffer is reused, by one user at a time")
   func again() {
     coalescer.giveRoom(room(of: 20_000))
     let first = coalescer.takeRoom()
@@ -25,7 +25,7 @@ struct WriteCoalescerTests {
     #expect(coalescer.takeRoom().capacity >= 20_000)
   }
 
-  @Test("a mebibyte of all is kept, and none when it is given up")
+  @Test("at most a mebibyte of reply buffers is kept, and none after giveUpRooms")
   func kept() {
     coalescer.giveRoom(room(of: 2 << 20))
     #expect(coalescer.takeRoom().capacity < 1 << 20)
