@@ -6,9 +6,9 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("What a sign-in is begun with")
+@Suite("Parameters of authenticate (BSA)")
 struct AuthenticateBeginTests {
-  @Test("an account, which it cannot be without")
+  @Test("authenticate without an account is refused as invalid parameters")
   func account() throws {
     #expect(BSAAuthenticate.needsAccount)
     var origin = DrivenSignIn.origin()
@@ -17,7 +17,7 @@ struct AuthenticateBeginTests {
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.account")
   }
 
-  @Test("a QR id goes with by \"qr\" only")
+  @Test("the parameter qrId is refused unless authenticate's parameter by is qr")
   func qrElsewhere() throws {
     for way in [nil, BSAAuthenticate.Way.push, .otp, .totp] {
       let error = #expect(throws: UsherError.self) { try DrivenSignIn(way, qrID: "qr-1") }
@@ -25,7 +25,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("one that cannot be has failed")
+  @Test("an impossible qrId fails authenticate, and does so again after a restart")
   func impossibleQR() throws {
     let longest = String(repeating: "q", count: 4096)
     for text in ["", "a b", "qr\n", "qür", "\u{7f}", longest + "q"] {
@@ -41,7 +41,7 @@ struct AuthenticateBeginTests {
     #expect(try DrivenSignIn(.qr, qrID: longest).state == "localAuth")
   }
 
-  @Test("the configured clientKey, or none; another has failed")
+  @Test("authenticate accepts the configured clientKey and fails for another one")
   func clientKey() throws {
     var params = BSAAuthenticate.Params()
     params.clientKey = WireSecret("client-key-secret")
@@ -52,7 +52,7 @@ struct AuthenticateBeginTests {
     #expect(driven.failure?.message == "the clientKey is not the configured one")
   }
 
-  @Test("push is the way where none is named")
+  @Test("authenticate signs in by push if the parameter by is absent")
   func defaultWay() throws {
     for way in [nil, BSAAuthenticate.Way.push] {
       let driven = try DrivenSignIn(way)
@@ -61,7 +61,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("the account's device is asked for, or this machine's where it has none")
+  @Test("authenticate uses this machine's device id if the account has none")
   func device() throws {
     var origin = DrivenSignIn.origin()
     origin.attributes["deviceId"] = nil
@@ -70,7 +70,7 @@ struct AuthenticateBeginTests {
         == [.exists(device: BSAParts.registeredDevice, userKey: BSAParts.userKey)])
   }
 
-  @Test("the person is asked for as the account is known")
+  @Test("authenticate asks for the local authentication that the account is registered with")
   func knownBy() throws {
     for (word, questions) in [
       ("PASSCODE", [DaemonQuestion.localAuth(.passcodeStanding)]),
@@ -83,7 +83,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("an account that does not say how is not signed in", arguments: [nil, "passcode", ""])
+  @Test("authenticate fails without a valid localAuthType", arguments: [nil, "passcode", ""])
   func unknown(word: String?) throws {
     for way in BSAAuthenticate.Way.allCases {
       let driven = try DrivenSignIn(way, knownBy: word)
@@ -92,7 +92,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("one that is given up has the predecessor's words")
+  @Test("a cancelled authenticate has rtCode 5011, an expired one 5001, any other none")
   func words() {
     for reason in Failure.Reason.allCases {
       let word = BSAAuthenticate.word(for: reason, provider: BSAParts.name)
@@ -105,11 +105,11 @@ struct AuthenticateBeginTests {
   }
 }
 
-@Suite("A sign-in that is given up")
+@Suite("Abandoned BSA sign-ins")
 struct AbandonedSignInTests {
   private typealias Driven = DrivenSignIn
 
-  @Test("is cancelled at the provider from when a site or the provider knows of it")
+  @Test("an abandoned sign-in is cancelled at BSA once a site or BSA knows about it")
   func abandoned() throws {
     var wished = try Driven()
     wished.said(Driven.wish)
@@ -122,7 +122,7 @@ struct AbandonedSignInTests {
     }
   }
 
-  @Test("leaves nothing behind before that, but a number of the provider's is taken back")
+  @Test("an abandoned sign-in that BSA does not know leaves nothing; a shown code is withdrawn")
   func early() throws {
     let nothing = [
       try Driven(), try Driven(.qr), try Driven(.qr, qrID: "qr-1"), try Driven(.otp),
@@ -136,7 +136,7 @@ struct AbandonedSignInTests {
       "it may have been typed a moment ago")
   }
 
-  @Test("what arrives after its end is undone where it was a yes")
+  @Test("a start or a code that arrives after the flow's end is undone at BSA")
   func late() {
     let visit = Driven.visit(.push)
     let start = BSACall.start(visit, userKey: BSAParts.userKey)
@@ -158,7 +158,7 @@ struct AbandonedSignInTests {
     }
   }
 
-  @Test("is in the dark from when its completion was sent")
+  @Test("authenticate's outcome is unknown once its completion may have been performed")
   func dark() throws {
     var early = [try Driven(), try Driven(.qr), try .showing(.otp), try .starting(.push)]
     early.append(try Driven(.otp))

@@ -5,20 +5,20 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// A call as the contract has it.
+/// A call, and the request that BSA's contract requires for it.
 private struct Expected: Sendable, CustomTestStringConvertible {
   var call: BSACall
   var name: String
   var method: HTTPRequest.Method
-  /// Under the base URL.
+  /// The path under the base URL.
   var path: String
-  /// What stands in the query after `lang` and `clientKey`; nil for a call with a body.
+  /// The query after `lang` and `clientKey`; nil for a call with a body.
   var query: String?
-  /// What stands in the body beside `lang` and `clientKey`.
+  /// The members of the body besides `lang` and `clientKey`.
   var body: [String: JSONValue]?
-  /// As which the call is made.
+  /// The client key of the call: the configured one, or the waiting site's.
   var clientKey = BSAParts.clientKey
-  /// What must not come back, beside the client key.
+  /// The secrets of the request besides the client key.
   var secrets: [Secret] = []
 
   var testDescription: String { "\(method.rawValue) \(path) \(query ?? "")" }
@@ -40,7 +40,7 @@ private func enrolment(
     authType: authType, pushToken: pushToken, appVersion: "2.1", device: "dev-1")
 }
 
-/// What a sign-up and a new device have in common.
+/// Returns the body members that a sign-up and a device replacement share, with `changes`.
 private func device(_ changes: [String: JSONValue]) -> [String: JSONValue] {
   let members: [String: JSONValue] = [
     "name": "Ada Lovelace", "disposeToken": "dispose-secret", "otpType": "CMMDUP001",
@@ -171,7 +171,7 @@ private let signIns: [Expected] = [
     path: "/otp/48%2F26%3F13", query: "", secrets: [Secret("48/26?13")]),
 ]
 
-@Suite("A call of BSA")
+@Suite("Calls to BSA")
 struct BSACallTests {
   private func render(
     _ call: BSACall, _ change: (inout BSASettings) -> Void = { _ in }
@@ -182,7 +182,7 @@ struct BSACallTests {
         moment: moment()))
   }
 
-  @Test("is what the contract says", arguments: contacts + registrations + signIns)
+  @Test("a BSA call renders the contract's request", arguments: contacts + registrations + signIns)
   fileprivate func requests(_ expected: Expected) throws {
     let request = try render(expected.call)
     #expect(expected.call.name == expected.name)
@@ -209,11 +209,11 @@ struct BSACallTests {
     #expect(request.secrets == [expected.clientKey] + expected.secrets)
   }
 
-  @Test("does not print what is secret in it", arguments: contacts + registrations + signIns)
+  @Test("a BSA call and its request print no secret", arguments: contacts + registrations + signIns)
   fileprivate func secrecy(_ expected: Expected) throws {
     var dumped = "\(expected.call) \(String(reflecting: expected.call))"
     dump(expected.call, to: &dumped)
-    // A query has the client key; the URL of a request is never logged.
+    // The query contains the client key. The URL of a request is never logged.
     var request = try render(expected.call)
     request.url = ""
     dump(request, to: &dumped)
@@ -222,7 +222,7 @@ struct BSACallTests {
     }
   }
 
-  @Test("gives none of its secrets away where the answer repeats them")
+  @Test("secrets that a reply of BSA repeats are removed from it")
   func echoes() throws {
     for expected in contacts + registrations + signIns {
       let request = try render(expected.call)
@@ -236,7 +236,7 @@ struct BSACallTests {
     }
   }
 
-  @Test("speaks the configured language, of the configured app and machine")
+  @Test("a BSA call has the configured language, app and device description")
   func settings() throws {
     let change: (inout BSASettings) -> Void = {
       $0.lang = "ko-KR"
@@ -254,7 +254,7 @@ struct BSACallTests {
     #expect(url.hasSuffix("/idcheck?lang=ko-KR&clientKey=client-key-secret&userKey=ada1"))
   }
 
-  @Test("has its client key escaped in a query")
+  @Test("the client key is escaped in a query")
   func escaping() throws {
     let context = RenderContext<BSASettings>(
       provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"), moment: moment())
@@ -262,7 +262,7 @@ struct BSACallTests {
     #expect(url.contains("clientKey=a%2Bb%2Fc%3D%26d+e&userKey=ada1"))
   }
 
-  @Test("goes nowhere without the client key")
+  @Test("a BSA call without a client key is not rendered")
   func withoutKey() throws {
     let context = RenderContext<BSASettings>(
       provider: Provider(BSAParts.provider())!, credential: nil, moment: moment())
@@ -274,7 +274,7 @@ struct BSACallTests {
   }
 }
 
-@Suite("A path of BSA")
+@Suite("Configured paths of BSA")
 struct BSAPathTests {
   private struct Case {
     var path: WritableKeyPath<BSAPaths, ProviderPath>
@@ -310,7 +310,7 @@ struct BSAPathTests {
     ]
   }
 
-  @Test("is each where its setting says, under the base URL or elsewhere")
+  @Test("each BSA call uses its configured path, under the base URL or as a whole URL")
   func settings() throws {
     let base = try ProviderURL(setting: "https://bsa.example.com/v9")
     for (written, under) in [

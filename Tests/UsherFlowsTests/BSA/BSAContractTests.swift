@@ -7,11 +7,11 @@ import UsherTestKit
 
 @testable import UsherFlows
 
-/// A state, and which events mean something there.
+/// A flow in one state, and the events that this state handles.
 private struct Standing<Machine: FlowMachine> where Machine.Call == BSACall {
   let name: String
   let driven: DrivenBSA<Machine>
-  /// Names of `everything`.
+  /// The names of these events, as in `everything`.
   let meant: Set<String>
 
   init(_ name: String, _ driven: DrivenBSA<Machine>, _ meant: Set<String>) {
@@ -118,10 +118,10 @@ extension Standing where Machine == BSAAuthenticate {
   }
 }
 
-/// A fixture that is not what it should be.
+/// A fixture does not have the expected form.
 private struct Impossible: Error {}
 
-/// All that can come, by a name: also the outcomes of calls that are another flow's.
+/// Returns every event with a name, also outcomes of calls that another flow made.
 private func everything() throws -> [(String, FlowEvent<BSACall>)] {
   let passcode = Secret("1234-passcode")
   let contact = BSAParts.contact()
@@ -205,7 +205,7 @@ struct BSAContractTests {
         standing.name, standing.driven.flow,
         strays: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
     }
-    // A number that a person is to type stands in the step.
+    // The step contains the one-time code that the user is to type.
     let secrets = BSAParts.secrets.filter { $0 != "482613" }
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
     for standing in standings {
@@ -221,7 +221,7 @@ struct BSAContractTests {
     }
   }
 
-  @Test("they keep it in every state: what means something is heeded, and nothing else is")
+  @Test("every state of a BSA flow handles its own events and ignores or refuses all others")
   func everyState() throws {
     try check(Standing<BSAVerifyContact>.all())
     try check(Standing<BSARegister>.all())
@@ -240,7 +240,7 @@ struct BSAContractTests {
     }
   }
 
-  @Test("a restart finds each as it was, and asks again where somebody is waited for")
+  @Test("a stored BSA flow is read back unchanged and repeats its call or question")
   func restarts() throws {
     try restart(Standing<BSAVerifyContact>.all())
     try restart(Standing<BSARegister>.all())
@@ -248,7 +248,7 @@ struct BSAContractTests {
     try restart(Standing<BSAAuthenticate>.all())
   }
 
-  @Test("no number that was typed is stored, not even sealed")
+  @Test("a typed verification code is never part of the stored flow")
   func numbers() throws {
     var paused = try DrivenContact.verifying()
     paused.answered(BSAParts.gone)
@@ -257,7 +257,7 @@ struct BSAContractTests {
     }
   }
 
-  @Test("each is found by its kind, and reads its parameters strictly")
+  @Test("BSA has four flow kinds, each of which validates its parameters strictly")
   func kinds() throws {
     #expect(
       ProviderRegistry.flows(of: .bsa).map { $0.kind }.sorted()
@@ -276,8 +276,8 @@ struct BSAContractTests {
     #expect(!BSARegister.needsAccount && !BSAReregisterDevice.needsAccount)
   }
 
-  /// Each member is needed and of its type, and there is no other. What is not agreed to may be left
-  /// out: that is the flow's to say.
+  /// Checks that each member is required and of its type, and that unknown members are refused.
+  /// The agreements may be absent: the flow itself reports a missing one.
   private func params<Machine: FlowMachine>(
     _ type: Machine.Type, _ good: [String: JSONValue]
   ) throws {

@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// Numbers that look random and are the same in every run (SplitMix64).
+/// A pseudo-random generator with the same numbers in every run (SplitMix64).
 private struct Dice: RandomNumberGenerator {
   var state: UInt64
 
@@ -23,7 +23,7 @@ private struct Dice: RandomNumberGenerator {
   }
 }
 
-/// Answers made of what BSA's answers are made of, put together without sense.
+/// Generates random events, and random replies of the members and values that BSA's replies have.
 private struct Nonsense {
   var dice: Dice
 
@@ -49,7 +49,7 @@ private struct Nonsense {
     }
   }
 
-  /// Taken for a yes by whoever asked, more often than not.
+  /// Returns data that the flow accepts as a success, in most cases.
   private mutating func plausible(_ call: BSACall) -> JSONValue {
     switch call {
     case .generateNumber: return "482613"
@@ -103,9 +103,10 @@ private struct Nonsense {
   }
 }
 
-@Suite("Whatever BSA answers")
+@Suite("BSA flows under random events and replies")
 struct BSAFuzzTests {
-  /// Drives a flow with nonsense until it ends, and checks that it is whole after every step.
+  /// Drives a flow with random events until it ends, and checks its invariants after every step.
+  /// Returns the number of steps, at most 60.
   private func drive<Machine: FlowMachine>(
     _ driven: DrivenBSA<Machine>, seed: UInt64
   ) throws -> Int where Machine.Call == BSACall {
@@ -153,7 +154,7 @@ struct BSAFuzzTests {
     for secret in BSAParts.secrets { #expect(!text.contains(secret)) }
   }
 
-  @Test("a flow stays whole, and most come to an end", arguments: 0..<12 as Range<UInt64>)
+  @Test("a BSA flow keeps its invariants under random events", arguments: 0..<12 as Range<UInt64>)
   func nonsense(seed: UInt64) throws {
     var steps = 0
     for round in 0..<8 as Range<UInt64> {
@@ -172,7 +173,7 @@ struct BSAFuzzTests {
 }
 
 extension BSAReply {
-  /// Whether the provider may have done what it was asked for.
+  /// Whether the provider may have performed the call.
   fileprivate var mayBeDone: Bool {
     switch self {
     case .said: true

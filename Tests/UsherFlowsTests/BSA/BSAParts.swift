@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// Who and what the flows of BSA are about in these tests.
+/// Fixture values for the tests of BSA's flows: a person, a device, secrets and provider replies.
 enum BSAParts {
   static let name = ProviderName("bsa")
   static let clientKey = Secret("client-key-secret")
@@ -14,15 +14,15 @@ enum BSAParts {
   static let userKey = "ada.1815"
   static let account = AccountID("acc_1")
   static let device = "dev-1"
-  /// Of the person and the tests' installation.
+  /// The device id that BSA's flows derive from ``userKey`` and the tests' installation.
   static let registeredDevice = BSADevice.id(userKey, at: installation)
   static let number = Secret("739146")
   static let dispose = Sealed(Secret("dispose-secret"))
-  /// Of 160 bits (RFC 4226 appendix D, in Base32).
+  /// A TOTP secret of 160 bits (RFC 4226 appendix D), in Base32.
   static let secretKey = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
   static let handle = "dsp_0123456789abcdef"
 
-  /// All that must never be seen.
+  /// Texts that must not occur in any message, description, dump or stored state.
   static let secrets = [
     "client-key-secret", "739146", "dispose-secret", secretKey, handle, "site-key-secret",
     "channel-secret", "token-secret", "482613", "1234-passcode",
@@ -51,7 +51,7 @@ enum BSAParts {
       credential: CredentialCheck(clientKey), handoffSecrets: handoffSecrets)
   }
 
-  /// What a `verifyContact` has left.
+  /// The handoff secret that a finished `verifyContact` leaves for a later flow.
   static func kept(
     _ contact: BSAContact = contact(), handle: String = handle, token: String = "dispose-secret"
   ) -> HandoffSecret {
@@ -60,7 +60,7 @@ enum BSAParts {
       expiresAt: now + .seconds(1800))
   }
 
-  /// rtCode 0.
+  /// Returns a reply with rtCode 0 (success).
   static func said(_ data: JSONValue? = nil, status: Int = 200) -> CallOutcome {
     var members: [String: JSONValue] = ["rtCode": 0, "rtMsg": ""]
     members["data"] = data
@@ -80,13 +80,13 @@ enum BSAParts {
   static let lost = CallOutcome.unreachable(message: "lost", sent: true)
 }
 
-/// A flow of BSA on its way.
+/// Drives one BSA flow and keeps its last answer.
 struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   var flow: Machine
   private(set) var last: Answer<BSACall>
-  /// The call that is under way, or was last.
+  /// The call in progress, or the latest one if no call is in progress.
   private(set) var pending: BSACall?
-  /// Whether the account is there when it is asked for.
+  /// Whether the account still exists when the flow asks the daemon for it.
   var hasAccount = true
 
   init(_ params: Machine.Params, _ origin: FlowContext<BSASettings>) throws {
@@ -117,7 +117,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
     receive(.input(input), at: time)
   }
 
-  /// The call that is under way brings this.
+  /// Delivers `outcome` as the outcome of the call in progress.
   @discardableResult
   mutating func answered(_ outcome: CallOutcome, at time: Timestamp = now) -> Answer<BSACall> {
     guard let pending else { return .ignore }
@@ -146,20 +146,20 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
     receive(.told(.oneTimeCode(code)), at: time)
   }
 
-  /// What this machine has, which is a passcode.
+  /// Reports that this machine has a passcode and no fingerprint reader.
   mutating func look(_ latest: [LocalAuthProof] = [], at time: Timestamp = now) {
     tell(
       .standing(.init(biometric: .noReader, passcode: .ready, latest: latest)), at: time)
   }
 
-  /// The person proves to be there, by the passcode.
+  /// Completes local authentication with the passcode.
   mutating func prove(at time: Timestamp = now) {
     look(at: time)
     say(.passcode(Secret("1234-passcode")), at: time)
     tell(.checked(.accepted), at: time)
   }
 
-  /// As after `kill -9`.
+  /// Stores the flow, reads it back and resumes it, as after `kill -9`.
   mutating func restart(at time: Timestamp = now) throws {
     flow = try storedAndRead(flow)
     receive(.resumed, at: time)
@@ -170,7 +170,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   var problem: Problem? { flow.view.problem }
 }
 
-// MARK: - What it answers
+// MARK: - The last answer
 
 extension DrivenBSA {
   private var effects: [Effect<BSACall>] {
@@ -185,7 +185,7 @@ extension DrivenBSA {
     effects.compactMap { if case .ask(let question) = $0 { question } else { nil } }
   }
 
-  /// The pause it asks for.
+  /// The pause, if the answer asks for a wake-up and for nothing else.
   var pause: Duration? {
     guard effects.count == 1, case .wake(let pause) = effects[0] else { return nil }
     return pause
@@ -195,7 +195,7 @@ extension DrivenBSA {
     if case .fail(let failure, _) = last { failure } else { nil }
   }
 
-  /// How it failed, and with which rtCode or word.
+  /// The reason of the failure, with its rtCode or the SDK's word.
   var end: End? {
     failure.map { End($0.reason, $0.provider?.code) }
   }
@@ -208,7 +208,7 @@ extension DrivenBSA {
     if case .finish(let completion) = last { completion } else { nil }
   }
 
-  /// The field that was refused.
+  /// The name of the input field that the flow refused.
   var refusedField: String? {
     if case .refuse(let field, _) = last { field } else { nil }
   }
@@ -220,7 +220,7 @@ extension DrivenBSA {
   var isWaiting: Bool { step.kind == .wait }
 }
 
-/// A failure in short.
+/// The reason and the provider code of a failure.
 struct End: Equatable, Sendable {
   var reason: Failure.Reason
   var code: String?

@@ -3,10 +3,10 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("Who a person is to BSA")
+@Suite("Contacts, user keys and names of BSA")
 struct BSAPersonTests {
   @Test(
-    "an address has one @ with something on both sides, and stays as it is",
+    "an e-mail address has one @ with text on both sides and is kept unchanged",
     arguments: ["ada@example.com", "a@b", "Ada+1.x@Example.COM", "адa@пример.рф", "\"a\"@[::1]"])
   func addresses(text: String) throws {
     let contact = try BSAContact(.email, text)
@@ -16,7 +16,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "what is no address is refused",
+    "a text that is no e-mail address is refused",
     arguments: [
       "", "@", "ada", "ada@", "@example.com", "a@b@c", "ada @example.com", " ada@example.com",
       "ada@example.com\n", "ada@exam\tple.com", "ada@exam\u{a0}ple.com", "ada@\u{7}example.com",
@@ -28,7 +28,7 @@ struct BSAPersonTests {
     }
   }
 
-  @Test("an address has at most 254 bytes")
+  @Test("an e-mail address has at most 254 bytes")
   func addressLength() throws {
     let domain = "@example.com"
     let longest = String(repeating: "a", count: 254 - domain.utf8.count) + domain
@@ -40,7 +40,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "of a number blanks, hyphens and brackets are left out, and a plus before it stays",
+    "blanks, hyphens and brackets are removed from a phone number; a leading plus is kept",
     arguments: [
       ("+44 7700 900123", "+447700900123"), ("(010) 1234-5678", "01012345678"),
       ("1234567", "1234567"), ("123456789012345", "123456789012345"),
@@ -53,7 +53,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "what is no number of 7 to 15 digits is refused",
+    "a phone number without 7 to 15 ASCII digits is refused",
     arguments: [
       "", "+", "123456", "+123456", "1234567890123456", "+1234567890123456", "44+7700900123",
       "++447700900123", "447700900123+", "4477009001x3", "447700.900123", "447700900123\n",
@@ -66,7 +66,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a mask leaves an address its first letters, a number its last two digits",
+    "a mask shows an address's first letters, or a phone number's last two digits",
     arguments: [
       (BSAContact.Channel.email, "ada@example.com", "a•••@e•••"), (.email, "a@b", "a•••@b•••"),
       (.sms, "+44 7700 900123", "+••••••••••23"), (.sms, "1234567", "•••••67"),
@@ -76,7 +76,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a flow is found by the SHA-256 of kind and target, however the number was written",
+    "a contact's flow key is the SHA-256 of its type and target, however a number is written",
     arguments: [
       (
         BSAContact.Channel.email, "ada@example.com",
@@ -93,14 +93,14 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a user key is 4 to 64 of letters, digits and ._-@",
+    "a user key is 4 to 64 letters, digits and characters of ._-@",
     arguments: ["ada1", "ada.1815", "A_d-a@x.org", "....a", "0000", "@@@@", "____"])
   func userKeys(text: String) throws {
     #expect(try BSAUserKey.checked(text) == text)
   }
 
   @Test(
-    "any other is refused, and one of dots alone, which would be another path",
+    "a user key that is short, has other characters or has only dots is refused",
     arguments: [
       "", "ada", "ada 1815", "ada/1815", "ada%2F1815", "ada1815\n", "ädä1815", "ada:1815",
       "ada+1815", "ada1815?", "ada#1815", "....", ".....", "ada`", "ada[", "адаада",
@@ -118,7 +118,7 @@ struct BSAPersonTests {
     #expect(throws: ImpossibleMember.self) { try BSAUserKey.checked(longest + "k") }
   }
 
-  @Test("a name is any text of up to 256 bytes", arguments: ["Ada", "O'Neil-Ödön 3.", "김 에이다"])
+  @Test("a name is visible text of up to 256 bytes", arguments: ["Ada", "O'Neil-Ödön 3.", "김 에이다"])
   func names(text: String) throws {
     #expect(try BSAName.checked(text) == text)
     let longest = String(repeating: "é", count: 128)
@@ -126,7 +126,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "no name, a blank one and one with control characters are refused",
+    "a name that is blank, has no letter or has invisible characters is refused",
     arguments: [
       "", " ", " \u{a0}\t", "Ada\n", "A\u{0}da", "A\u{7f}da", "A\u{9b}da", "\u{200b}", "-", " Ada",
       "\u{202e}adA",
@@ -137,7 +137,7 @@ struct BSAPersonTests {
     }
   }
 
-  @Test("a name has at most 256 bytes")
+  @Test("a name of more than 256 bytes is refused")
   func nameLength() {
     #expect(throws: ImpossibleMember.self) {
       try BSAName.checked(String(repeating: "é", count: 128) + "a")
@@ -145,7 +145,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a kind of local authentication has the vendor's number, the SDK's word, and asks so",
+    "an authType has BSA's number, the SDK's word and a kind of local authentication",
     arguments: [
       (BSAAuthType.none, Int64(0), "NONE", LocalAuthType?.none),
       (.biometric, 3, "BIOMETRIC", .biometric), (.passcode, 4, "PASSCODE", .passcode),
@@ -158,7 +158,7 @@ struct BSAPersonTests {
     #expect(BSAAuthType(sdkWord: word) == type)
   }
 
-  @Test("other numbers and words are none of them")
+  @Test("an unknown number or word is no authType")
   func noAuthTypes() {
     for number in [-1, 1, 2, 5, 33] { #expect(BSAAuthType(number: Int64(number)) == nil) }
     for word in ["", "none", "Biometric", "PIN"] { #expect(BSAAuthType(sdkWord: word) == nil) }

@@ -11,7 +11,7 @@ struct BSAProbeTests {
     try #require(ProviderRegistry.probe(of: BSAParts.provider()))
   }
 
-  @Test("asks for a device that nobody has")
+  @Test("BSA's probe asks for the device whose id is all zeros")
   func asks() throws {
     let probe = try probe()
     #expect(probe.subject == "device_check")
@@ -19,7 +19,7 @@ struct BSAProbeTests {
     #expect(call == .deviceCheck(device: "00000000-0000-0000-0000-000000000000"))
   }
 
-  @Test("says whether the client key is taken, or why that cannot be seen")
+  @Test("BSA's probe reports an accepted client key, or why the key could not be checked")
   func judges() throws {
     let answers: [(CallOutcome, Bool, String)] = [
       (BSAParts.said(["userKey": "ada1"]), true, "it takes the client key"),
@@ -43,7 +43,7 @@ struct BSAProbeTests {
     }
   }
 
-  @Test("of the refusals that are known only those about such a device are fine")
+  @Test("BSA's probe accepts only refusals about the device that it asks for")
   func refusals() throws {
     for entry in RTCode.table where entry.code != .done {
       let found = try probe().judge(BSAParts.refusal(entry.code.number))

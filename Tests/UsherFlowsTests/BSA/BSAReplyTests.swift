@@ -6,11 +6,11 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("An answer of BSA")
+@Suite("Replies of BSA")
 struct BSAReplyTests {
   private static let statuses = [200, 201, 204, 302, 400, 401, 403, 404, 408, 429, 500, 503]
 
-  @Test("with rtCode 0 is a yes, whatever the status", arguments: statuses)
+  @Test("a reply with rtCode 0 is a success, whatever its HTTP status", arguments: statuses)
   func said(status: Int) {
     let data: JSONValue = ["result": true, "more": [1, "x"]]
     #expect(BSAReply(BSAParts.said(data, status: status)) == .said(data))
@@ -18,7 +18,7 @@ struct BSAReplyTests {
     #expect(BSAReply(BSAParts.said(status: status)) == .said(.null))
   }
 
-  @Test("with any other is a refusal, whatever the status", arguments: statuses)
+  @Test("a reply with any other rtCode is a refusal, whatever its HTTP status", arguments: statuses)
   func refused(status: Int) {
     for code: Int64 in [1, 2000, 2009, 5019, 10_001, 77_777, -1, .max] {
       #expect(BSAReply(BSAParts.refusal(code, status: status)) == .refused(RTCode(code)))
@@ -32,7 +32,7 @@ struct BSAReplyTests {
     "{\"rtCode\":99999999999999999999999999}",
   ]
 
-  @Test("without an envelope is none that can be read", arguments: noEnvelopes)
+  @Test("HTTP 2xx, 3xx or 4xx without an rtCode is unreadable", arguments: noEnvelopes)
   func unreadable(text: String) {
     for status in [200, 302, 400, 401, 404, 499] {
       #expect(
@@ -41,7 +41,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("without an envelope and of a server that fails is no answer", arguments: noEnvelopes)
+  @Test("HTTP 408, 429 or 5xx without an rtCode is a server failure", arguments: noEnvelopes)
   func problem(text: String) {
     for (status, mayBeDone) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
       #expect(
@@ -51,7 +51,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("says when to come back, where its server does")
+  @Test("Retry-After of an HTTP 429 or 503 reply is part of the failure")
   func retryAfter() {
     for status in [429, 503] {
       let answer = BSAReply(BSAParts.failing(status, after: 7))
@@ -63,7 +63,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("that never came is trouble, and may have been asked for or not")
+  @Test("a call without a reply is a failure that says whether the request was sent")
   func unreachable() {
     #expect(
       BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayBeDone: false)))
@@ -72,7 +72,7 @@ struct BSAReplyTests {
     #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
   }
 
-  @Test("may have a number written as text")
+  @Test("an integer in a reply of BSA may be written as a string")
   func looseIntegers() {
     for value: JSONValue in [3, "3"] { #expect(value.looseInteger == 3) }
     for value: JSONValue in ["", "3.0", " 3", "x", 3.5, true, .null, [3], "99999999999999999999"] {
@@ -80,7 +80,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("may have a secret, of visible ASCII and at most 8 KiB")
+  @Test("a secret in a reply of BSA is a string of 1 to 8192 visible ASCII characters")
   func secrets() {
     let longest = String(repeating: "~", count: 8192)
     for text in ["x", "token-secret!", longest] {
@@ -95,7 +95,7 @@ struct BSAReplyTests {
   }
 }
 
-@Suite("A refusal of BSA")
+@Suite("Refusals of BSA")
 struct BSARefusalTests {
   private func failure(_ code: Int64) throws -> Failure {
     var driven = try DrivenContact()
@@ -103,9 +103,9 @@ struct BSARefusalTests {
     return try #require(driven.failure)
   }
 
-  @Test("ends a flow with its code, our sentence and the table's word on trying again")
+  @Test("a known rtCode ends the flow with its own reason, message and retryability")
   func table() throws {
-    // That no number is sent has a sentence of its own.
+    // rtCode 3006 (invalid) has a message of its own if it refuses the call that sends a code.
     for entry in RTCode.table where ![.done, .invalid].contains(entry.code) {
       let failure = try failure(entry.code.number)
       let number = entry.code.number
@@ -124,7 +124,7 @@ struct BSARefusalTests {
     }
   }
 
-  @Test("is one all the same where nobody knows its code", arguments: [1, -1, 2018, 4242, 99_999])
+  @Test("an unknown rtCode ends the flow as rejected", arguments: [1, -1, 2018, 4242, 99_999])
   func unknown(code: Int64) throws {
     let failure = try failure(code)
     #expect(failure.reason == .providerRejected && !failure.retryable)

@@ -6,9 +6,9 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("A number that may have been sent")
+@Suite("Verification codes of BSA whose sending failed")
 struct SendingDoubtTests {
-  @Test("is not counted where nothing was sent: five more tries, ever later")
+  @Test("a send request that never left is retried five times, with growing pauses")
   func unsent() throws {
     var driven = try DrivenContact()
     for pause in [1, 2, 4, 8, 16] {
@@ -21,7 +21,7 @@ struct SendingDoubtTests {
     #expect(driven.end == End(.providerUnreachable))
   }
 
-  @Test("the provider says when to come back, within reason")
+  @Test("Retry-After sets the pause before a code is sent again, from 1 to 120 seconds")
   func retryAfter() throws {
     for (asked, pause) in [(7, 7), (0, 1), (3000, 120)] {
       var driven = try DrivenContact()
@@ -30,7 +30,7 @@ struct SendingDoubtTests {
     }
   }
 
-  @Test("what was a problem is none when it was sent")
+  @Test("a successful send clears the problem of the attempt before it")
   func cleared() throws {
     var driven = try DrivenContact()
     driven.answered(BSAParts.gone)
@@ -39,7 +39,7 @@ struct SendingDoubtTests {
     #expect(driven.state == "otpSent" && driven.problem == nil)
   }
 
-  @Test("a restart cuts the pause after a refused connection short")
+  @Test("a restart during the pause after a refused connection sends the code at once")
   func restart() throws {
     var driven = try DrivenContact()
     driven.answered(BSAParts.gone)
@@ -48,9 +48,9 @@ struct SendingDoubtTests {
   }
 }
 
-@Suite("A number that may have been looked at")
+@Suite("Verification codes of BSA whose check failed")
 struct CheckingDoubtTests {
-  @Test("is typed once more where the answer is lost: it may be used up")
+  @Test("the user types the code again if the reply to its check was lost")
   func lost() throws {
     for outcome in [BSAParts.lost, BSAParts.failing(500), BSAParts.failing(503, after: 9)] {
       var driven = try DrivenContact.sent()
@@ -64,7 +64,7 @@ struct CheckingDoubtTests {
     }
   }
 
-  @Test("is handed in again by itself where nothing was sent, up to five times")
+  @Test("a check that never reached BSA is repeated up to five times without the user")
   func unsent() throws {
     var driven = try DrivenContact.verifying()
     for pause in [1, 2, 4, 8, 16] {
@@ -78,7 +78,7 @@ struct CheckingDoubtTests {
     #expect(driven.end == End(.providerUnreachable))
   }
 
-  @Test("429 is waited out as long as the provider says")
+  @Test("HTTP 429 delays the check of a code for as long as Retry-After says")
   func tooMany() throws {
     var driven = try DrivenContact.verifying()
     driven.answered(BSAParts.failing(429, after: 20))
@@ -88,7 +88,7 @@ struct CheckingDoubtTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("is not handed in when its time was over in between")
+  @Test("a code that expires during the retry pause is not checked again")
   func expired() throws {
     var driven = try DrivenContact.verifying()
     driven.answered(BSAParts.gone)
@@ -96,7 +96,7 @@ struct CheckingDoubtTests {
     #expect(driven.last == .proceed([]) && driven.problem?.reason == "code_expired")
   }
 
-  @Test("is typed once more after a restart: it is not kept")
+  @Test("the user types a code under check again after a restart, as it is not stored")
   func restarted() throws {
     var paused = try DrivenContact.verifying()
     paused.answered(BSAParts.gone)
@@ -115,7 +115,7 @@ struct CheckingDoubtTests {
     #expect(forgotten.problem == .interrupted, "a timer that comes first")
   }
 
-  @Test("a restart changes nothing while the person has it")
+  @Test("a restart changes nothing while verifyContact waits for the code")
   func sent() throws {
     var driven = try DrivenContact.sent()
     driven.type()

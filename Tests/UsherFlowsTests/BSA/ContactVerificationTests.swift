@@ -8,9 +8,9 @@ import UsherCore
 
 private let channels = BSAContact.Channel.allCases
 
-@Suite("A contact that is verified")
+@Suite("Verification of a contact (BSA)")
 struct ContactVerificationTests {
-  @Test("first a number is sent", arguments: channels)
+  @Test("verifyContact begins by sending a code to the contact", arguments: channels)
   func begins(channel: BSAContact.Channel) throws {
     let driven = try DrivenContact(channel)
     #expect(driven.calls == [.send(BSAParts.contact(channel))])
@@ -18,7 +18,7 @@ struct ContactVerificationTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("then it is asked for, for as long as it is good", arguments: channels)
+  @Test("verifyContact asks for the code as long as it is valid", arguments: channels)
   func asks(channel: BSAContact.Channel) throws {
     let driven = try DrivenContact.sent(channel)
     #expect(driven.last == .proceed([]))
@@ -31,7 +31,7 @@ struct ContactVerificationTests {
           expiresAt: now + .seconds(180), resendAt: now + .seconds(30), alsoAsk: []))
   }
 
-  @Test("length and times are the configured ones")
+  @Test("the length and the times of a code are the configured ones")
   func settings() throws {
     var driven = try DrivenContact(.email) {
       $0.otpDigits = 4
@@ -46,7 +46,7 @@ struct ContactVerificationTests {
     #expect(driven.calls == [.verify(BSAParts.contact(), number: Secret("7391"))])
   }
 
-  @Test("what is typed is looked at by the provider", arguments: channels)
+  @Test("verifyContact sends a typed code to BSA for verification", arguments: channels)
   func looks(channel: BSAContact.Channel) throws {
     let driven = try DrivenContact.verifying(channel)
     #expect(
@@ -55,7 +55,7 @@ struct ContactVerificationTests {
   }
 
   @Test(
-    "what cannot be a number is refused at once",
+    "a typed code that is not six ASCII digits is refused at once",
     arguments: ["", "73914", "7391460", "73914a", "７３９１４６", " 73914", "-73914", "7391\u{301}4"])
   func unfit(text: String) throws {
     var driven = try DrivenContact.sent()
@@ -65,7 +65,7 @@ struct ContactVerificationTests {
     #expect(driven.flow == before)
   }
 
-  @Test("fields that nobody asked for are refused, and there is no step before")
+  @Test("verifyContact refuses unknown fields and a step back")
   func strays() throws {
     var driven = try DrivenContact.sent()
     let before = driven.flow
@@ -76,7 +76,7 @@ struct ContactVerificationTests {
     #expect(driven.flow == before)
   }
 
-  @Test("a wrong number is a problem, and the same number can be typed once more")
+  @Test("a wrong code is the problem wrong_code, and a code can be typed again")
   func wrongNumber() throws {
     let wrong: [@Sendable (inout DrivenContact) -> Void] = [
       { $0.wrong() }, { $0.said(["result": false, "disposeToken": "dispose-secret"]) },
@@ -99,7 +99,7 @@ struct ContactVerificationTests {
     }
   }
 
-  @Test("a number whose time is over by the provider's clock is another problem")
+  @Test("rtCode 3006 for a typed code is the problem code_expired")
   func expiredThere() throws {
     var driven = try DrivenContact.verifying()
     driven.refused(3006)
@@ -107,7 +107,7 @@ struct ContactVerificationTests {
     #expect(driven.problem?.provider?.code == "3006")
   }
 
-  @Test("one whose time is over by our clock is not looked at")
+  @Test("a code that has expired by the daemon's clock is not sent to BSA")
   func expiredHere() throws {
     var driven = try DrivenContact.sent()
     let end = now + .seconds(180)
@@ -119,7 +119,7 @@ struct ContactVerificationTests {
     #expect(driven.calls.count == 1, "in its last millisecond")
   }
 
-  @Test("another number can be had after a while, and has times of its own")
+  @Test("a code can be resent after 30 seconds and then gets new times")
   func resend() throws {
     var driven = try DrivenContact.sent()
     driven.say(.resend, at: now + .seconds(30) - .milliseconds(1500))
@@ -138,7 +138,7 @@ struct ContactVerificationTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("a provider that cannot just now is a problem, and another refusal the end")
+  @Test("a retryable rtCode for a typed code is a problem; any other ends verifyContact")
   func refused() throws {
     for entry in RTCode.table where ![0, 3005, 3006].contains(entry.code.number) {
       var driven = try DrivenContact.verifying()
@@ -163,7 +163,7 @@ struct ContactVerificationTests {
     (["result": true, "disposeToken": "a b"], "data.disposeToken"),
   ]
 
-  @Test("an answer that lacks what it must have is the end")
+  @Test("a reply without a usable result or disposeToken ends verifyContact")
   func unusable() throws {
     for (data, member) in Self.unusable {
       var driven = try DrivenContact.verifying()
@@ -180,7 +180,7 @@ struct ContactVerificationTests {
     }
   }
 
-  @Test("after its end nothing concerns it any more")
+  @Test("a finished verifyContact ignores every event")
   func over() throws {
     var verified = try DrivenContact.verifying()
     verified.verified()
@@ -200,9 +200,9 @@ struct ContactVerificationTests {
   }
 }
 
-@Suite("How often a contact can be verified")
+@Suite("Limits of a contact verification (BSA)")
 struct ContactLimitTests {
-  @Test("the fifth wrong number is the end")
+  @Test("the fifth wrong code ends verifyContact as attempts_exhausted")
   func guesses() throws {
     var driven = try DrivenContact.sent()
     for _ in 1...4 {
@@ -217,7 +217,7 @@ struct ContactLimitTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("the count outlives another number, an interruption and a restart")
+  @Test("the count of wrong codes survives a resend, a lost reply and a restart")
   func guessesStay() throws {
     var driven = try DrivenContact.sent()
     for _ in 1...2 {
@@ -239,7 +239,7 @@ struct ContactLimitTests {
     #expect(driven.end == End(.attemptsExhausted, "3005"))
   }
 
-  @Test("what was not wrong is not counted")
+  @Test("expired codes and lost replies do not count as wrong codes")
   func uncounted() throws {
     var driven = try DrivenContact.sent()
     for round in 1...10 {
@@ -252,7 +252,7 @@ struct ContactLimitTests {
     #expect(driven.problem?.reason == "wrong_code")
   }
 
-  @Test("five numbers are sent; the fifth can still be typed")
+  @Test("verifyContact sends at most five codes, and the fifth can still be typed")
   func sendings() throws {
     var driven = try DrivenContact.sent()
     var time = now

@@ -16,14 +16,14 @@ extension DrivenBSA where Machine == BSAVerifyContact {
       BSAParts.origin(change))
   }
 
-  /// The person has the number.
+  /// Returns a flow that has sent a verification code and waits for it.
   static func sent(_ channel: BSAContact.Channel = .email) throws -> DrivenContact {
     var driven = try DrivenContact(channel)
     driven.said()
     return driven
   }
 
-  /// The number is being looked at.
+  /// Returns a flow whose call that verifies the typed code is in progress.
   static func verifying(_ channel: BSAContact.Channel = .email) throws -> DrivenContact {
     var driven = try sent(channel)
     driven.type()
@@ -36,11 +36,11 @@ extension DrivenBSA {
     say(.code(number, fields: [:]), at: time)
   }
 
-  /// The number is right.
+  /// Delivers the reply that accepts the code.
   mutating func verified(at time: Timestamp = now) {
     said(["result": true, "disposeToken": "dispose-secret"], at: time)
   }
 
-  /// The provider says that it is not.
+  /// Delivers the reply that rejects the code.
   mutating func wrong() { said(["result": false]) }
 }

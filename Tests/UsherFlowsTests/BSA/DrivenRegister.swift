@@ -26,7 +26,7 @@ extension DrivenBSA where Machine == BSARegister {
     try self.init(Self.params(change), origin)
   }
 
-  /// With a handle, so that the person's proof comes first.
+  /// Returns a flow with a handle of a `verifyContact`: its first step is local authentication.
   static func handled(
     _ change: (inout BSARegister.Params) -> Void = { _ in },
     settings: (inout BSASettings) -> Void = { _ in }
@@ -37,7 +37,7 @@ extension DrivenBSA where Machine == BSARegister {
     }
   }
 
-  /// Being signed up.
+  /// Returns a flow whose sign-up call is in progress.
   static func signingUp(
     _ change: (inout BSARegister.Params) -> Void = { _ in }
   ) throws -> DrivenRegister {
@@ -59,7 +59,7 @@ extension DrivenBSA where Machine == BSAReregisterDevice {
     try self.init(params, origin)
   }
 
-  /// The person has the number.
+  /// Returns a flow that has sent a verification code and waits for it.
   static func sent(
     _ type: JSONValue = 4, settings: (inout BSASettings) -> Void = { _ in }
   ) throws -> DrivenReregister {
@@ -68,7 +68,7 @@ extension DrivenBSA where Machine == BSAReregisterDevice {
     return driven
   }
 
-  /// Being put in the other device's place.
+  /// Returns a flow whose call that replaces the other device is in progress.
   static func replacing() throws -> DrivenReregister {
     var driven = try sent()
     driven.type()

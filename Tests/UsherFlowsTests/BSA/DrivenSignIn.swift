@@ -10,7 +10,7 @@ typealias DrivenSignIn = DrivenBSA<BSAAuthenticate>
 extension DrivenBSA where Machine == BSAAuthenticate {
   static var site: Sealed<Secret> { Sealed(Secret("site-key-secret")) }
   static var channel: Secret { Secret("channel-secret") }
-  /// What a person types at a site.
+  /// The one-time code that the flow shows and that the user types at the site.
   static var shown: Secret { Secret("482613") }
 
   static var exists: BSACall { .exists(device: BSAParts.device, userKey: BSAParts.userKey) }
@@ -18,7 +18,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
     .generateNumber(userKey: BSAParts.userKey, device: BSAParts.device)
   }
 
-  /// A site waits for a sign-in.
+  /// The data of an `auth_exist` reply when a site waits for a sign-in.
   static var wish: JSONValue {
     [
       "isExist": true, "clientKey": "site-key-secret", "siteURL": "https://shop.example.com",
@@ -46,7 +46,8 @@ extension DrivenBSA where Machine == BSAAuthenticate {
       .init(by: way, qrId: qrID), Self.origin(word, settings: change))
   }
 
-  /// At the channel's call, of an account that is known by a passcode, or by nothing.
+  /// Returns a flow whose call that opens the channel is in progress, for an account that is
+  /// registered with a passcode, or without local authentication.
   static func starting(
     _ way: BSAAuthenticate.Way, isProved: Bool = true,
     settings change: (inout BSASettings) -> Void = { _ in }
@@ -78,14 +79,14 @@ extension DrivenBSA where Machine == BSAAuthenticate {
     return driven
   }
 
-  /// At the token's call.
+  /// Returns a flow whose call that fetches the token is in progress.
   static func fetching(_ way: BSAAuthenticate.Way = .push) throws -> DrivenSignIn {
     var driven = try completing(way)
     driven.said()
     return driven
   }
 
-  /// A number is shown.
+  /// Returns a flow that shows a one-time code.
   static func showing(_ way: BSAAuthenticate.Way) throws -> DrivenSignIn {
     var driven = try DrivenSignIn(way)
     driven.prove()
@@ -97,7 +98,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
     return driven
   }
 
-  /// What a sign-in of this way is at the provider.
+  /// Returns the parameters that identify a sign-in of this kind at the provider.
   static func visit(_ way: BSAAuthenticate.Way) -> BSAVisit {
     switch way {
     case .push, .otp, .totp: BSAVisit(device: BSAParts.device, site: site)

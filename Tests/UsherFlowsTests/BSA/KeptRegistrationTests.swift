@@ -6,8 +6,8 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// BSA says that it has signed the person up; only its TOTP secret is of no use.
-@Suite("A registration whose TOTP secret cannot be used")
+/// BSA reports a successful registration, but its reply has no usable TOTP secret.
+@Suite("BSA registrations without a usable TOTP secret")
 struct KeptRegistrationTests {
   private static let answers: [JSONValue?] = [
     nil, "text", [:], ["secretKey": nil], ["secretKey": 7], ["secretKey": ""],
@@ -18,7 +18,7 @@ struct KeptRegistrationTests {
   ]
 
   @Test(
-    "a secret of 80 bits and more is taken",
+    "register accepts a TOTP secret of 80 bits or more",
     arguments: [
       "GEZDGNBVGY3TQOJQ", "gezd gnbv gy3t qojq", "GEZDGNBVGY3TQOJQGEZDGNBV",
       "GEZDGNBVGY3TQOJQGEZDGNBVGY======",
@@ -30,7 +30,7 @@ struct KeptRegistrationTests {
     #expect(TOTPKey(base32: Secret(text)) != nil)
   }
 
-  @Test("a registration without a usable secret is kept, and the result says what is missing")
+  @Test("register without a usable secret keeps the account and reports a totpProblem")
   func register() throws {
     for data in Self.answers {
       var driven = try DrivenRegister.signingUp()
@@ -45,7 +45,7 @@ struct KeptRegistrationTests {
     }
   }
 
-  @Test("a replaced device without a usable secret is kept")
+  @Test("reregisterDevice without a usable secret succeeds and drops the old secret")
   func reregister() throws {
     var driven = try DrivenReregister.replacing()
     driven.said(["secretKey": "GEZD"])

@@ -8,9 +8,9 @@ import UsherCore
 
 private typealias Driven = DrivenSignIn
 
-@Suite("A sign-in that a site asks for")
+@Suite("BSA sign-in by push")
 struct PushTests {
-  @Test("is asked for again and again, as often as configured")
+  @Test("authenticate polls every poll_seconds while no site waits")
   func polls() throws {
     var driven = try Driven { $0.pollSeconds = 7 }
     for _ in 1...20 {
@@ -22,7 +22,7 @@ struct PushTests {
     }
   }
 
-  @Test("2010 and 5019 say that there is none yet, however often")
+  @Test("rtCodes 2010 and 5019 mean that no site waits yet, and polling continues")
   func notYet() throws {
     var driven = try Driven()
     driven.answered(BSAParts.gone)
@@ -36,7 +36,7 @@ struct PushTests {
     }
   }
 
-  @Test("any other refusal is the end")
+  @Test("any other rtCode ends authenticate, except a retryable one, which is polled again")
   func refused() throws {
     for entry in RTCode.table where ![0, 2010, 5019].contains(entry.code.number) {
       var driven = try Driven()
@@ -54,7 +54,7 @@ struct PushTests {
     #expect(driven.end == End(.expired, "5001"))
   }
 
-  @Test("a provider that is away is asked ever later, as long as the flow lives")
+  @Test("authenticate polls an unreachable BSA without limit, with pauses of up to 16 s")
   func fault() throws {
     for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
       var driven = try Driven()
@@ -68,7 +68,7 @@ struct PushTests {
     }
   }
 
-  @Test("one that comes back has as many chances as before, and no problem")
+  @Test("Retry-After sets the pause, and the next successful poll clears the problem")
   func recovered() throws {
     var driven = try Driven()
     for _ in 1...3 {
@@ -83,7 +83,7 @@ struct PushTests {
     }
   }
 
-  @Test("an answer that cannot be one is the end")
+  @Test("a poll reply without isExist or clientKey fails with an error that names the member")
   func unusable() throws {
     let answers: [(JSONValue?, String)] = [
       (nil, "data.isExist"), ([:], "data.isExist"), (["isExist": "true"], "data.isExist"),
@@ -102,7 +102,7 @@ struct PushTests {
     #expect(driven.end == End(.providerProtocolError))
   }
 
-  @Test("that is there wants the person, then goes to the site that waits")
+  @Test("the step names the site that waits, and the sign-in starts after local authentication")
   func wished() throws {
     var driven = try Driven()
     driven.said(Driven.wish)
@@ -121,14 +121,14 @@ struct PushTests {
     #expect(driven.state == "starting" && driven.isWaiting)
   }
 
-  @Test("of an account that is known by nothing asks nobody")
+  @Test("an account without local authentication starts the sign-in without asking the user")
   func none() throws {
     var driven = try Driven(.push, knownBy: "NONE")
     driven.said(Driven.wish)
     #expect(driven.calls == [.start(Driven.visit(.push), userKey: BSAParts.userKey)])
   }
 
-  @Test("an earlier proof will not do, and other fingers than at the last success are refused")
+  @Test("an earlier local authentication does not count, and changed fingerprints are refused")
   func proof() throws {
     var driven = try Driven()
     driven.said(Driven.wish)
@@ -142,7 +142,7 @@ struct PushTests {
     #expect(driven.failure?.provider?.name == BSAParts.name)
   }
 
-  @Test("who is not known leaves the site no sign-in to wait for")
+  @Test("a failed local authentication cancels the sign-in that the site waits for")
   func notKnown() throws {
     let ends: [(FlowEvent<BSACall>, End)] = [
       (.input(.cancelLocalAuth), End(.cancelled, "USER_CANCEL")),
@@ -162,7 +162,7 @@ struct PushTests {
     }
   }
 
-  @Test("a restart asks at once")
+  @Test("a restarted authenticate polls at once, or asks for the local authentication again")
   func restarts() throws {
     var asking = try Driven()
     var waiting = asking

@@ -4,9 +4,9 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("The rtCodes")
+@Suite("The rtCodes of BSA")
 struct RTCodeTests {
-  /// A part of the documentation's page, cut into the cells of its tables.
+  /// Returns the table rows below a heading of the documentation page, each split into its cells.
   private func rows(under heading: String) throws -> [[String]] {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -21,7 +21,7 @@ struct RTCodeTests {
     }
   }
 
-  @Test("are 79, each once, in order, each with a name and a sentence's end")
+  @Test("BSA's table has 79 rtCodes in ascending order, each with its own name and a meaning")
   func table() {
     let table = RTCode.table
     #expect(table.count == 79)
@@ -37,7 +37,7 @@ struct RTCodeTests {
     }
   }
 
-  @Test("are those of the documentation, word for word")
+  @Test("BSA's documentation page lists the same rtCodes, word for word")
   func page() throws {
     let rows = try rows(under: "All rtCodes").filter { Int64($0[0]) != nil }
     #expect(
@@ -47,14 +47,14 @@ struct RTCodeTests {
         })
   }
 
-  @Test("may succeed later where the server, not the person, was the cause")
+  @Test("only rtCodes of a temporary state of the server are retryable")
   func retryable() {
     #expect(
       RTCode.table.filter(\.isRetryable).map(\.code.number)
         == [2001, 2010, 2012, 5015, 5016, 5017, 5021, 10_001, 10_003, 10_004])
   }
 
-  @Test("that are not in the table have no name and are not retryable")
+  @Test("an rtCode that is not in BSA's table has no name and is not retryable")
   func unknown() {
     for number: Int64 in [-1, 1, 2018, 5009, 5025, 11_000] {
       #expect(RTCode(number).entry == nil && !RTCode(number).isRetryable)
@@ -62,7 +62,7 @@ struct RTCodeTests {
     }
   }
 
-  @Test("of local authentication are the documentation's, and three words have none")
+  @Test("BSA's documentation page lists the rtCode of each local-authentication word")
   func localAuth() throws {
     var codes: [String: String] = [:]
     for row in try rows(under: "Words") where row[0].hasPrefix("`") {
@@ -72,7 +72,7 @@ struct RTCodeTests {
     }
     #expect(codes.count == LocalAuthWord.allCases.count)
     for word in LocalAuthWord.allCases {
-      // The seed's spelling is the daemon's; either stands for it.
+      // The documentation lists the seed's spelling and the daemon's for one word: either counts.
       let written = codes.first { LocalAuthWord(written: $0.key) == word }
       #expect(written?.value == word.rtCode.map { String($0.number) } ?? "none", "\(word)")
       if let code = word.rtCode { #expect(code.entry?.name.hasPrefix("LOCAL_") == true) }

@@ -8,10 +8,10 @@ import UsherCore
 
 private typealias Params = BSARegister.Params
 
-/// What is wrong with the parameters, in the order in which they are looked at.
+/// A wrong parameter and the failure that it causes.
 private struct Fault: Sendable {
   let code: String
-  /// What the message begins with.
+  /// The beginning of the failure's message.
   let message: String
   let change: @Sendable (inout Params) -> Void
 
@@ -36,9 +36,9 @@ private let faults: [Fault] = [
   Fault("3006", "disposeToken is not") { $0.disposeToken = WireSecret("dsp_0") },
 ]
 
-@Suite("What a registration is begun with")
+@Suite("Parameters of register (BSA)")
 struct RegisterBeginTests {
-  @Test("what is wrong with it ends it before anything is asked, with the code there is for it")
+  @Test("a wrong parameter fails register before any call, with the rtCode of that fault")
   func faulty() throws {
     for fault in faults {
       let driven = try DrivenRegister { fault.change(&$0) }
@@ -49,7 +49,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("of several the first is told")
+  @Test("register reports the first of several wrong parameters")
   func order() throws {
     for first in faults.indices {
       let driven = try DrivenRegister { params in
@@ -59,7 +59,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("all agreements that are missing are named")
+  @Test("register names all agreements that are missing")
   func agreements() throws {
     for (missing, names) in [
       ([\Params.agreeGccs], "agreeGccs"), ([\.agreePerson], "agreePerson"),
@@ -77,7 +77,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("an end so early stays over a restart")
+  @Test("a register that failed for a missing agreement fails the same way after a restart")
   func early() throws {
     var driven = try DrivenRegister { $0.agreeGccs = false }
     let failure = try #require(driven.failure)
@@ -88,7 +88,7 @@ struct RegisterBeginTests {
     #expect(driven.failure == failure)
   }
 
-  @Test("the configured app is taken, and the person is verified by e-mail unless by SMS")
+  @Test("register accepts the configured app and verifies the e-mail address unless by sms")
   func begins() throws {
     let driven = try DrivenRegister {
       $0.clientKey = WireSecret("client-key-secret")
@@ -102,7 +102,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("authType none goes where the provider is configured so, without local authentication")
+  @Test("authType none signs up without local authentication if allow_no_local_auth is set")
   func none() throws {
     var driven = try DrivenRegister(origin: BSAParts.origin { $0.allowNoLocalAuth = true }) {
       $0.authType = .none
@@ -121,7 +121,7 @@ struct RegisterBeginTests {
   }
 }
 
-@Suite("A handle that a verifyContact has left")
+@Suite("The disposeToken of register (BSA)")
 struct RegisterHandleTests {
   private func begun(
     _ handoffSecrets: [HandoffSecret], handle: String = BSAParts.handle,
@@ -133,7 +133,7 @@ struct RegisterHandleTests {
     }
   }
 
-  @Test("stands for the number: the person is next")
+  @Test("register with a disposeToken sends no code and begins with local authentication")
   func good() throws {
     var driven = try begun([BSAParts.kept()])
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
@@ -147,7 +147,7 @@ struct RegisterHandleTests {
     #expect(enrolment.contact == BSAParts.contact())
   }
 
-  @Test("is found among others by its name")
+  @Test("register uses the handoff secret that its disposeToken names")
   func several() throws {
     let other = BSAParts.kept(handle: "dsp_other", token: "other-secret")
     for handoffSecrets in [[other, BSAParts.kept()], [BSAParts.kept(), other]] {
@@ -161,14 +161,14 @@ struct RegisterHandleTests {
     }
   }
 
-  @Test("is good by the way the contact was verified")
+  @Test("a disposeToken of a phone number is valid only with verifyBy sms")
   func bySMS() throws {
     let kept = BSAParts.kept(BSAParts.contact(.sms))
     #expect(try begun([kept]) { $0.verifyBy = .sms }.state == "localAuth")
     #expect(try begun([kept]).end == End(.invalidRequest, "3006"))
   }
 
-  @Test("that is unknown, over, or for another contact is refused")
+  @Test("an unknown disposeToken, or one of another contact, fails register")
   func bad() throws {
     #expect(try begun([]).end == End(.invalidRequest, "3006"))
     let handles = [

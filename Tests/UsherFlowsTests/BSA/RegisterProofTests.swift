@@ -6,13 +6,13 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("The person behind a registration")
+@Suite("Local authentication in register (BSA)")
 struct RegisterProofTests {
   private func begun(_ type: BSAAuthType) throws -> DrivenRegister {
     try .handled { $0.authType = type }
   }
 
-  @Test("proves to be there in the way that is registered, after the number")
+  @Test("register asks for its authType's local authentication after the code was verified")
   func asks() throws {
     for (type, question) in [
       (BSAAuthType.passcode, LocalAuthQuestion.passcodeStanding), (.biometric, .standing),
@@ -28,7 +28,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("is asked for what, and signs up when it is there")
+  @Test("the user can retry a wrong passcode, and the right one starts the sign-up")
   func asked() throws {
     var driven = try begun(.passcode)
     #expect(driven.isWaiting)
@@ -49,7 +49,7 @@ struct RegisterProofTests {
     #expect(driven.calls.map(\.name) == ["users"])
   }
 
-  @Test("with a finger: changed ones do not matter, as nothing is stored yet")
+  @Test("register accepts changed fingerprints, because none are saved yet")
   func fingers() throws {
     var driven = try begun(.biometric)
     driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
@@ -62,7 +62,7 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp")
   }
 
-  @Test("a sign-up by a finger, or by the passcode in its place, saves the enrolled fingers")
+  @Test("a biometric sign-up saves the enrolled fingers, also after a passcode instead")
   func savesFingers() throws {
     var scanned = try begun(.biometric)
     scanned.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
@@ -75,14 +75,15 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("a sign-up by a passcode leaves the saved fingers as they are")
+  @Test("a sign-up by passcode does not save the enrolled fingers")
   func savesNone() throws {
     var driven = try begun(.passcode)
     driven.prove()
     #expect(driven.state == "signingUp" && driven.questions.isEmpty)
   }
 
-  /// Ways to an end, with the word and the code that are told.
+  /// The ways to fail: the SDK's word, its rtCode, the state of the machine and the events after
+  /// it.
   private static let ends: [(LocalAuthWord, String?, LocalAuthStanding, [FlowEvent<BSACall>])] = [
     (
       .biometricNotSupportHardware, "9003", .init(biometric: .noReader, passcode: .ready), []
@@ -112,7 +113,7 @@ struct RegisterProofTests {
     ),
   ]
 
-  @Test("who is not known by a finger has no other way: the end says the word, and its rtCode")
+  @Test("a failed local authentication ends register with the SDK's word and its rtCode")
   func failed() throws {
     for (word, code, standing, events) in Self.ends {
       var driven = try begun(.biometric)
@@ -134,7 +135,7 @@ struct RegisterProofTests {
     #expect(driven.failure?.provider?.error == nil)
   }
 
-  @Test("who has just proved it is not asked again")
+  @Test("a local authentication of the last 300 seconds is not asked for again")
   func earlier() throws {
     for (age, isGood) in [
       (0, true), (299_999, true), (300_000, true), (300_001, false), (-1, false),
@@ -146,7 +147,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("who has proved it in another way is asked")
+  @Test("an earlier local authentication by another method does not count")
   func otherWay() throws {
     var driven = try begun(.passcode)
     driven.look([.init(method: .biometric, at: now)])
@@ -156,7 +157,7 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp")
   }
 
-  @Test("how long a proof is good is configured")
+  @Test("local_auth_seconds sets how old an earlier local authentication may be")
   func configured() throws {
     for (seconds, state) in [(60, "signingUp"), (59, "localAuth")] {
       var driven = try DrivenRegister.handled(settings: { $0.localAuthSeconds = seconds })
@@ -165,7 +166,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("a restart looks once more, and forgets the passcode that was being checked")
+  @Test("after a restart the passcode under check is forgotten and asked for again")
   func restarts() throws {
     var driven = try begun(.passcode)
     try driven.restart()
@@ -185,7 +186,7 @@ struct RegisterProofTests {
   }
 }
 
-@Suite("A proof that grows old")
+@Suite("The age of a local authentication in register (BSA)")
 struct ProofAgeTests {
   private func paused() throws -> DrivenRegister {
     var driven = try DrivenRegister.signingUp()
@@ -193,14 +194,14 @@ struct ProofAgeTests {
     return driven
   }
 
-  @Test("is good for a later try while it is young enough")
+  @Test("a local authentication of at most 300 s is good for a retry of the sign-up")
   func young() throws {
     var driven = try paused()
     driven.receive(.woken, at: now + .seconds(300))
     #expect(driven.state == "signingUp" && driven.calls.map(\.name) == ["users"])
   }
 
-  @Test("is asked for anew before a later try, and then signs up")
+  @Test("an older local authentication is asked for again before the sign-up is retried")
   func old() throws {
     let late = now + .milliseconds(300_001)
     for isRestarted in [false, true] {
@@ -215,7 +216,7 @@ struct ProofAgeTests {
     }
   }
 
-  @Test("counts from when it was given, not from when it was used")
+  @Test("the age of a local authentication counts from its own time, not from its use")
   func usedLater() throws {
     var driven = try DrivenRegister.handled()
     driven.look([.init(method: .passcode, at: now - .seconds(200))])
@@ -227,7 +228,7 @@ struct ProofAgeTests {
     #expect(other.state == "localAuth")
   }
 
-  @Test("none is asked for where there was none")
+  @Test("a sign-up without local authentication is retried without asking for one")
   func none() throws {
     var driven = try DrivenRegister.handled(
       { $0.authType = .none }, settings: { $0.allowNoLocalAuth = true })

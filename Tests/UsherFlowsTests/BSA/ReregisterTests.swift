@@ -10,7 +10,7 @@ private typealias Params = BSAReregisterDevice.Params
 
 private let member = BSAMember(userKey: "ada.1815", name: "Ada Lovelace")
 
-@Suite("What a new device is begun with")
+@Suite("Parameters of reregisterDevice (BSA)")
 struct ReregisterBeginTests {
   private static let faults: [(String, String, @Sendable (inout Params) -> Void)] = [
     ("2000", "the clientKey is not", { $0.clientKey = WireSecret("other-key") }),
@@ -23,7 +23,7 @@ struct ReregisterBeginTests {
     ("3000", "authType must not be none", { $0.authType = BSAAuthType.none }),
   ]
 
-  @Test("what is wrong with it ends it before anything is asked, the first thing first")
+  @Test("the first wrong parameter fails reregisterDevice before any call")
   func faulty() throws {
     for index in Self.faults.indices {
       let (code, message, change) = Self.faults[index]
@@ -43,7 +43,7 @@ struct ReregisterBeginTests {
     #expect(driven.failure == failure)
   }
 
-  @Test("a number goes to a contact that must be the person's")
+  @Test("reregisterDevice sends a code to the member's e-mail address or phone number")
   func begins() throws {
     for channel in BSAContact.Channel.allCases {
       let driven = try DrivenReregister(channel) {
@@ -55,7 +55,7 @@ struct ReregisterBeginTests {
     }
   }
 
-  @Test("with a handle no number is sent, and authType must be given")
+  @Test("reregisterDevice with a disposeToken sends no code and needs an authType")
   func handle() throws {
     let origin = BSAParts.origin(handoffSecrets: [BSAParts.kept()])
     let without = try DrivenReregister(origin: origin) {
@@ -77,7 +77,7 @@ struct ReregisterBeginTests {
     #expect(enrolment.authType == .biometric && token == BSAParts.dispose.unsealed())
   }
 
-  @Test("a handle that is unknown or another contact's is refused")
+  @Test("a disposeToken that is unknown or of another contact fails reregisterDevice")
   func otherHandle() throws {
     for (channel, handle) in [(BSAContact.Channel.email, "dsp_other"), (.sms, BSAParts.handle)] {
       let driven = try DrivenReregister(
@@ -91,9 +91,9 @@ struct ReregisterBeginTests {
   }
 }
 
-@Suite("A person who has another device")
+@Suite("Verification and local authentication in reregisterDevice (BSA)")
 struct ReregisterPersonTests {
-  @Test("is shown the step only where key, name and contact belong together")
+  @Test("reregisterDevice fails unless BSA confirms the user key, the name and the contact")
   func others() throws {
     var driven = try DrivenReregister()
     driven.said(["result": false, "authType": 4])
@@ -112,7 +112,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("proves to be there as it is registered, whether a number or a text says so")
+  @Test("local authentication follows the registered authType, a number or a string")
   func registered() throws {
     for (said, question) in [
       (3, LocalAuthQuestion.standing), ("3", .standing), (4, .passcodeStanding),
@@ -127,7 +127,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("who is registered without is let through where that is allowed")
+  @Test("a registration without local authentication needs allow_no_local_auth")
   func none() throws {
     for isAllowed in [true, false] {
       var driven = try DrivenReregister.sent(0) { $0.allowNoLocalAuth = isAllowed }
@@ -141,7 +141,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("of whom the provider does not say how is not registered anew")
+  @Test("a missing or unknown authType fails reregisterDevice before a code is typed")
   func unsaid() throws {
     for type: JSONValue in [.null, 5, 1, "x", "", 3.5, true, [3]] {
       let driven = try DrivenReregister.sent(type)
@@ -150,7 +150,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("may choose another way than the registered one")
+  @Test("the parameter authType overrides the registered one")
   func chosen() throws {
     for said: JSONValue in [["result": true, "authType": 3], ["result": true]] {
       var driven = try DrivenReregister { $0.authType = .passcode }
@@ -161,7 +161,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("proves to be there as the provider said last")
+  @Test("local authentication follows the authType of the reply to the last resend")
   func registeredLast() throws {
     var driven = try DrivenReregister.sent(4)
     driven.say(.resend, at: now + .seconds(30))
@@ -171,7 +171,7 @@ struct ReregisterPersonTests {
     #expect(driven.questions == [.localAuth(.standing)])
   }
 
-  @Test("is asked for again when another number is wanted")
+  @Test("a resend checks the member again and fails if BSA does not confirm it")
   func resend() throws {
     var driven = try DrivenReregister.sent()
     driven.say(.resend, at: now + .seconds(30))
@@ -180,7 +180,7 @@ struct ReregisterPersonTests {
     #expect(driven.end == End(.providerRejected, "2008"))
   }
 
-  @Test("has five guesses as anybody")
+  @Test("the fifth wrong code ends reregisterDevice")
   func guesses() throws {
     var driven = try DrivenReregister.sent()
     for _ in 1...5 {
@@ -192,9 +192,9 @@ struct ReregisterPersonTests {
   }
 }
 
-@Suite("A device in place of another")
+@Suite("The replacement call of reregisterDevice (BSA)")
 struct ReplacementTests {
-  @Test("says who and how, but neither address nor number beside the one that was verified")
+  @Test("the replacement call has the verified contact and no other address or number")
   func enrolled() throws {
     let driven = try DrivenReregister.replacing()
     #expect(driven.state == "signingUp" && driven.flow.isOutcomeUnknown)
@@ -208,7 +208,7 @@ struct ReplacementTests {
       ])
   }
 
-  @Test("gives the account the new secret")
+  @Test("a successful replacement gives the account the new TOTP secret")
   func succeeds() throws {
     var driven = try DrivenReregister.replacing()
     driven.said(["secretKey": .string(BSAParts.secretKey)])
@@ -220,7 +220,7 @@ struct ReplacementTests {
     #expect(completion.grant?.totpSecret == Sealed(Secret(BSAParts.secretKey)))
   }
 
-  @Test("is asked for again after a lost answer, five times")
+  @Test("an unanswered replacement is repeated five times; its failure is retryable")
   func lost() throws {
     for outcome in [BSAParts.lost, BSAParts.gone, BSAParts.failing(500)] {
       var driven = try DrivenReregister.replacing()
@@ -238,7 +238,7 @@ struct ReplacementTests {
     }
   }
 
-  @Test("is asked for again after a restart, with a proof that is young enough")
+  @Test("a restart repeats the replacement if the local authentication is at most 300 s old")
   func restart() throws {
     var driven = try DrivenReregister.replacing()
     let call = try #require(driven.calls.first)
@@ -248,7 +248,7 @@ struct ReplacementTests {
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
   }
 
-  @Test("that is refused, or answered unreadably, has failed")
+  @Test("a refused or unreadable replacement fails reregisterDevice")
   func refused() throws {
     var driven = try DrivenReregister.replacing()
     driven.refused(3006)

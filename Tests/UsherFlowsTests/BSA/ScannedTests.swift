@@ -8,7 +8,7 @@ import UsherCore
 
 private typealias Driven = DrivenSignIn
 
-@Suite("A sign-in by a QR code")
+@Suite("BSA sign-in by QR code")
 struct ScannedTests {
   private func typed(_ id: String = "qr-1") throws -> Driven {
     var driven = try Driven(.qr)
@@ -17,7 +17,7 @@ struct ScannedTests {
     return driven
   }
 
-  @Test("asks for what the camera read")
+  @Test("authenticate by qr asks for the content of the QR code")
   func asks() throws {
     let driven = try Driven(.qr)
     #expect(driven.last == .proceed([]))
@@ -28,7 +28,7 @@ struct ScannedTests {
           .init(fields: [Field(name: "qrId", type: .text, required: true, maxLength: 4096)])))
   }
 
-  @Test("what is typed goes to the provider as it is, after the person's proof")
+  @Test("a typed QR id is sent to BSA unchanged, after local authentication")
   func typing() throws {
     for id in ["qr-1", "https://x.example/?a=b&c", String(repeating: "q", count: 4096)] {
       var driven = try Driven(.qr)
@@ -42,7 +42,7 @@ struct ScannedTests {
     }
   }
 
-  @Test("what no code can say is refused, and other fields, and a step back")
+  @Test("authenticate by qr refuses an impossible QR id, an unknown field and a step back")
   func refused() throws {
     var driven = try Driven(.qr)
     let before = driven.flow
@@ -63,7 +63,7 @@ struct ScannedTests {
     #expect(driven.flow == before)
   }
 
-  @Test("one that is given needs no scan, and says so at each call")
+  @Test("a qrId parameter needs no scan and is kept for the completion and the token call")
   func given() throws {
     var driven = try Driven.completing(.qr)
     #expect(driven.calls == [.complete(Driven.visit(.qr), isProved: true)])
@@ -72,7 +72,7 @@ struct ScannedTests {
   }
 
   @Test(
-    "a bad one that was typed can be typed anew, by the same proof", arguments: [Int64(5023), 5024])
+    "a QR id that BSA refuses can be typed again", arguments: [Int64(5023), 5024])
   func invalidTyped(code: Int64) throws {
     var driven = try typed()
     driven.refused(code)
@@ -86,7 +86,7 @@ struct ScannedTests {
     #expect(driven.state == "completing")
   }
 
-  @Test("a bad one that was given is the end", arguments: [Int64(5023), 5024])
+  @Test("a qrId parameter that BSA refuses ends authenticate", arguments: [Int64(5023), 5024])
   func invalidGiven(code: Int64) throws {
     var driven = try Driven.starting(.qr)
     driven.refused(code)
@@ -94,7 +94,7 @@ struct ScannedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.qr))])
   }
 
-  @Test("other ways have no code that could be bad", arguments: [Int64(5023), 5024])
+  @Test("rtCodes 5023 and 5024 end other or started sign-ins", arguments: [Int64(5023), 5024])
   func invalidElsewhere(code: Int64) throws {
     for way in [BSAAuthenticate.Way.push, .otp, .totp] {
       var driven = try Driven.starting(way)
@@ -107,7 +107,7 @@ struct ScannedTests {
     #expect(later.end == End(.providerRejected, String(code)), "once it has begun")
   }
 
-  @Test("who is not known leaves nothing to cancel: the provider has heard of nothing")
+  @Test("a cancelled local authentication by qr has nothing to cancel at BSA")
   func notKnown() throws {
     var driven = try Driven(.qr, qrID: "qr-1")
     driven.look()

@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("A number that is asked for once more")
+@Suite("Resends of a verification code (BSA)")
 struct ResendTests {
   private func resending() throws -> DrivenContact {
     var driven = try DrivenContact.sent()
@@ -14,7 +14,7 @@ struct ResendTests {
     return driven
   }
 
-  @Test("and not sent leaves the one before, and says why")
+  @Test("a refused resend is the problem not_sent, and the earlier code stays valid")
   func notSent() throws {
     for outcome in [BSAParts.refusal(3006), BSAParts.refusal(2012), BSAParts.failing(404)] {
       var driven = try resending()
@@ -27,7 +27,7 @@ struct ResendTests {
     }
   }
 
-  @Test("of a provider that is away leaves the one before, in the end")
+  @Test("a resend that BSA never gets becomes the problem not_sent after five retries")
   func away() throws {
     var driven = try resending()
     for _ in 1...5 {
@@ -38,7 +38,7 @@ struct ResendTests {
     #expect(driven.state == "otpSent" && driven.problem?.reason == "not_sent")
   }
 
-  @Test("without one before is the end, in the state in which it ends")
+  @Test("a refusal to send the first code ends verifyContact in the state sending")
   func firstNotSent() throws {
     var driven = try DrivenContact()
     driven.refused(3006)
@@ -47,9 +47,9 @@ struct ResendTests {
   }
 }
 
-@Suite("A registration's last word")
+@Suite("The final state and message of a BSA registration")
 struct LastWordTests {
-  @Test("is where it stood: nobody takes a sign-up for sent that was not")
+  @Test("a failed reregisterDevice keeps the state in which it failed")
   func states() throws {
     var sending = try DrivenReregister()
     sending.said(["result": false])
@@ -62,7 +62,7 @@ struct LastWordTests {
     #expect(proving.failure != nil && proving.state == "localAuth")
   }
 
-  @Test("of a replacement whose answer was lost says what may have become of it")
+  @Test("a refusal after a lost replacement says that BSA may have taken this device")
   func replaced() throws {
     for isRestarted in [false, true] {
       var driven = try DrivenReregister.replacing()
@@ -83,7 +83,7 @@ struct LastWordTests {
     #expect(first.failure?.retryable == false, "nothing was lost")
   }
 
-  @Test("after an answer that cannot be read says that the person may be registered")
+  @Test("an unreadable reply to a sign-up fails with a message that names reregisterDevice")
   func unreadable() throws {
     for outcome in [BSAParts.failing(404), .unreadable(message: "a redirect")] {
       var driven = try DrivenRegister.signingUp()
@@ -94,11 +94,11 @@ struct LastWordTests {
   }
 }
 
-@Suite("A sign-in that a site has asked for")
+@Suite("BSA sign-ins that a site has asked for")
 struct WishedTests {
   private typealias Driven = DrivenSignIn
 
-  @Test("is not begun for an account that was forgotten")
+  @Test("a sign-in for a removed account fails after local authentication and is cancelled")
   func forgotten() throws {
     var driven = try Driven()
     driven.hasAccount = false
@@ -108,7 +108,7 @@ struct WishedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.push))])
   }
 
-  @Test("while a number is shown wants the person again, whether the proof is young or old")
+  @Test("a site that waits while a code is shown always needs another local authentication")
   func anyProof() throws {
     for age in [0, 100, 301] {
       var driven = try Driven.showing(.otp)
@@ -118,9 +118,9 @@ struct WishedTests {
   }
 }
 
-@Suite("A person's device")
+@Suite("Device ids of BSA")
 struct BSADeviceTests {
-  @Test("is a UUID, the same for ever, and another person's or installation's is another")
+  @Test("a BSA device id is a UUID that depends only on the user key and the installation")
   func ids() {
     let id = BSADevice.id("ada.1815", at: installation)
     #expect(id == BSADevice.id("ada.1815", at: installation))

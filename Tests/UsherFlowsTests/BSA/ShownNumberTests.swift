@@ -8,11 +8,11 @@ import UsherCore
 
 private typealias Driven = DrivenSignIn
 
-@Suite("A number that a person types at a site")
+@Suite("BSA sign-in by a one-time code that is shown to the user")
 struct ShownNumberTests {
   private static let numbers: [BSAAuthenticate.Way] = [.otp, .totp]
 
-  @Test("is got only for who has proved to be there, or is known by nothing")
+  @Test("authenticate gets a code only after local authentication, or if the account has none")
   func proof() throws {
     for way in Self.numbers {
       var driven = try Driven(way)
@@ -29,7 +29,7 @@ struct ShownNumberTests {
     #expect(totp.state == "generating")
   }
 
-  @Test("is shown with where to type it and until when, while the site is waited for")
+  @Test("a shown code has its site and its expiry, while authenticate polls for the sign-in")
   func shown() throws {
     for (way, end) in [(BSAAuthenticate.Way.otp, 180), (.totp, 40)] {
       let driven = try Driven.showing(way)
@@ -43,7 +43,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("is typed at the configured site, and good as long as configured")
+  @Test("a code's site and lifetime are taken from site_url and otp_seconds")
   func settings() throws {
     let site = try ProviderURL(setting: "https://login.example.com/typed")
     var driven = try Driven(.otp, knownBy: "NONE") {
@@ -55,7 +55,7 @@ struct ShownNumberTests {
     #expect(driven.displayCode?.expiresAt == soon + .seconds(60))
   }
 
-  @Test("is replaced when its time is over, not before")
+  @Test("an expired code is replaced by a new one, also after a restart, and never earlier")
   func over() throws {
     for (way, seconds) in [(BSAAuthenticate.Way.otp, 180), (.totp, 40)] {
       var driven = try Driven.showing(way)
@@ -82,7 +82,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("once typed goes to the site when the person has said yes to it")
+  @Test("once the code is typed, the sign-in starts only after another local authentication")
   func typed() throws {
     for way in Self.numbers {
       var driven = try Driven.showing(way)
@@ -97,7 +97,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("of the provider's is taken back where the site cannot be waited for")
+  @Test("a failed poll for the site withdraws BSA's code and cancels the sign-in")
   func takenBack() throws {
     for way in Self.numbers {
       let cleared =
@@ -115,7 +115,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("outlives a restart")
+  @Test("a restart shows the same code and polls at once for the site that waits")
   func restart() throws {
     for way in Self.numbers {
       var driven = try Driven.showing(way)
@@ -126,11 +126,11 @@ struct ShownNumberTests {
   }
 }
 
-@Suite("A number of the provider's")
+@Suite("The one-time code that BSA generates")
 struct ProviderNumberTests {
   private func generating() throws -> Driven { try Driven(.otp, knownBy: "NONE") }
 
-  @Test("is a text of up to 32 visible characters")
+  @Test("a code that BSA generates has 1 to 32 visible characters; others are protocol errors")
   func shapes() throws {
     for text in ["0", "482 613".filter { $0 != " " }, String(repeating: "A", count: 32)] {
       var driven = try generating()
@@ -146,7 +146,7 @@ struct ProviderNumberTests {
     }
   }
 
-  @Test("that is refused is the end, with the code")
+  @Test("a refusal to generate a code fails authenticate with BSA's rtCode")
   func refused() throws {
     for code: Int64 in [2008, 2010, 5019, 5026, 4242] {
       var driven = try generating()
@@ -158,7 +158,7 @@ struct ProviderNumberTests {
     #expect(driven.end == End(.providerProtocolError))
   }
 
-  @Test("is asked for again where none came, up to five times, and at once after a restart")
+  @Test("the generation of a code is retried up to five times, and at once after a restart")
   func fault() throws {
     for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(500)] {
       var driven = try generating()
@@ -185,12 +185,12 @@ struct ProviderNumberTests {
   }
 }
 
-@Suite("A number of the account's secret")
+@Suite("The one-time code of the account's TOTP secret")
 struct SecretNumberTests {
   private func asking() throws -> Driven { try Driven(.totp, knownBy: "NONE") }
   private let question = DaemonQuestion.oneTimeCode(of: BSAParts.account)
 
-  @Test("that was given before comes when the next step begins")
+  @Test("a code that was already given makes authenticate wait for the next time step")
   func later() throws {
     for (wait, pause) in [
       (Duration.milliseconds(42_500), Duration.milliseconds(42_500)),
@@ -209,7 +209,7 @@ struct SecretNumberTests {
     }
   }
 
-  @Test("can come later any number of times")
+  @Test("authenticate waits for the next time step as often as it has to")
   func muchLater() throws {
     var driven = try asking()
     for _ in 1...10 {
@@ -219,7 +219,7 @@ struct SecretNumberTests {
     }
   }
 
-  @Test("of an account without a secret there is none: it says what gets it one")
+  @Test("authenticate by totp fails for an account without a secret and names reregisterDevice")
   func noSecret() throws {
     var driven = try asking()
     driven.tell(.noSecret)
@@ -227,7 +227,7 @@ struct SecretNumberTests {
     #expect(driven.failure?.message.contains("reregisterDevice") == true)
   }
 
-  @Test("that cannot be had now is asked for again, up to five times")
+  @Test("an unavailable code is asked for again up to five times, then authenticate fails")
   func unavailable() throws {
     var driven = try asking()
     for pause in [1, 2, 4, 8, 16] {
@@ -243,7 +243,7 @@ struct SecretNumberTests {
     #expect(driven.failure?.message == "the disk is full")
   }
 
-  @Test("is asked for once more after a restart, and is no call's answer")
+  @Test("a restart asks the daemon for the code again, and a provider's reply is not taken for it")
   func restart() throws {
     var driven = try asking()
     #expect(driven.receive(.woken) == .ignore)

@@ -46,9 +46,9 @@ private enum Leg: String, CaseIterable {
   var state: String { self == .start ? "starting" : "completing" }
 }
 
-@Suite("A sign-in that is completed")
+@Suite("Completion of a BSA sign-in")
 struct SignInCompletionTests {
-  @Test("goes from the channel to its token, in each way")
+  @Test("each kind of BSA sign-in opens a channel, completes, then fetches the token")
   func course() throws {
     for way in Way.allCases {
       for stage in Leg.allCases {
@@ -59,7 +59,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("gives the account its token, which goes out as it is, and leaves what there is")
+  @Test("authenticate gives the account BSA's token unchanged and keeps the TOTP secret")
   func token() throws {
     for way in Way.allCases {
       var driven = try Driven.fetching(way)
@@ -77,7 +77,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("says whether the person has proved to be there")
+  @Test("the completion tells BSA whether local authentication took place")
   func certified() throws {
     for way in Way.allCases {
       for isProved in [true, false] {
@@ -87,7 +87,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("without a channel has failed, and is cancelled")
+  @Test("a start reply without a usable channelKey fails and cancels the sign-in")
   func noChannel() throws {
     for data: JSONValue? in [
       nil, "x", [:], ["channelKey": ""], ["channelKey": 7], ["channelKey": "a b"],
@@ -100,7 +100,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("whose token is none has failed")
+  @Test("a reply without a usable token fails authenticate")
   func noToken() throws {
     let long = JSONValue.string(String(repeating: "t", count: 8193))
     for data: JSONValue? in [nil, "", "a b", "tökén", 7, ["token": "t"], ["t"], true, long] {
@@ -112,9 +112,9 @@ struct SignInCompletionTests {
   }
 }
 
-@Suite("A sign-in that the provider holds up")
+@Suite("BSA sign-ins that BSA delays, refuses or does not answer")
 struct HeldUpSignInTests {
-  @Test("is asked for again ten times, then it is the end", arguments: [Int64(2010), 5019])
+  @Test("a call with rtCode 2010 or 5019 is retried ten times", arguments: [Int64(2010), 5019])
   func waits(code: Int64) throws {
     for stage in Leg.allCases {
       var driven = try stage.driven { $0.pollSeconds = 5 }
@@ -132,7 +132,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("goes on when it is let")
+  @Test("a sign-in call that succeeds after ten delays continues the sign-in")
   func goesOn() throws {
     for stage in Leg.allCases {
       var driven = try stage.driven()
@@ -146,7 +146,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("begins to count anew when it has begun; completion and token share ten")
+  @Test("the start call has ten delays of its own; completion and token share ten")
   func counts() throws {
     var driven = try Leg.start.driven()
     for _ in 1...10 {
@@ -168,7 +168,7 @@ struct HeldUpSignInTests {
     #expect(driven.end == End(.providerRejected, "2010"))
   }
 
-  @Test("that is refused is the end, and is cancelled where it is not over")
+  @Test("any other rtCode ends authenticate and cancels a sign-in that BSA has not ended")
   func refused() throws {
     for stage in Leg.allCases {
       for entry in RTCode.table where ![0, 2010, 5019].contains(entry.code.number) {
@@ -198,7 +198,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("is tried again where the provider is away, and in the end cancelled")
+  @Test("an unanswered sign-in call is retried five times, then the sign-in is cancelled")
   func fault() throws {
     for stage in Leg.allCases {
       for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
@@ -224,7 +224,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("that nothing is in progress means, after a lost answer, that it was completed")
+  @Test("rtCode 5019 after a completion's reply was lost means that it was completed")
   func lostCompletion() throws {
     for outcome in [BSAParts.lost, BSAParts.failing(500)] {
       var driven = try Driven.completing()
@@ -249,7 +249,7 @@ struct HeldUpSignInTests {
     #expect(restarted.calls == [Leg.fetch.call()])
   }
 
-  @Test("a loss outlives a restart, but not the call that it was of")
+  @Test("a lost completion survives a restart; a lost start does not count as one")
   func lossStays() throws {
     var completing = try Driven.completing()
     completing.answered(BSAParts.lost)
@@ -264,7 +264,7 @@ struct HeldUpSignInTests {
     #expect(starting.pause == .seconds(2) && starting.state == "completing")
   }
 
-  @Test("each call may fail five times by itself")
+  @Test("each call of a sign-in has five retries of its own")
   func triesAnew() throws {
     var driven = try Driven.starting(.push)
     for leg in Leg.allCases {
@@ -278,7 +278,7 @@ struct HeldUpSignInTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("means nothing of the kind where no answer was lost")
+  @Test("rtCode 5019 for a completion is a delay if no reply was lost")
   func notLost() throws {
     var unsent = try Driven.completing()
     unsent.answered(BSAParts.gone)
@@ -295,7 +295,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("after a restart asks once more what it was asking")
+  @Test("a restart repeats the pending call of a sign-in")
   func restarts() throws {
     for stage in Leg.allCases {
       for way in Way.allCases {

@@ -6,14 +6,14 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("A sign-up")
+@Suite("The sign-up call of register (BSA)")
 struct SignUpTests {
   private func enrolment(_ driven: DrivenRegister) -> BSAEnrolment? {
     guard case .signUp(let enrolment, _) = driven.calls.first else { return nil }
     return enrolment
   }
 
-  @Test("says who, how and with which device")
+  @Test("the sign-up call has the person, contact, authType, app version and device")
   func enrolled() throws {
     #expect(
       enrolment(try .signingUp())
@@ -32,7 +32,7 @@ struct SignUpTests {
     #expect(other?.phoneNumber == "+447700900123" && other?.name == "Ödön")
   }
 
-  @Test("ends with an account that has what the SDK loads, and a secret that stays")
+  @Test("a successful sign-up gives an account with the SDK's attributes and the TOTP secret")
   func succeeds() throws {
     var driven = try DrivenRegister.signingUp { $0.pushToken = "fcm:token" }
     driven.said(["secretKey": .string(BSAParts.secretKey), "more": 1])
@@ -50,7 +50,7 @@ struct SignUpTests {
     #expect(completion.grant == expected)
   }
 
-  @Test("without a push token has none, and with a finger says so")
+  @Test("a biometric sign-up without a push token has the attributes BIOMETRIC and null")
   func biometric() throws {
     var driven = try DrivenRegister.handled { $0.authType = .biometric }
     driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
@@ -61,7 +61,7 @@ struct SignUpTests {
     #expect(attributes["pushToken"] == .some(.null))
   }
 
-  @Test("that is refused has failed, whatever the code, and is not repeated")
+  @Test("a refused sign-up fails register with its rtCode, also with one that is unknown")
   func refused() throws {
     for entry in RTCode.table where entry.code != .done {
       var driven = try DrivenRegister.signingUp()
@@ -74,7 +74,7 @@ struct SignUpTests {
     #expect(unknown.end == End(.providerRejected, "4242"))
   }
 
-  @Test("is never repeated where it may have been done, and says what to do")
+  @Test("a sign-up whose outcome is unknown is not repeated; the error names reregisterDevice")
   func lost() throws {
     for outcome in [
       BSAParts.lost, BSAParts.failing(500), BSAParts.failing(503, after: 1), BSAParts.failing(408),
@@ -92,7 +92,7 @@ struct SignUpTests {
     #expect(driven.failure?.message.contains("reregisterDevice") == true)
   }
 
-  @Test("is repeated where the provider saw nothing, up to five times")
+  @Test("a sign-up that BSA did not process is retried up to five times")
   func unsent() throws {
     for outcome in [BSAParts.gone, BSAParts.failing(429)] {
       var driven = try DrivenRegister.signingUp()
@@ -110,14 +110,14 @@ struct SignUpTests {
     }
   }
 
-  @Test("waits as long as the provider says")
+  @Test("a sign-up that got HTTP 429 is retried after the seconds of Retry-After")
   func retryAfter() throws {
     var driven = try DrivenRegister.signingUp()
     driven.answered(BSAParts.failing(429, after: 30))
     #expect(driven.pause == .seconds(30))
   }
 
-  @Test("goes on at once after a restart in a pause, and may be lost then")
+  @Test("a restart in a retry pause repeats the sign-up; a lost reply then ends register")
   func restartInPause() throws {
     var driven = try DrivenRegister.signingUp()
     let call = try #require(driven.calls.first)
@@ -128,7 +128,7 @@ struct SignUpTests {
     #expect(driven.failure?.retryable == false)
   }
 
-  @Test("is in the dark while it or a number is asked for, not in between and not in a pause")
+  @Test("register's outcome is unknown during a send or sign-up call, and not in between")
   func dark() throws {
     var driven = try DrivenRegister()
     #expect(driven.flow.isOutcomeUnknown)
@@ -149,7 +149,7 @@ struct SignUpTests {
     #expect(!driven.flow.isOutcomeUnknown)
   }
 
-  @Test("has no word of the SDK's for one that was given up")
+  @Test("an abandoned BSA registration or contact verification has no provider error code")
   func words() {
     for reason in Failure.Reason.allCases {
       #expect(BSAVerifyContact.word(for: reason, provider: BSAParts.name) == nil)

@@ -8,14 +8,14 @@ import UsherCore
 
 private typealias Driven = DrivenSignIn
 
-/// A site that begins a sign-in while a number is shown may be any site.
-@Suite("A site's wish for a sign-in")
+/// While a one-time code is shown, any site can begin the sign-in: the user must approve that site.
+@Suite("Approval of the site that asks for a sign-in (BSA)")
 struct SiteApprovalTests {
   private func reason(_ driven: Driven) -> String? {
     if case .localAuth(let step) = driven.step { step.reason } else { nil }
   }
 
-  @Test("each site is named to the person and asked about, however fresh the proof for the number")
+  @Test("the user must approve the named site, even just after authenticating for the code")
   func named() throws {
     for way in [BSAAuthenticate.Way.otp, .totp] {
       var driven = try Driven.showing(way)
@@ -31,7 +31,7 @@ struct SiteApprovalTests {
     }
   }
 
-  @Test("a site that the person does not want is cancelled")
+  @Test("a site that the user rejects has its sign-in cancelled at BSA")
   func denied() throws {
     for way in [BSAAuthenticate.Way.otp, .totp] {
       var driven = try Driven.showing(way)
@@ -43,7 +43,7 @@ struct SiteApprovalTests {
     }
   }
 
-  @Test("a site that gives no address is said to give none")
+  @Test("a site without a usable address is shown as a site that gives no address")
   func nameless() throws {
     for url: JSONValue in [nil, "", "\u{1B}", 7] {
       var driven = try Driven(.push)

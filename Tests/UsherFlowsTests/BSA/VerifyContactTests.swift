@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("verifyContact")
+@Suite("The flow verifyContact of BSA")
 struct VerifyContactTests {
   private func begun(
     _ channel: BSAContact.Channel = .email, _ target: String = BSAParts.email,
@@ -17,7 +17,7 @@ struct VerifyContactTests {
     return try DrivenContact(params, BSAParts.origin())
   }
 
-  @Test("takes the configured clientKey and bundleIdentifier, or none")
+  @Test("verifyContact accepts the configured clientKey and bundleIdentifier")
   func app() throws {
     let same = try begun {
       $0.clientKey = WireSecret("client-key-secret")
@@ -26,7 +26,7 @@ struct VerifyContactTests {
     #expect(same.calls == [.send(BSAParts.contact())])
   }
 
-  @Test("with another clientKey or bundleIdentifier has failed, before anything was asked")
+  @Test("another clientKey or bundleIdentifier fails verifyContact before any call")
   func otherApp() throws {
     for key in ["", "client-key-secre", "client-key-secret ", "other-key-secret"] {
       let driven = try begun { $0.clientKey = WireSecret(key) }
@@ -41,7 +41,7 @@ struct VerifyContactTests {
     }
   }
 
-  @Test("compares no clientKey where the daemon has none")
+  @Test("a clientKey parameter fails verifyContact if the daemon has no client key")
   func keyNotSet() throws {
     var params = BSAVerifyContact.Params(sendType: .email, sendTarget: BSAParts.email)
     params.clientKey = WireSecret("client-key-secret")
@@ -50,7 +50,7 @@ struct VerifyContactTests {
     #expect(try DrivenContact(params, origin).end == End(.invalidRequest, "2000"))
   }
 
-  @Test("with an impossible target has failed, and says what it must be")
+  @Test("an impossible sendTarget fails verifyContact with a message that says what it must be")
   func targets() throws {
     let email = try begun(.email, "ada@")
     #expect(email.end == End(.invalidRequest, "2002"))
@@ -63,7 +63,7 @@ struct VerifyContactTests {
     #expect(both.end?.code == "2000", "whose app it is comes first")
   }
 
-  @Test("that has failed so stays so over a restart")
+  @Test("a verifyContact with an impossible target fails the same way after a restart")
   func failedEarly() throws {
     var driven = try begun(.email, "ada")
     let failure = try #require(driven.failure)
@@ -74,7 +74,7 @@ struct VerifyContactTests {
   }
 
   @Test(
-    "has a key by which an app finds it",
+    "the key of a verifyContact flow is its contact's key in every state",
     arguments: [(BSAContact.Channel.email, "ada@example.com"), (.sms, "+44 7700 900123")])
   func key(channel: BSAContact.Channel, target: String) throws {
     var driven = try begun(channel, target)
@@ -86,7 +86,7 @@ struct VerifyContactTests {
     #expect(driven.flow.view.key == key)
   }
 
-  @Test("ends with a handle, and leaves the provider's token to a later flow for half an hour")
+  @Test("verifyContact returns a handle and leaves a handoff secret that is valid for 30 minutes")
   func handoffSecret() throws {
     for channel in BSAContact.Channel.allCases {
       var driven = try DrivenContact.verifying(channel)
@@ -104,14 +104,14 @@ struct VerifyContactTests {
     }
   }
 
-  @Test("leaves nothing to clear up")
+  @Test("an abandoned verifyContact has nothing to clean up at BSA")
   func leftovers() throws {
     for driven in [try DrivenContact(), try .sent(), try .verifying()] {
       #expect(driven.flow.abandoned.isEmpty)
     }
   }
 
-  @Test("says that a number may have been sent where it ends while one is asked for")
+  @Test("verifyContact's outcome is unknown only during the call that sends the code")
   func dark() throws {
     var driven = try DrivenContact()
     #expect(driven.flow.isOutcomeUnknown)
