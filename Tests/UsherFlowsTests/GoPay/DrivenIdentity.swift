@@ -8,7 +8,7 @@ import UsherFlows
 let gopayName = ProviderName("gopay")
 let device = "5b0f1c3e-0000-4000-8000-000000000002"
 
-/// A provider, by who redeems its auth codes.
+/// Returns a GoPay provider whose auth codes are redeemed as `exchange` says.
 func gopay(
   _ exchange: GoPayExchange = .app, _ change: (inout GoPaySettings) throws -> Void = { _ in }
 ) throws -> ProviderConfig {
@@ -22,11 +22,11 @@ func gopay(
   return ProviderConfig(name: gopayName, settings: settings)
 }
 
-/// A verification on its way, with the clock and the random bytes it draws.
+/// Drives one `verify` flow with a settable clock and deterministic random bytes.
 struct DrivenIdentity: DrivenMachine {
   var flow: VerifyIdentity
   private(set) var last: Answer<GoPayCall>
-  /// The call that was made last.
+  /// The latest call.
   private(set) var pending: GoPayCall?
   var clock = now
   private let entropy = CountingEntropy()
@@ -62,7 +62,7 @@ struct DrivenIdentity: DrivenMachine {
     return last
   }
 
-  /// The call that was made last brings this.
+  /// Delivers `outcome` as the outcome of the latest call.
   @discardableResult
   mutating func answered(_ outcome: CallOutcome) -> Answer<GoPayCall> {
     guard let pending else { return .ignore }
@@ -74,13 +74,13 @@ struct DrivenIdentity: DrivenMachine {
     answered(.reply(reply(json, status: status)))
   }
 
-  /// As identity and capture say yes.
+  /// Delivers a success in the format of the identity and capture APIs.
   @discardableResult
   mutating func answered(data: JSONValue) -> Answer<GoPayCall> {
     answered(["success": true, "data": data])
   }
 
-  /// As identity and capture say no.
+  /// Delivers a refusal in the format of the identity and capture APIs.
   @discardableResult
   mutating func refused(_ status: Int, _ code: Int64, _ cause: String = "NO") -> Answer<GoPayCall> {
     answered(Self.refusal(code, cause), status: status)
@@ -97,7 +97,8 @@ struct DrivenIdentity: DrivenMachine {
   static let redirectURI = "http://127.0.0.1:40001/callback"
   static let knownAccount = KnownAccount(id: AccountID("acc_1"), subject: "corr-5678")
 
-  /// Five troubles: a pause after each, twice as long as the one before, then the same call.
+  /// Fails the latest call five times. Checks that each failure is followed by a pause, twice as
+  /// long as the one before, and by the same call.
   mutating func waitOutFive(
     _ outcome: CallOutcome = gone, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -117,13 +118,13 @@ struct DrivenIdentity: DrivenMachine {
     }
   }
 
-  /// As after `kill -9`.
+  /// Stores the flow, reads it back and resumes it, as after `kill -9`.
   mutating func restart() throws {
     flow = try storedAndRead(flow)
     receive(.resumed)
   }
 
-  // MARK: Ways through
+  // MARK: Advancing the flow
 
   mutating func toBrowser() { receive(.listening(redirectURI: Self.redirectURI)) }
 
@@ -131,7 +132,7 @@ struct DrivenIdentity: DrivenMachine {
     receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
   }
 
-  /// Up to the exchange, by the log-in page or by a token.
+  /// Advances to the exchange, through the log-in page or the auth-code call.
   mutating func toExchange() {
     switch state {
     case "preparing":
@@ -142,7 +143,7 @@ struct DrivenIdentity: DrivenMachine {
     }
   }
 
-  /// Up to the capture's token being asked for, as the app says so.
+  /// Advances to the call for the capture token, with a successful exchange by the app.
   mutating func toKYC(token: String? = nil) {
     toExchange()
     var fields = ["userCorrelationId": Secret("corr-5678")]
@@ -152,7 +153,7 @@ struct DrivenIdentity: DrivenMachine {
 
   static let page = "https://onekyc.example.com/c/1?session=1"
 
-  /// From the capture's token to the page.
+  /// Advances from the call for the capture token to the capture page.
   mutating func toPage() {
     answered(data: ["token": "capture-secret"])
     answered(data: ["submissionId": "sub-1", "url": .string(Self.page)])
@@ -164,9 +165,9 @@ struct DrivenIdentity: DrivenMachine {
   }
 }
 
-// What came of it.
+// The outcome of the flow.
 extension DrivenIdentity {
-  /// The SDK's number of the failure.
+  /// The SDK's code of the failure, such as `GPE-2206`.
   var code: String? { failure?.provider?.code }
 
   var clearUp: [GoPayCall] {

@@ -5,8 +5,8 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// The SDK's numbers, held against the documentation's table of ends.
-@Suite("GPE-2201 to GPE-2215")
+/// Compares the SDK's error codes with the table in the documentation.
+@Suite("GoPay's error codes GPE-2201 to GPE-2215")
 struct GPErrorTests {
   private struct Row {
     let meaning: String
@@ -14,7 +14,7 @@ struct GPErrorTests {
     let isRetryable: Bool
   }
 
-  /// By their number.
+  /// Returns the rows of the documentation's table by error number.
   private func rows() throws -> [Int: Row] {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -30,7 +30,7 @@ struct GPErrorTests {
     return rows
   }
 
-  @Test("are all there, as the documentation says", arguments: GPError.allCases)
+  @Test("a GPE code has its documented meaning and retryability", arguments: GPError.allCases)
   func table(error: GPError) throws {
     let rows = try rows()
     #expect(rows.count == GPError.allCases.count)
@@ -47,7 +47,7 @@ struct GPErrorTests {
   }
 }
 
-@Suite("A redirect of GoPay's log-in")
+@Suite("Redirects of GoPay's log-in page")
 struct GoPayRedirectTests {
   private let state = Secret("00112233445566778899aabbccddeeff")
 
@@ -57,7 +57,7 @@ struct GoPayRedirectTests {
       form: .gopay)
   }
 
-  @Test("brings a code, in both of the vendor's ways")
+  @Test("a GoPay redirect yields its auth code in both formats of the vendor")
   func code() {
     let ours = RedirectReading.ours(RedirectAnswer(code: Secret("c/1")))
     for query in [
@@ -69,7 +69,7 @@ struct GoPayRedirectTests {
   }
 
   @Test(
-    "says why there is none",
+    "a GoPay redirect that reports a failure yields its error and description",
     arguments: [
       ("errorCode=access_denied&errorDesc=No%1B", "access_denied", "No"),
       ("result=abort", "abort", nil), ("result=failure&authCode=", "failure", nil),
@@ -82,7 +82,7 @@ struct GoPayRedirectTests {
     #expect(answer.errorDescription == description)
   }
 
-  @Test("of OAuth's names says nothing here, nor these there")
+  @Test("a GoPay redirect ignores OAuth's parameter names, and an OAuth redirect GoPay's")
   func names() {
     #expect(read("code=c&error=access_denied") == .ours(RedirectAnswer()))
     let oauth = RedirectReading(
@@ -90,21 +90,21 @@ struct GoPayRedirectTests {
     #expect(oauth == .ours(RedirectAnswer()))
   }
 
-  @Test("with another state, or with none, is not ours")
+  @Test("a GoPay redirect with another state, or with none, is not ours")
   func notOurs() {
     #expect(read("authCode=c", state: Secret("00112233445566778899aabbccddeefe")) == .notOurs)
     let none = RedirectReading(query: "authCode=c&success=true", state: state, form: .gopay)
     #expect(none == .notOurs)
   }
 
-  @Test("with a parameter twice is refused")
+  @Test("a GoPay redirect with a repeated parameter is refused")
   func twice() {
     guard case .refused = read("authCode=c&authCode=d") else {
       return #expect(Bool(false), "not refused")
     }
   }
 
-  @Test("is pasted whole")
+  @Test("the pasted URL of a GoPay redirect yields its auth code")
   func pasted() {
     let uri = "http://127.0.0.1:8767/callback"
     let url = Secret(uri + "?authCode=c&success=true&state=00112233445566778899aabbccddeeff")

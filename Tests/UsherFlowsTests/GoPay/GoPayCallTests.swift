@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("A call to GoPay")
+@Suite("Calls to GoPay")
 struct GoPayCallTests {
   private static let link = Secret("linking-secret")
   private static let code = Secret("auth-code-secret")
@@ -42,7 +42,7 @@ struct GoPayCallTests {
   ]
   private let authorized = ["authorization": "linking-secret"]
 
-  @Test("gets an auth code for a linking token, which goes without Bearer (traps 6 and 7)")
+  @Test("the auth-code call has the linking token without Bearer (traps 6 and 7)")
   func authCode() throws {
     let calls: [(LinkingToken, Secret?)] = [(.token(Self.link), nil), (Self.account, Self.link)]
     for (link, held) in calls {
@@ -55,7 +55,7 @@ struct GoPayCallTests {
     }
   }
 
-  @Test("gets a token for the capture, by a log-in's code or by a linking token")
+  @Test("the capture token is requested with a log-in's auth code or a linking token")
   func captureToken() throws {
     let session = try render(GoPayCall.sessionToken(code: Self.code, requestID: "req-1"))
     #expect(session.method == .post)
@@ -74,7 +74,7 @@ struct GoPayCallTests {
     }
   }
 
-  @Test("asks how the person's submission stands")
+  @Test("the call for the current submission has the linking token, given or the account's")
   func current() throws {
     for (link, held) in [(LinkingToken.token(Self.link), nil), (Self.account, Self.link)] {
       let request = try render(
@@ -88,7 +88,7 @@ struct GoPayCallTests {
     }
   }
 
-  @Test("is about an account where that supplies the linking token, and not made without one")
+  @Test("a call that uses an account's linking token is not rendered without that token")
   func account() {
     let calls: [GoPayCall] = [
       .authCode(Self.account, correlationID: "corr-1", requestID: "req-1"),
@@ -102,7 +102,7 @@ struct GoPayCallTests {
     #expect(GoPayCall.temporaryToken(.token(Self.link), requestID: "req-1").account == nil)
   }
 
-  @Test("asks for the capture page, and how the capture stands")
+  @Test("the capture calls have the session's headers, language, return URL and escaped ids")
   func capture() throws {
     let own = [
       "x-merchant-id": "merchant-1", "x-onekyc-token": "capture-secret",
@@ -130,7 +130,7 @@ struct GoPayCallTests {
     #expect(page.body == nil && standing.body == nil)
   }
 
-  @Test("has a code redeemed by the partner's backend")
+  @Test("the exchange call posts the auth code to the partner's backend")
   func exchange() throws {
     let call = GoPayCall.exchange(code: Self.code, correlationID: "corr-1", requestID: "req-1")
     let plain = try render(call)
@@ -153,7 +153,7 @@ struct GoPayCallTests {
     #expect(throws: UsherError.self) { try render(call) { $0.exchangeURL = nil } }
   }
 
-  @Test("asks SNAP for the client token, signed with the key")
+  @Test("the call for SNAP's client token is signed with the RSA key")
   func clientToken() throws {
     let request = try render(SNAPToken())
     #expect(request.method == .post)
@@ -187,7 +187,7 @@ struct GoPayCallTests {
     ]) { $1 }
   }
 
-  @Test("binds an account by SNAP: what is sent is minified, and is what was signed")
+  @Test("the SNAP binding call signs the same minified body that it sends")
   func binding() throws {
     let call = GoPayCall.binding(code: Self.code, device: device, externalID: "0123")
     let path = "/v1.0/registration-account-binding"
@@ -204,7 +204,7 @@ struct GoPayCallTests {
     #expect(call.clientToken is SNAPToken)
   }
 
-  @Test("signs the path of the request line, whatever the base is")
+  @Test("SNAP's signature covers the path of the request line, whatever the base URL")
   func path() throws {
     let call = GoPayCall.binding(code: Self.code, device: device, externalID: "1")
     let base = try ProviderURL(setting: "http://127.0.0.1:8080/gopay")
@@ -219,7 +219,7 @@ struct GoPayCallTests {
     #expect(headers(whole) == snap(whole, path: "/bind", externalID: "1"))
   }
 
-  @Test("unbinds an account by SNAP, with Bearer before the linking token (trap 6)")
+  @Test("the SNAP unbinding call has the linking token with Bearer (trap 6)")
   func unbinding() throws {
     let path = "/v1.0/registration-account-unbinding"
     let own = [
@@ -232,17 +232,17 @@ struct GoPayCallTests {
     #expect(request.body?.revealed() == #"{"merchantId":"merchant-1"}"#)
     #expect(
       headers(request) == snap(request, path: path, externalID: "0123").merging(own) { $1 })
-    // As another program reckons it.
+    // The signature as another program computes it.
     #expect(
       headers(request)["X-SIGNATURE"] == "Pt/1MUJKVS9ddfsCsfOmyasE0FEw045ZWtamPX8rZrV8Js3/4oIn"
         + "G5VcA/Nr70xQQ+xOZjAOBz7YhstV2aWu9w==")
     #expect(call.clientToken is SNAPToken)
     let drawn = try render(GoPayCall.unbinding(token: Self.link, device: device))
-    // 1, 2, … 16 of the moment's bytes.
+    // Drawn from the bytes 1, 2, … 16 of the context's entropy.
     #expect(headers(drawn)["X-EXTERNAL-ID"] == "73755198158349044581307228491536")
   }
 
-  @Test("of SNAP is not made without client token or secret")
+  @Test("a SNAP call without a client token or a client secret is not rendered")
   func noToken() {
     let call = GoPayCall.binding(code: Self.code, device: device, externalID: "1")
     #expect(throws: UsherError.self) { try render(call, clientToken: nil) }
@@ -250,7 +250,7 @@ struct GoPayCallTests {
     #expect(unset?.message.contains("usherctl credential set secret") == true)
   }
 
-  /// Every call, with the secrets that it is made of.
+  /// One call of each kind, with the secrets that it contains.
   private static let all: [GoPayCall] = [
     .authCode(.token(link), correlationID: "corr-1", requestID: "req-1"),
     .exchange(code: code, correlationID: "corr-1", requestID: "req-1"),
@@ -262,13 +262,13 @@ struct GoPayCallTests {
     .currentSubmission(.token(link), requestID: "req-1"),
   ]
 
-  @Test("has no client token but SNAP's two, and a name of its own", arguments: all)
+  @Test("only SNAP's two calls need a client token, and names are unique", arguments: all)
   func names(call: GoPayCall) {
     #expect((call.clientToken != nil) == ["binding", "unbinding"].contains(call.name))
     #expect(Set(Self.all.map(\.name)).count == Self.all.count)
   }
 
-  @Test("prints no secret", arguments: all)
+  @Test("a GoPay call and its request print no secret", arguments: all)
   func secrecy(call: GoPayCall) throws {
     var dumped = "\(call) \(String(reflecting: call))"
     dump(call, to: &dumped)
@@ -277,7 +277,7 @@ struct GoPayCallTests {
     for secret in own + ["client-token", "client-secret"] { #expect(!dumped.contains(secret)) }
   }
 
-  @Test("tells nobody its secrets, though the answer repeats them", arguments: all)
+  @Test("secrets that a reply of GoPay repeats are removed from it", arguments: all)
   func echoes(call: GoPayCall) throws {
     let request = try render(call) { $0.exchangeCredential = "backend" }
     let sent = ["linking-secret", "auth-code-secret", "capture-secret", "backend-secret"]

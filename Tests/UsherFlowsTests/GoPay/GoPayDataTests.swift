@@ -5,16 +5,16 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("What a yes of GoPay's brings")
+@Suite("Data of successful GoPay replies")
 struct GoPayDataTests {
   private func data(_ members: [String: JSONValue]) -> GoPayData { GoPayData(members: members) }
 
-  /// What no header can carry.
+  /// Values that no HTTP header can carry as a token.
   private static let unfit: [JSONValue?] = [
     nil, .null, "", "a b", "a\n", "\u{7F}", "ä", 7, true, ["t"], ["t": "t"],
   ]
 
-  @Test("is a code or a token that a header can carry")
+  @Test("an auth code or token of visible ASCII is accepted up to its maximum length")
   func tokens() throws {
     let longest = String(repeating: "x", count: 4096)
     #expect(try data(["authCode": "c/+~="]).authCode() == Secret("c/+~="))
@@ -25,7 +25,7 @@ struct GoPayDataTests {
     #expect(try data(["token": .string(token)]).captureToken() == Secret(token))
   }
 
-  @Test("is nothing where it is no token", arguments: unfit)
+  @Test("a value that no header can carry is not a token", arguments: unfit)
   func noTokens(value: JSONValue?) {
     #expect(throws: UnusableReply.self) { try data(["authCode": value ?? .null]).authCode() }
     #expect(throws: UnusableReply.self) { try data(["token": value ?? .null]).captureToken() }
@@ -35,7 +35,7 @@ struct GoPayDataTests {
     #expect(throws: UnusableReply.self) { try data(["accessTokenInfo": value ?? 7]).linkingToken() }
   }
 
-  @Test("is nothing where it is absent or too long")
+  @Test("an auth code or token that is absent or too long makes the reply unusable")
   func tooLong() {
     let long = JSONValue.string(String(repeating: "x", count: 4097))
     #expect(throws: UnusableReply.self) { try data([:]).authCode() }
@@ -47,7 +47,7 @@ struct GoPayDataTests {
     #expect(throws: UnusableReply.self) { try data(["token": longer]).captureToken() }
   }
 
-  @Test("is who a code was exchanged for, with or without a linking token")
+  @Test("an exchange reply has a userCorrelationId and may have a linking token")
   func exchanged() throws {
     #expect(
       try data(["userCorrelationId": "corr-1"]).exchanged()
@@ -61,7 +61,7 @@ struct GoPayDataTests {
   }
 
   @Test(
-    "is no exchange in another shape",
+    "an exchange reply with a missing or malformed member is unusable",
     arguments: [
       [:], ["userCorrelationId": nil], ["userCorrelationId": 5678],
       ["userCorrelationId": "c", "token": "a b"], ["userCorrelationId": "c", "token": 7],
@@ -73,7 +73,7 @@ struct GoPayDataTests {
   }
 
   @Test(
-    "is a page that a browser may open",
+    "a capture page has an https or loopback URL and may have an expiry",
     arguments: [
       "https://onekyc.example.com/c/1?session=1", "http://127.0.0.1:8080/c",
       "http://localhost/c", "https://x.example/#/capture",
@@ -91,7 +91,7 @@ struct GoPayDataTests {
   }
 
   @Test(
-    "is no page elsewhere",
+    "a capture page with any other URL makes the reply unusable",
     arguments: [
       "", "http://onekyc.example.com/", "javascript:alert(1)", "file:///etc/passwd",
       "//x.example/", "https://", "https://u:p@x.example/", "https://x.example/ a",
@@ -108,7 +108,7 @@ struct GoPayDataTests {
     nil, "", "a b", "ä", 7, .string(String(repeating: "x", count: 257)),
   ]
 
-  @Test("has an id that a URL and a header can carry", arguments: noIDs)
+  @Test("a malformed submissionId makes the reply unusable", arguments: noIDs)
   func ids(value: JSONValue) {
     #expect(throws: UnusableReply.self) {
       try data(["submissionId": value, "url": "https://x.example/"]).capturePage()
@@ -121,7 +121,7 @@ struct GoPayDataTests {
     }
   }
 
-  @Test("is how a capture stands, and of no other submission")
+  @Test("a capture's status is accepted only with the submissionId that was asked about")
   func capture() throws {
     #expect(try data(["submissionId": "s", "status": "CREATED"]).capture("s") == .created)
     #expect(try data(["submissionId": "s", "status": "SUBMITTED"]).capture("s") == .submitted)
@@ -135,7 +135,7 @@ struct GoPayDataTests {
     }
   }
 
-  @Test("is unknown where a capture failed without a word")
+  @Test("a capture that failed without an error word is an unknown failure")
   func failedSilently() throws {
     for error in [nil, 7, "", ["a"]] as [JSONValue] {
       let standing = try data(["submissionId": "s", "status": "FAILED", "error": error])
@@ -155,7 +155,7 @@ struct GoPayDataTests {
     return try KYCStanding(data(members))
   }
 
-  @Test("is how a submission stands, with its verdict")
+  @Test("a submission's status, result and reasonCode are read from the reply")
   func kyc() throws {
     for (status, known) in [
       ("INITIATED", .initiated), ("IN_PROGRESS", .inProgress), ("COMPLETED", .completed),
@@ -171,7 +171,7 @@ struct GoPayDataTests {
     #expect(try standing("IN_PROGRESS").submissionID == "s")
   }
 
-  @Test("is no standing with words nobody knows")
+  @Test("a submission with an unknown status or result makes the reply unusable")
   func noStanding() {
     for status in ["completed", "", nil, 1] as [JSONValue] {
       #expect(throws: UnusableReply("status is missing or unknown")) { try standing(status) }
@@ -184,7 +184,7 @@ struct GoPayDataTests {
     }
   }
 
-  @Test("is under way whatever its result is called until then")
+  @Test("an unknown result is ignored until the submission is completed")
   func unknownResult() throws {
     #expect(try standing("IN_PROGRESS", "PENDING").result == nil)
     #expect(try standing("INITIATED", "VALID").result == .valid)

@@ -16,7 +16,7 @@ private let exchange = GoPayCall.exchange(
   code: Secret("auth-code-secret"), correlationID: "corr-1", requestID: "req-1")
 private let sessionToken = GoPayCall.sessionToken(code: Secret("c"), requestID: "req-1")
 private let current = GoPayCall.currentSubmission(link, requestID: "req-1")
-/// To identity and capture.
+/// One call of each kind to the identity and capture APIs.
 private let asked: [GoPayCall] = [
   .authCode(link, correlationID: "corr-1", requestID: "req-1"), sessionToken,
   .temporaryToken(link, requestID: "req-1"), capture,
@@ -35,13 +35,13 @@ private func replyError(_ reply: GoPayReply) -> GoPayReplyError? {
   if case .failed(let problem) = reply { problem } else { nil }
 }
 
-@Suite("An answer of SNAP")
+@Suite("Replies of SNAP")
 struct SNAPReplyTests {
   private func snap(_ code: String, _ status: Int) -> GoPayReply {
     read(["responseCode": .string(code), "responseMessage": "No"], status, to: binding)
   }
 
-  @Test("is a yes with its members")
+  @Test("a successful SNAP reply yields its members")
   func said() {
     let yes: JSONValue = ["responseCode": "2000700", "accessTokenInfo": ["accessToken": "t"]]
     #expect(read(yes, to: binding) == .said(GoPayData(members: yes.objectValue ?? [:])))
@@ -49,7 +49,7 @@ struct SNAPReplyTests {
   }
 
   @Test(
-    "is a no by its table, whatever the status of HTTP",
+    "a refusal of SNAP has the GPE code of its responseCode, whatever the HTTP status",
     arguments: [
       ("4007300", .configuration), ("4017300", .configuration), ("4000702", .fieldMissing),
       ("4010700", .configuration), ("4010701", .configuration), ("4000701", .configuration),
@@ -71,7 +71,7 @@ struct SNAPReplyTests {
     }
   }
 
-  @Test("is understood where its code is a number")
+  @Test("a responseCode of SNAP may be a number")
   func number() {
     let no = theRefusal(read(["responseCode": 4_000_702], 400, to: binding))
     #expect(no?.error == .fieldMissing)
@@ -79,7 +79,7 @@ struct SNAPReplyTests {
   }
 
   @Test(
-    "is tried again where the server cannot just now",
+    "a SNAP reply with a server fault or too many requests is a failure to retry",
     arguments: ["5007300", "5000701", "5040700", "5030700", "4290700"])
   func tryLater(code: String) throws {
     for status in [200, Int(code.prefix(3)) ?? 0] {
@@ -91,7 +91,7 @@ struct SNAPReplyTests {
     }
   }
 
-  @Test("goes by HTTP where its code says nothing, or yes to a no")
+  @Test("the HTTP status decides if SNAP's responseCode is absent, unknown or contradicts it")
   func byStatus() {
     #expect(theRefusal(read([:], 401, to: binding))?.error == .configuration)
     #expect(theRefusal(read([:], 403, to: binding))?.error == .notWhitelisted)
@@ -102,14 +102,14 @@ struct SNAPReplyTests {
     #expect(replyError(GoPayReply(.reply(reply(text: "", status: 502)), to: binding))?.sent == true)
   }
 
-  @Test("cannot be read", arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
+  @Test("SNAP garbage fails", arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
   func garbage(text: String) {
     guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: binding) else {
       return #expect(Bool(false), "it was read")
     }
   }
 
-  @Test("cannot be read where it is neither yes nor no")
+  @Test("a SNAP reply that is neither a success nor a refusal is unreadable")
   func neither() {
     for status in [301, 304] {
       #expect(read([:], status, to: binding) == .unreadable("the provider answers HTTP \(status)"))
@@ -118,7 +118,7 @@ struct SNAPReplyTests {
   }
 
   @Test(
-    "has the client token replaced where that is what it refuses",
+    "SNAP's refusal of the client token is recognized by responseCode and HTTP status",
     arguments: [
       (401, "4010701", true), (200, "4010701", true), (401, "4010901", true), (401, nil, true),
       (401, "4010700", false), (401, "4017300", false), (401, "4010902", false),
@@ -134,21 +134,21 @@ struct SNAPReplyTests {
   }
 }
 
-@Suite("An answer of identity or capture")
+@Suite("Replies of GoPay's identity and capture APIs")
 struct IdentityReplyTests {
   private func no(_ code: Int64?, _ status: Int, to call: GoPayCall) -> GoPayReply {
     guard let code else { return read([:], status, to: call) }
     return read(DrivenIdentity.refusal(code, "WHY"), status, to: call)
   }
 
-  @Test("is a yes with its data", arguments: asked)
+  @Test("a successful identity or capture reply yields its data", arguments: asked)
   func said(call: GoPayCall) {
     let yes: JSONValue = ["success": true, "data": ["a": 1]]
     #expect(read(yes, to: call) == .said(GoPayData(members: ["a": 1])))
   }
 
   @Test(
-    "is a no by its table, in HTTP 200 too", arguments: asked,
+    "an identity or capture refusal has its own GPE code, in HTTP 200 too", arguments: asked,
     [
       (400, 1539, .fieldMissing), (401, 1401, .unauthorized), (403, 1403, .notWhitelisted),
       (404, 1519, .api), (422, 1999, .api), (422, 899, .api), (422, 1000, .api),
@@ -169,7 +169,7 @@ struct IdentityReplyTests {
     }
   }
 
-  @Test("says that a code has not been redeemed, where that can be")
+  @Test("error code 1601 is a failed exchange only as a reply to the session-token call")
   func notRedeemed() {
     for status in [409, 200] {
       #expect(theRefusal(no(1601, status, to: sessionToken))?.error == .exchangeFailed)
@@ -178,7 +178,7 @@ struct IdentityReplyTests {
     #expect(theRefusal(no(1600, 409, to: sessionToken))?.error == .api)
   }
 
-  @Test("goes by the status, whatever the code", arguments: asked)
+  @Test("the HTTP status of a refusal decides, whatever its error code", arguments: asked)
   func byStatus(call: GoPayCall) {
     #expect(theRefusal(no(nil, 401, to: call))?.error == .unauthorized)
     #expect(theRefusal(no(7, 401, to: call))?.error == .unauthorized)
@@ -188,7 +188,7 @@ struct IdentityReplyTests {
     #expect(theRefusal(no(nil, 404, to: call))?.sentence == "the provider answers HTTP 404")
   }
 
-  @Test("is tried again where the server cannot just now", arguments: asked)
+  @Test("a reply with a server fault or too many requests is a failure to retry", arguments: asked)
   func tryLater(call: GoPayCall) {
     for (code, status) in [(900, 500), (nil, 503), (nil, 429), (900, 200), (999, 200), (nil, 408)]
       as [(Int64?, Int)]
@@ -205,7 +205,7 @@ struct IdentityReplyTests {
       replyError(GoPayReply(.reply(busy), to: call))?.retryAfter == .seconds(7))
   }
 
-  @Test("cannot be read where HTTP 200 brings garbage", arguments: asked)
+  @Test("an HTTP 200 reply without success and data is unreadable", arguments: asked)
   func garbage(call: GoPayCall) {
     let texts = [
       "", "null", "[]", "{}", "<html>", "{\"success\":true}", "{\"data\":{}}",
@@ -220,7 +220,7 @@ struct IdentityReplyTests {
     }
   }
 
-  @Test("is a no though it does not say why")
+  @Test("an identity or capture refusal without an error code is an API error")
   func silent() {
     for json in [["success": false], ["success": false, "errors": []]] as [JSONValue] {
       let no = theRefusal(read(json, to: capture))
@@ -230,7 +230,7 @@ struct IdentityReplyTests {
     #expect(theRefusal(read(["errors": [["code": 1403]]], to: capture))?.error == .notWhitelisted)
   }
 
-  @Test("has its words cleaned and cut")
+  @Test("the error code and the cause of a refusal are cleaned and cut")
   func words() {
     let long = String(repeating: "x", count: 300)
     let json: JSONValue = [
@@ -242,7 +242,7 @@ struct IdentityReplyTests {
     #expect(no?.message?.hasPrefix("x") == true)
   }
 
-  @Test("is no answer where nothing came, or the account has no token")
+  @Test("no reply is a connection error, and an account without a token is unauthorized")
   func nothing() {
     let gone = GoPayReply(.unreachable(message: "gone", sent: false), to: current)
     #expect(replyError(gone)?.sent == false)
@@ -263,7 +263,7 @@ struct IdentityReplyTests {
     #expect(signIn?.code == nil)
   }
 
-  @Test("that refuses a linking token is told as it is: there is nothing to renew it with")
+  @Test("a refused linking token is reported as it is, because nothing can refresh it")
   func linkingToken() {
     let own = GoPayCall.currentSubmission(.account(AccountID("acc_1")), requestID: "req-1")
     for status in [401, 403] {
@@ -274,15 +274,15 @@ struct IdentityReplyTests {
   }
 }
 
-@Suite("An answer of the partner's backend")
+@Suite("Replies of the partner's backend (GoPay)")
 struct PartnerReplyTests {
-  @Test("is a yes with its members")
+  @Test("a successful reply of the backend yields its members")
   func said() {
     let yes: JSONValue = ["userCorrelationId": "corr-1", "reason": nil]
     #expect(read(yes, to: exchange) == .said(GoPayData(members: yes.objectValue ?? [:])))
   }
 
-  @Test("is a failure with its reason, whatever the status", arguments: [200, 400, 401, 404, 500])
+  @Test("a reason is a failed exchange, whatever the status", arguments: [200, 400, 401, 404, 500])
   func reason(status: Int) {
     let no = theRefusal(
       read(["reason": "no\u{07} such user", "userCorrelationId": "c"], status, to: exchange))
@@ -294,7 +294,7 @@ struct PartnerReplyTests {
     #expect(silent?.sentence == "the exchange failed")
   }
 
-  @Test("is any other no without a reason")
+  @Test("a backend refusal without a reason is an API error; a server fault is retried")
   func other() {
     for status in [400, 401, 403, 404, 409] {
       #expect(theRefusal(read([:], status, to: exchange))?.error == .api)
@@ -305,7 +305,7 @@ struct PartnerReplyTests {
     }
   }
 
-  @Test("cannot be read", arguments: ["", "[]", "null", "<html>"])
+  @Test("a backend reply without an object is unreadable", arguments: ["", "[]", "null", "<html>"])
   func garbage(text: String) {
     guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: exchange) else {
       return #expect(Bool(false), "it was read")

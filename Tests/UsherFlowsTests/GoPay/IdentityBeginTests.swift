@@ -9,7 +9,7 @@ private typealias Driven = DrivenIdentity
 
 private let link = LinkingToken.token(Secret("linking-secret"))
 
-@Suite("Verify with GoPay: how it begins")
+@Suite("The beginning of GoPay verify")
 struct IdentityBeginTests {
   struct Row: Sendable, CustomTestStringConvertible {
     let receiver: VerifyIdentity.CredentialReceiver
@@ -44,7 +44,7 @@ struct IdentityBeginTests {
   ]
 
   @Test(
-    "the first call is for the receiver; a given token wins over the account's", arguments: rows)
+    "verify's first call is for its receiver, and a given token is used first", arguments: rows)
   func firstCall(row: Row) throws {
     let driven = try Driven(row.receiver, token: row.token, account: row.account)
     #expect(driven.state == row.state && driven.problem == nil)
@@ -52,7 +52,7 @@ struct IdentityBeginTests {
     #expect(driven.last == .proceed([.call(row.call)]))
   }
 
-  @Test("with neither, a listener is opened for the log-in page")
+  @Test("verify without a token and an account opens a listener for the log-in page")
   func listener() throws {
     let driven = try Driven()
     #expect(driven.state == "preparing")
@@ -62,7 +62,7 @@ struct IdentityBeginTests {
     #expect(expectation.path == "/callback" && expectation.form == .gopay)
   }
 
-  @Test("a fixed redirect is listened for where it is")
+  @Test("verify listens at the port and path of the configured redirect")
   func fixedRedirect() throws {
     let provider = try gopay {
       $0.redirect = try Redirect(setting: "http://127.0.0.1:8767/gopay")
@@ -71,7 +71,7 @@ struct IdentityBeginTests {
     #expect(expectation.port == 8767 && expectation.path == "/gopay")
   }
 
-  @Test("an app that gets the redirect itself is shown the page at once")
+  @Test("verify with the app's own redirectURI shows the log-in page at once")
   func redirectURI() throws {
     let driven = try Driven { $0.redirectURI = "https://partner.example/cb" }
     #expect(driven.state == "login" && driven.last == .proceed([]))
@@ -79,7 +79,7 @@ struct IdentityBeginTests {
     #expect(driven.page?.completes == .submit)
   }
 
-  @Test("its name and what it says of itself")
+  @Test("verify is a GoPay flow that needs no account and judges its requestId")
   func kind() {
     #expect(VerifyIdentity.kind == "verify" && !VerifyIdentity.needsAccount)
     #expect(VerifyIdentity.judgesRequestID)
@@ -87,7 +87,7 @@ struct IdentityBeginTests {
   }
 }
 
-@Suite("Verify with GoPay: what is missing is GPE-2206, and no call")
+@Suite("Missing parameters of GoPay verify (GPE-2206)")
 struct IdentityMissingTests {
   private func check(_ driven: Driven, _ field: String, _ state: String) {
     #expect(driven.code == "GPE-2206")
@@ -97,7 +97,7 @@ struct IdentityMissingTests {
     #expect(driven.clearUp == [] && driven.state == state)
   }
 
-  @Test("a requestId that is absent, blank or no header's")
+  @Test("an absent or malformed requestId fails verify with GPE-2206 before any call")
   func requestID() throws {
     let long = String(repeating: "r", count: 129)
     for id in [nil, "", " ", "\t\n", "\u{00A0}", "a b", "ä", "a\r\nb", "a\u{7F}", "a\u{0}", long] {
@@ -105,7 +105,7 @@ struct IdentityMissingTests {
     }
   }
 
-  @Test("a userCorrelationId likewise")
+  @Test("an absent or malformed userCorrelationId fails verify with GPE-2206")
   func correlationID() throws {
     let long = String(repeating: "c", count: 257)
     for id in [nil, "", " ", "\u{3000}", "a b", "é", "a\nb", long] {
@@ -115,7 +115,7 @@ struct IdentityMissingTests {
     #expect(try Driven(correlationID: whole).failure == nil)
   }
 
-  @Test("a token that no header can carry")
+  @Test("a token that no header can carry fails verify with GPE-2206")
   func token() throws {
     let long = String(repeating: "t", count: 4097)
     for token in ["", " ", "a b", "ü", "a\r\nX-Evil: 1", long] {
@@ -125,18 +125,18 @@ struct IdentityMissingTests {
     #expect(try Driven(.none, token: String(repeating: "t", count: 4096)).failure == nil)
   }
 
-  @Test("no token and no account where nothing is exchanged")
+  @Test("verify with the receiver none fails with GPE-2206 without a token or an account")
   func noToken() throws {
     check(try Driven(.none), "token", "kyc")
   }
 
-  @Test("what is said of it has no secret")
+  @Test("the failure for a malformed token does not contain the token")
   func secrecy() throws {
     let driven = try Driven(.none, token: "linking secret")
     #expect(driven.failure?.message.contains("linking") == false)
   }
 
-  @Test("a restart ends it as well")
+  @Test("a verify without a requestId fails the same way after a restart")
   func restart() throws {
     var driven = try Driven(requestID: nil)
     #expect(driven.receive(.woken) == .ignore)
@@ -145,7 +145,7 @@ struct IdentityMissingTests {
   }
 }
 
-@Suite("Verify with GoPay: its parameters")
+@Suite("Parameters of GoPay verify")
 struct IdentityParamsTests {
   private func field(_ change: (inout VerifyIdentity.Params) -> Void) -> String? {
     do {
@@ -157,7 +157,7 @@ struct IdentityParamsTests {
     }
   }
 
-  @Test("the reserved featureId is refused, even where something is missing")
+  @Test("verify refuses the reserved featureId, even if required parameters are missing")
   func featureID() throws {
     #expect(field { $0.featureId = "verify" } == "params.featureId")
     #expect(field { $0.featureId = "" } == "params.featureId")
@@ -166,7 +166,7 @@ struct IdentityParamsTests {
     }
   }
 
-  @Test("addresses are https, or http on the loopback")
+  @Test("redirectURI and returnUrl must be https, or http on the loopback")
   func addresses() {
     for url in ["http://partner.example/", "javascript:alert(1)", "app:/cb", "", "https://a/#x"] {
       #expect(field { $0.redirectURI = url } == "params.redirectURI")
@@ -178,16 +178,16 @@ struct IdentityParamsTests {
     }
   }
 
-  @Test("an account is of the same userCorrelationId")
+  @Test("verify refuses an account that has another userCorrelationId")
   func otherAccount() throws {
     let other = KnownAccount(id: AccountID("acc_9"), subject: "corr-9")
     let error = #expect(throws: UsherError.self) { try Driven(.none, account: other) }
     #expect(error?.detail.field == "params.account")
-    // Somebody who names nobody is told so by the flow.
+    // A blank userCorrelationId is a failure of the flow, not a refusal of the account.
     #expect(try Driven(.none, account: other, correlationID: " ").code == "GPE-2206")
   }
 
-  @Test("they are read strictly")
+  @Test("verify refuses unknown, missing and mistyped parameters")
   func strictly() throws {
     let schema = StrictDecoding.schema(of: VerifyIdentity.Params.self)
     func read(_ json: JSONValue) throws -> VerifyIdentity.Params {
@@ -208,9 +208,9 @@ struct IdentityParamsTests {
   }
 }
 
-@Suite("Verify with GoPay: credentials that an exchange lacks are GPE-2201 at once")
+@Suite("Missing credentials of GoPay verify (GPE-2201)")
 struct IdentityCredentialTests {
-  @Test("the backend's, where one is named")
+  @Test("verify fails with GPE-2201 if the backend's configured credential is not set")
   func backend() throws {
     let provider = try gopay(.backend) { $0.exchangeCredential = "gopay-exchange" }
     let driven = try Driven(provider: provider)
@@ -223,7 +223,7 @@ struct IdentityCredentialTests {
     #expect(try Driven(provider: gopay(.backend), credentials: [:]).failure == nil)
   }
 
-  @Test("SNAP's key and secret; a key that is none is said to be none")
+  @Test("verify by SNAP fails with GPE-2201 without a client secret and a usable RSA key")
   func snap() throws {
     let secret = ("secret", Secret("client-secret"))
     let cases: [([(String, Secret)], String)] = [
@@ -241,7 +241,7 @@ struct IdentityCredentialTests {
     #expect(try Driven(provider: gopay(.snap)).failure == nil)
   }
 
-  @Test("not where nothing is exchanged, and not where the app does it")
+  @Test("verify needs no credential if nothing is exchanged, or if the app does it")
   func notNeeded() throws {
     for exchange in GoPayExchange.allCases {
       let provider = try gopay(exchange) { $0.exchangeCredential = "gopay-exchange" }

@@ -20,13 +20,13 @@ private func callback(
 }
 
 extension VerifyIdentity {
-  /// Where no account's token is asked for.
+  /// Judges the callback without the token of an account.
   fileprivate func judge(_ callback: ProviderCallback) -> CallbackVerdict {
     judge(callback) { _ in nil }
   }
 }
 
-@Suite("Verify with GoPay: the provider calls while the flow is at the capture")
+@Suite("GoPay callbacks during the capture of verify")
 struct IdentityCallbackTests {
   private func atPage() throws -> Driven {
     var driven = try Driven(.none, token: "linking-secret")
@@ -34,7 +34,7 @@ struct IdentityCallbackTests {
     return driven
   }
 
-  @Test("and ends it with the verdict")
+  @Test("a callback ends verify with the verdict that it brings")
   func verdict() throws {
     let cases: [(String, JSONValue, JSONValue)] = [
       ("COMPLETED", "VALID", ["status": "COMPLETED", "result": "VALID"]),
@@ -55,7 +55,7 @@ struct IdentityCallbackTests {
     }
   }
 
-  @Test("is judged by its requestId, then by what it shows, then by its submission")
+  @Test("a callback is judged by its requestId, its authorization, then its submissionId")
   func judgement() throws {
     let flow = try atPage().flow
     for id in ["", "req-2", "REQ-1", "req-1 "] {
@@ -74,7 +74,7 @@ struct IdentityCallbackTests {
     }
   }
 
-  @Test("a flow that has no page yet, or is over, takes none")
+  @Test("a verify flow takes no callback before its capture page or after its end")
   func elsewhere() throws {
     var driven = try Driven(.none, token: "linking-secret")
     let flows = [
@@ -87,7 +87,7 @@ struct IdentityCallbackTests {
     #expect(driven.flow.judge(callback()) == .notMine)
   }
 
-  @Test("one that is not its own changes nothing")
+  @Test("a callback with another submissionId or an unknown verdict changes nothing")
   func notMine() throws {
     for stray in [
       callback(submission: "sub-2"), callback("ODD"), callback(result: "ODD"),
@@ -100,7 +100,7 @@ struct IdentityCallbackTests {
   }
 
   @Test(
-    "without a linking token only what is vouched for is taken, of an account also with its own")
+    "verify without a linking token takes a callback with its account's token, or one vouched for")
   func noToken() throws {
     var driven = try Driven()
     driven.toKYC()
@@ -125,7 +125,7 @@ struct IdentityCallbackTests {
     #expect(driven.completion != nil && driven.grant?.tokens == nil)
   }
 
-  @Test("what was bound is the account's, and not undone")
+  @Test("a callback that ends verify keeps the binding of the account")
   func bound() throws {
     var driven = try Driven(provider: gopay(.snap))
     driven.toExchange()
@@ -140,7 +140,7 @@ struct IdentityCallbackTests {
   }
 }
 
-@Suite("GoPay's callback in HTTP")
+@Suite("The HTTP format of GoPay callbacks")
 struct CallbackDialectTests {
   private func dialect(
     _ change: (inout GoPaySettings) -> Void = { _ in }
@@ -167,7 +167,7 @@ struct CallbackDialectTests {
     }
   }
 
-  @Test("is found by the id of the request, whoever sends it")
+  @Test("a GoPay callback is looked up by its partnerSessionId, whatever its authorization")
   func key() throws {
     let dialect = try dialect()
     for authorization in [nil, Secret("t")] {
@@ -177,13 +177,13 @@ struct CallbackDialectTests {
     }
   }
 
-  @Test("is off unless there is an address")
+  @Test("GoPay callbacks are off unless callback_listen is set")
   func off() throws {
     #expect(ProviderRegistry.callback(of: try gopay()) == nil)
     #expect(ProviderRegistry.callback(of: try provider()) == nil)
   }
 
-  @Test("where and how it comes")
+  @Test("GoPay callbacks are PUT requests at the configured address and path")
   func place() throws {
     var dialect = try dialect()
     #expect(dialect.address == (try LoopbackAddress(setting: "127.0.0.1:8790")))
@@ -193,7 +193,7 @@ struct CallbackDialectTests {
     #expect(dialect.credentialName == "gopay-callback")
   }
 
-  @Test("is read with its five members, and nothing else of it")
+  @Test("only the five known members of a GoPay callback are read")
   func reading() throws {
     var body = Self.good
     body["documents"] = [["url": "https://x"]]
@@ -203,7 +203,7 @@ struct CallbackDialectTests {
     #expect(JSONValue.object(callback.members) == Self.good)
   }
 
-  @Test("nothing shown is nobody's value")
+  @Test("a GoPay callback without authorization is unauthorized")
   func nothingShown() throws {
     let callback = try dialect().read(authorization: nil, body: Self.good.encoded())
     #expect(callback.authorization == Secret(""))
@@ -212,7 +212,7 @@ struct CallbackDialectTests {
     #expect(driven.flow.judge(callback) == .unauthorized)
   }
 
-  @Test("a reason is a text or a number")
+  @Test("the reasonCode of a GoPay callback is a string or a number")
   func reason() throws {
     for (reason, refused) in [("BLUR", false), (12, false), (["a": 1], true), ([1], true)]
       as [(JSONValue, Bool)]
@@ -223,7 +223,7 @@ struct CallbackDialectTests {
     }
   }
 
-  @Test("a member that is missing or wrong is named")
+  @Test("a malformed GoPay callback is refused with the name of its missing or wrong member")
   func wrong() throws {
     let cases: [(String, [JSONValue?])] = [
       ("partnerSessionId", [nil, "", 1, nil as JSONValue, [:]]),
@@ -251,7 +251,7 @@ struct CallbackDialectTests {
     #expect(try refusal([0xFF, 0xFE]) == "the body is not a JSON object")
   }
 
-  @Test("is answered as the page says")
+  @Test("each outcome of a GoPay callback has its own HTTP status and error code")
   func answers() throws {
     let dialect = try dialect()
     #expect(dialect.answer(.taken).status == 200)

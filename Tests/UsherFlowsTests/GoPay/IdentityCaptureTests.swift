@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenIdentity
 
-@Suite("Verify with GoPay: the capture")
+@Suite("The capture of GoPay verify")
 struct IdentityCaptureTests {
   private func driven(
     _ change: (inout VerifyIdentity.Params) -> Void = { _ in },
@@ -27,7 +27,7 @@ struct IdentityCaptureTests {
 
   private static let created: JSONValue = ["submissionId": "sub-1", "status": "CREATED"]
 
-  @Test("a token, then the page of a session of its own")
+  @Test("verify requests a capture token, then the page of a new capture session")
   func page() throws {
     var driven = try driven {
       $0.returnUrl = "https://partner.example/done"
@@ -40,7 +40,7 @@ struct IdentityCaptureTests {
     }
     #expect(session.requestID == "req-1" && session.locale == .en)
     #expect(session.returnURL == "https://partner.example/done")
-    // 16 bytes that count on from those of a log-in that was not needed, as a UUID of version 4.
+    // The next 16 random bytes as a version 4 UUID; the bytes before went to an unused log-in.
     #expect(session.id == "11121314-1516-4718-991a-1b1c1d1e1f20")
     driven.answered(data: ["submissionId": "sub-1", "url": .string(Driven.page)])
     #expect(driven.state == "kyc")
@@ -53,7 +53,7 @@ struct IdentityCaptureTests {
     #expect(driven.calls == [.submission(id: "sub-1", session, token: Secret("capture-secret"))])
   }
 
-  @Test("asked about every poll_seconds; nothing changes by it")
+  @Test("verify polls the capture every poll_seconds, and its state does not change")
   func polling() throws {
     var driven = try atPage(settings: { $0.pollSeconds = 7 })
     #expect(driven.last == .proceed([.wake(after: .seconds(7))]))
@@ -67,7 +67,7 @@ struct IdentityCaptureTests {
     }
   }
 
-  @Test("ends as soon as there is a submission, with an account that has the linking token")
+  @Test("a submission ends verify with an account that has the linking token")
   func submitted() throws {
     var driven = try atPage()
     driven.clock = now + .seconds(30)
@@ -92,7 +92,7 @@ struct IdentityCaptureTests {
     #expect(driven.receive(.woken) == .ignore)
   }
 
-  @Test("without any linking token the account has none")
+  @Test("verify without any linking token ends with an account without tokens")
   func noToken() throws {
     var driven = try Driven()
     driven.toKYC()
@@ -101,7 +101,7 @@ struct IdentityCaptureTests {
     #expect(driven.grant?.subject == "corr-5678" && driven.grant?.tokens == nil)
   }
 
-  @Test("with one that was handed in, the account has that")
+  @Test("verify ends with the linking token of the exchange, not with the given one")
   func handedIn() throws {
     var driven = try Driven(token: "given-secret")
     driven.toKYC(token: "handed-secret")
@@ -110,7 +110,7 @@ struct IdentityCaptureTests {
     #expect(driven.grant?.tokens?.accessToken.unsealed() == Secret("handed-secret"))
   }
 
-  @Test("each way to fail has its number")
+  @Test("each capture error fails verify with its own GPE code")
   func failed() throws {
     let cases: [(String?, String, Failure.Reason, Bool)] = [
       ("CAMERA", "GPE-2210", .providerRejected, true),
@@ -137,8 +137,8 @@ struct IdentityCaptureTests {
     }
   }
 
-  /// Every shape of these is a row of `GoPayDataTests`.
-  @Test("a token, a page or a standing that cannot be read is GPE-2215")
+  /// `GoPayDataTests` covers each malformed value.
+  @Test("an unreadable capture token, page or status fails verify with GPE-2215")
   func unreadable() throws {
     let other: JSONValue = ["submissionId": "sub-2", "status": "SUBMITTED"]
     let answers = [["token": "a b"], ["submissionId": "s", "url": "javascript:alert(1)"], other]
@@ -155,7 +155,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2215" && driven.completion == nil)
   }
 
-  @Test("a linking token that is refused is GPE-2202, a log-in's code too")
+  @Test("HTTP 401 to a linking token or a log-in's code fails verify with GPE-2202")
   func linkRefused() throws {
     var driven = try driven()
     driven.refused(401, 1401)
@@ -170,7 +170,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2208" && driven.failure?.reason == .exchangeFailed)
   }
 
-  @Test("a merchant that is not whitelisted is GPE-2204 at every call")
+  @Test("a merchant that is not whitelisted fails verify with GPE-2204 at each call")
   func notWhitelisted() throws {
     var driven = try driven()
     driven.refused(403, 1403)
@@ -185,7 +185,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2204")
   }
 
-  @Test("the capture's token is replaced once where it is refused, and the page stays")
+  @Test("a refused capture token is replaced once, and the capture page stays")
   func replaced() throws {
     var driven = try atPage()
     let view = driven.flow.view
@@ -206,14 +206,14 @@ struct IdentityCaptureTests {
     var refused = driven
     refused.refused(401, 1401)
     #expect(refused.code == "GPE-2202")
-    // One that was good for a while may be replaced in its turn.
+    // A capture token that was accepted may be replaced again.
     driven.answered(data: Self.created)
     driven.receive(.woken)
     driven.refused(401, 1401)
     #expect(driven.calls == [.temporaryToken(link, requestID: "req-1")])
   }
 
-  @Test("also before there is a page")
+  @Test("a capture token that is refused before the page is replaced once")
   func replacedEarly() throws {
     var driven = try driven()
     driven.answered(data: ["token": "capture-secret"])
@@ -224,7 +224,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2202")
   }
 
-  @Test("trouble before the page is waited out five times")
+  @Test("an unanswered call before the capture page is retried five times")
   func troubleEarly() throws {
     for hasToken in [false, true] {
       var driven = try driven()
@@ -235,7 +235,7 @@ struct IdentityCaptureTests {
     }
   }
 
-  @Test("each of the two calls has its own five tries")
+  @Test("the retries of the page call are counted apart from those of the token call")
   func tries() throws {
     var driven = try driven()
     driven.answered(Driven.gone)
@@ -246,7 +246,7 @@ struct IdentityCaptureTests {
     #expect(driven.last == .proceed([.wake(after: .seconds(1))]))
   }
 
-  @Test("trouble at the page is no end: it is asked less often until it is told again")
+  @Test("an unreachable capture does not end verify, which polls it less often")
   func troubleLate() throws {
     var driven = try atPage()
     driven.receive(.woken)
@@ -259,7 +259,7 @@ struct IdentityCaptureTests {
     driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "90"])))
     #expect(driven.last == .proceed([.wake(after: .seconds(90))]))
     driven.receive(.woken)
-    // An hour of silence would outlast the person.
+    // An hour would be too long for a user who waits.
     driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "3600"])))
     #expect(driven.last == .proceed([.wake(after: .seconds(120))]))
     driven.receive(.woken)
@@ -270,7 +270,7 @@ struct IdentityCaptureTests {
     #expect(driven.last == .proceed([.wake(after: .seconds(6))]))
   }
 
-  @Test("a long poll_seconds is never shortened by trouble")
+  @Test("a retry pause at the capture page is never shorter than poll_seconds")
   func longPoll() throws {
     var driven = try atPage(settings: { $0.pollSeconds = 60 })
     driven.receive(.woken)
@@ -278,7 +278,7 @@ struct IdentityCaptureTests {
     #expect(driven.last == .proceed([.wake(after: .seconds(60))]))
   }
 
-  @Test("a browser that comes back proves nothing, but is a reason to ask at once")
+  @Test("a return to the returnUrl only makes verify poll at once; other URLs are refused")
   func cameBack() throws {
     var driven = try atPage { $0.returnUrl = "https://partner.example/done" }
     let before = driven.flow
@@ -296,7 +296,7 @@ struct IdentityCaptureTests {
     #expect(nowhere.receive(.input(.redirect(url: Secret("https://x/")))) == .ignore)
   }
 
-  @Test("a restart goes on in each of its parts with the same session")
+  @Test("a restart repeats the pending capture call, and the capture page stays")
   func restart() throws {
     var driven = try driven()
     let first = driven.calls
@@ -318,7 +318,7 @@ struct IdentityCaptureTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("a flow that is given up or too late is GPE-2207")
+  @Test("a cancelled or expired verify has GPE-2207")
   func givenUp() {
     for reason in [Failure.Reason.cancelled, .expired] {
       #expect(VerifyIdentity.word(for: reason, provider: gopayName)?.code == "GPE-2207")

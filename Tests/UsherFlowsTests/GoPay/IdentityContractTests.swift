@@ -13,7 +13,7 @@ private let secrets = [
   "linking-secret", "code-secret", "capture-secret", "bound-secret", "client-secret", "BEGIN",
 ]
 
-/// What no state waits for.
+/// Events that no state handles.
 private let nobodys: [FlowEvent<GoPayCall>] = [
   .called(.unbinding(token: Secret("t"), device: device), .reply(reply([:]))),
   .called(.authCode(.token(Secret("other")), correlationID: "c", requestID: "r"), Driven.gone),
@@ -43,11 +43,11 @@ private let callbacks: [FlowEvent<GoPayCall>] = [
 ]
 private let busy = nobodys + redirects + listeners + callbacks
 
-@Suite("The contract of verify")
+@Suite("The contract of GoPay's verify")
 struct IdentityContractTests {
   private var flows: [DrivenFlow<VerifyIdentity>] = []
 
-  @Test("is kept in every state on the way by the log-in page and the app")
+  @Test("verify keeps the flow contract in every state with the log-in page and the app")
   mutating func app() throws {
     var driven = try Driven()
     add("preparing", driven, nobodys + redirects + answers + callbacks + [.woken])
@@ -64,7 +64,7 @@ struct IdentityContractTests {
     check()
   }
 
-  @Test("is kept in every state on the way by a token, the backend and SNAP")
+  @Test("verify keeps the flow contract in every state with a token, the backend and SNAP")
   mutating func others() throws {
     var driven = try Driven(token: "linking-secret", provider: gopay(.backend))
     add("authCode", driven, busy + answers + [.woken])
@@ -89,7 +89,7 @@ struct IdentityContractTests {
     check()
   }
 
-  @Test("is kept by an account, and by what is refused at once")
+  @Test("verify keeps the flow contract with an account, and after an early failure")
   mutating func account() throws {
     var driven = try Driven(.none, account: Driven.knownAccount)
     add("current", driven, busy + answers + [.woken])
@@ -102,7 +102,7 @@ struct IdentityContractTests {
     check()
   }
 
-  /// The token, the page, the watch over it.
+  /// Adds the states of the capture: the token, the page and the polling of the page.
   private mutating func capture(_ driven: Driven) throws {
     var driven = driven
     for part in ["token", "page"] {
@@ -127,7 +127,7 @@ struct IdentityContractTests {
     }
   }
 
-  /// An answer that comes while a pause is spent.
+  /// Returns an outcome that arrives during a retry pause.
   private func again(_ driven: Driven) -> FlowEvent<GoPayCall> {
     driven.pending.map { .called($0, Driven.gone) } ?? .discovered(.unreachable(message: ""))
   }
@@ -140,7 +140,7 @@ struct IdentityContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("a state with secrets is written by no other coder")
+  @Test("a verify flow that holds secrets cannot be encoded by a plain coder")
   func plainCoder() throws {
     var driven = try Driven()
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }

@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenIdentity
 
-@Suite("Verify with GoPay: what is known already")
+@Suite("GoPay verify for an account with an earlier submission")
 struct IdentityCurrentTests {
   private func driven() throws -> Driven { try Driven(.none, account: Driven.knownAccount) }
 
@@ -20,7 +20,7 @@ struct IdentityCurrentTests {
     ]
   }
 
-  @Test("a valid verdict ends it at once; documents are not kept")
+  @Test("an earlier valid verdict ends verify at once, and its documents are not kept")
   func valid() throws {
     var driven = try driven()
     driven.answered(data: Self.current("COMPLETED", "VALID"))
@@ -37,11 +37,11 @@ struct IdentityCurrentTests {
         "reasonCode": nil, "submittedAt": time, "updatedAt": time,
       ])
     #expect(driven.grant?.subject == "corr-5678" && driven.grant?.label == "corr-5678")
-    // The account's own, which no flow knows.
+    // The account keeps its own token, which the flow does not know.
     #expect(driven.grant?.tokens == nil)
   }
 
-  @Test("anything else goes on to the capture, as does no submission")
+  @Test("an earlier submission without a valid verdict leads to the capture, as does none")
   func capture() throws {
     let others: [(String, JSONValue)] = [
       ("INITIATED", nil), ("IN_PROGRESS", nil), ("COMPLETED", "INVALID"), ("COMPLETED", nil),
@@ -59,7 +59,7 @@ struct IdentityCurrentTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("refusals end it")
+  @Test("a refused or unreadable inquiry about the earlier submission fails verify")
   func refusals() throws {
     let cases: [(Int, Int64, String)] = [
       (400, 1539, "GPE-2206"), (401, 1401, "GPE-2202"), (403, 1403, "GPE-2204"),
@@ -78,7 +78,7 @@ struct IdentityCurrentTests {
     #expect(driven.code == "GPE-2215")
   }
 
-  @Test("a standing of another name is no verdict: the person goes on to the capture")
+  @Test("an earlier submission with an unknown status or result leads to the capture")
   func odd() throws {
     for odd: JSONValue in [
       ["status": "EXPIRED", "submissionId": "sub-0"], ["status": "INITIATED"], [:],
@@ -90,7 +90,7 @@ struct IdentityCurrentTests {
     }
   }
 
-  @Test("trouble is waited out; a restart asks again")
+  @Test("an unanswered inquiry is retried five times, and a restart repeats it")
   func fault() throws {
     var driven = try driven()
     let call = driven.calls

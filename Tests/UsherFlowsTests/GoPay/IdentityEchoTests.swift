@@ -7,11 +7,11 @@ import UsherFlows
 
 private typealias Driven = DrivenIdentity
 
-@Suite("Verify with GoPay: a server that repeats what another call told it")
+@Suite("GoPay replies that repeat the secrets of another call")
 struct IdentityEchoTests {
   private static let secrets = ["linking-secret", "capture-secret", "auth-code-secret"]
 
-  /// Everything about a flow that its owner is shown of problems and ends.
+  /// Returns the failure and the problem that the flow's owner is shown.
   private func told(_ driven: Driven) -> String {
     "\(String(describing: driven.failure)) \(String(describing: driven.problem))"
   }
@@ -21,7 +21,7 @@ struct IdentityEchoTests {
     for secret in Self.secrets { #expect(!told(driven).contains(secret)) }
   }
 
-  @Test("in a refusal of the capture page, or of the question how it stands")
+  @Test("a capture refusal that repeats a secret of another call is shown without it")
   func refusal() throws {
     let cause = "refused " + Self.secrets.joined(separator: " ")
     var driven = try Driven(.none, token: "linking-secret")
@@ -36,7 +36,7 @@ struct IdentityEchoTests {
     expectSilence(driven)
   }
 
-  @Test("in another spelling")
+  @Test("a secret that a refusal repeats in another spelling is not shown")
   func spelled() throws {
     for spelling in ["linking%2Dsecret", "LINKING-SECRET", "linking&#45;secret"] {
       var driven = try Driven(.none, token: "linking-secret")
@@ -48,7 +48,7 @@ struct IdentityEchoTests {
     }
   }
 
-  @Test("in the word for a capture that failed")
+  @Test("a failed capture whose message repeats a secret is shown without it")
   func failedCapture() throws {
     var driven = try Driven(.none, token: "linking-secret")
     driven.toPage()
@@ -60,7 +60,7 @@ struct IdentityEchoTests {
     expectSilence(driven)
   }
 
-  @Test("and short words are left as they are")
+  @Test("a word of a refusal stays if it equals a token that is too short to be a secret")
   func short() throws {
     var driven = try Driven(.none, token: "refused")
     driven.toPage()

@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenIdentity
 
-@Suite("Verify with GoPay: the partner's backend exchanges the code")
+@Suite("GoPay verify with the exchange by the partner's backend")
 struct IdentityBackendTests {
   private func driven(token: String? = nil) throws -> Driven {
     var driven = try Driven(token: token, provider: gopay(.backend))
@@ -18,7 +18,7 @@ struct IdentityBackendTests {
   private static let call = GoPayCall.exchange(
     code: Secret("code-secret"), correlationID: "corr-5678", requestID: "req-1")
 
-  @Test("asked at once, with a minute for all")
+  @Test("verify sends the auth code to the backend at once, with a deadline of 60 seconds")
   func asked() throws {
     let driven = try driven()
     #expect(
@@ -28,7 +28,7 @@ struct IdentityBackendTests {
     #expect(driven.flow.view.step == .wait(.init(for: "the auth code to be exchanged")))
   }
 
-  @Test("its yes leads to the capture, by the linking token it hands in")
+  @Test("verify begins the capture with the backend's linking token, or with the one it has")
   func success() throws {
     var driven = try driven()
     driven.answered(["userCorrelationId": "corr-5678", "token": "handed-secret"])
@@ -43,14 +43,14 @@ struct IdentityBackendTests {
     #expect(driven.calls == [.temporaryToken(.token(Secret("given-secret")), requestID: "req-1")])
   }
 
-  @Test("another userCorrelationId is GPE-2214")
+  @Test("another userCorrelationId from the backend fails verify with GPE-2214")
   func otherPerson() throws {
     var driven = try driven()
     driven.answered(["userCorrelationId": "corr-5679"])
     #expect(driven.code == "GPE-2214")
   }
 
-  @Test("a reason is GPE-2208 whatever the status; another no is GPE-2215")
+  @Test("a reason from the backend fails verify with GPE-2208, another refusal with GPE-2215")
   func failed() throws {
     var driven = try driven()
     driven.answered(["reason": "user unknown"], status: 500)
@@ -60,7 +60,7 @@ struct IdentityBackendTests {
     #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerRejected)
   }
 
-  @Test("garbage in HTTP 200 is GPE-2215, and is not tried again")
+  @Test("an unreadable HTTP 200 reply of the backend fails verify with GPE-2215")
   func garbage() throws {
     let answers = [reply(text: "ok"), reply([:]), reply(["userCorrelationId": 5678])]
     for answer in answers {
@@ -71,7 +71,7 @@ struct IdentityBackendTests {
     }
   }
 
-  @Test("the same call is repeated where no answer came, within the one deadline")
+  @Test("an unanswered exchange is repeated within its one deadline")
   func repeated() throws {
     var driven = try driven()
     driven.clock = now + .seconds(10)
@@ -86,7 +86,7 @@ struct IdentityBackendTests {
     #expect(driven.state == "kyc" && driven.problem == nil)
   }
 
-  @Test("a pause never outlasts the deadline, and then it is GPE-2209")
+  @Test("a retry pause ends at the exchange deadline, which fails verify with GPE-2209")
   func pauseAtTheEnd() throws {
     var driven = try driven()
     driven.clock = now + .seconds(55)
@@ -97,7 +97,7 @@ struct IdentityBackendTests {
     #expect(driven.code == "GPE-2209")
   }
 
-  @Test("the deadline holds while the answer is awaited, and for the answer itself")
+  @Test("the exchange deadline fails verify with GPE-2209, also with a reply at that time")
   func deadline() throws {
     var driven = try driven()
     driven.clock = now + .seconds(59)
@@ -110,7 +110,7 @@ struct IdentityBackendTests {
     #expect(late.code == "GPE-2209")
   }
 
-  @Test("retries that are used up end it as the trouble says")
+  @Test("exhausted retries fail verify with GPE-2203, or with GPE-2215 after HTTP 503")
   func usedUp() throws {
     func end(_ outcome: CallOutcome) throws -> Driven {
       var driven = try Driven(provider: gopay(.backend) { $0.exchangeSeconds = 600 })
@@ -127,7 +127,7 @@ struct IdentityBackendTests {
     #expect(busy.code == "GPE-2215" && busy.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a restart repeats the same call for the time that is left")
+  @Test("a restart repeats the exchange for the rest of its time")
   func restart() throws {
     var driven = try driven()
     driven.clock = now + .seconds(20)
@@ -139,7 +139,7 @@ struct IdentityBackendTests {
   }
 }
 
-@Suite("Verify with GoPay: the daemon binds the account by SNAP")
+@Suite("GoPay verify with the account binding by SNAP")
 struct IdentityBindingTests {
   private func driven(token: String? = nil) throws -> Driven {
     var driven = try Driven(token: token, provider: gopay(.snap))
@@ -157,7 +157,7 @@ struct IdentityBindingTests {
     if case .binding(Secret("code-secret"), device, let id) = call { id } else { nil }
   }
 
-  @Test("with a number of 32 random digits for the call")
+  @Test("a binding call has an external id of 32 digits and a deadline of 60 seconds")
   func asked() throws {
     let driven = try driven()
     let id = try #require(externalID(driven.calls.first))
@@ -167,7 +167,7 @@ struct IdentityBindingTests {
     #expect(driven.flow.view.step.kind == .wait)
   }
 
-  @Test("and goes on by the linking token it got")
+  @Test("verify begins the capture with the linking token of the binding")
   func success() throws {
     for token in [nil, "given-secret"] {
       var driven = try driven(token: token)
@@ -178,8 +178,8 @@ struct IdentityBindingTests {
     }
   }
 
-  /// Each refusal of SNAP's table is a row of `SNAPReplyTests`.
-  @Test("a refusal ends it with SNAP's code, and nothing is undone")
+  /// `SNAPReplyTests` covers each refusal of SNAP's table.
+  @Test("a refused binding fails verify with SNAP's code and has nothing to undo")
   func refused() throws {
     var driven = try driven()
     driven.answered(["responseCode": "4040711", "responseMessage": "No"], status: 404)
@@ -187,7 +187,7 @@ struct IdentityBindingTests {
     #expect(driven.clearUp == [])
   }
 
-  @Test("the same call with the same number is repeated where no answer came")
+  @Test("an unanswered binding is repeated with the same external id, also after a restart")
   func repeated() throws {
     var driven = try driven()
     let first = driven.calls
@@ -204,7 +204,7 @@ struct IdentityBindingTests {
     #expect(driven.state == "kyc" && driven.problem == nil)
   }
 
-  @Test("a conflict asks for another code by the token, with another number and another minute")
+  @Test("after a conflict verify gets another auth code and binds with another external id")
   func conflictWithToken() throws {
     var driven = try driven(token: "given-secret")
     let first = externalID(driven.calls.first)
@@ -220,7 +220,7 @@ struct IdentityBindingTests {
     #expect(driven.effects.last == .wake(after: .seconds(60)))
   }
 
-  @Test("or by the log-in page, with another state")
+  @Test("after a conflict verify shows the log-in page again, with another state")
   func conflictWithPage() throws {
     var driven = try Driven(provider: gopay(.snap))
     let first = driven.expectation?.state
@@ -236,7 +236,7 @@ struct IdentityBindingTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("three times at most")
+  @Test("the third conflict fails verify with GPE-2203")
   func rounds() throws {
     var driven = try driven(token: "given-secret")
     for round in 1...3 {
@@ -248,7 +248,7 @@ struct IdentityBindingTests {
     #expect(driven.failure?.provider?.error == "4090700" && driven.failure?.retryable == true)
   }
 
-  @Test("the rounds are counted over a restart")
+  @Test("conflicts before a restart count towards the limit of three")
   func roundsOverRestart() throws {
     var driven = try driven(token: "given-secret")
     for _ in 1...2 {
@@ -260,7 +260,7 @@ struct IdentityBindingTests {
     #expect(driven.code == "GPE-2203")
   }
 
-  @Test("a yes without a token, and a client token that cannot be read, are GPE-2215")
+  @Test("a binding reply without a token, or an unreadable one, fails with GPE-2215")
   func unreadable() throws {
     for outcome in [
       CallOutcome.reply(reply(["responseCode": "2000700"])), .unreadable(message: "garbage"),
@@ -271,7 +271,7 @@ struct IdentityBindingTests {
     }
   }
 
-  @Test("a yes at the deadline is too late, and undone")
+  @Test("a binding that succeeds at the deadline fails verify with GPE-2209 and is undone")
   func deadline() throws {
     var driven = try driven()
     driven.clock = now + .seconds(60)
@@ -279,7 +279,7 @@ struct IdentityBindingTests {
     #expect(driven.code == "GPE-2209" && driven.clearUp == [Self.unbinding])
   }
 
-  @Test("a yes after the flow's end is undone; nothing else is")
+  @Test("a binding that succeeds after the flow's end is undone, and no other outcome is")
   func late() throws {
     let driven = try driven()
     let call = try #require(driven.pending)
@@ -292,7 +292,7 @@ struct IdentityBindingTests {
     #expect(VerifyIdentity.clearUp(other, yes) == [])
   }
 
-  @Test("what it has bound is unbound where the flow is given up or fails")
+  @Test("a failed or abandoned verify undoes its binding, and a finished one keeps it")
   func abandoned() throws {
     var driven = try driven()
     #expect(driven.flow.abandoned == [])
@@ -311,7 +311,7 @@ struct IdentityBindingTests {
     #expect(driven.flow.abandoned == [])
   }
 
-  @Test("a token that was given is nobody's to unbind")
+  @Test("verify does not unbind a linking token that was given as a parameter")
   func given() throws {
     var driven = try Driven(.none, token: "given-secret", provider: gopay(.snap))
     #expect(driven.flow.abandoned == [])
@@ -319,14 +319,14 @@ struct IdentityBindingTests {
     #expect(driven.clearUp == [])
   }
 
-  @Test("the account keeps the device that an unbinding names; in other modes there is none")
+  @Test("the account has the device id of the binding only if the daemon bound it")
   func deviceID() throws {
     var driven = try driven()
     driven.answered(Self.yes)
     driven.toPage()
     driven.submit()
     #expect(driven.grant?.attributes["deviceId"] == .string(device))
-    // What the daemon has not bound is not its to undo, whatever the mode.
+    // The daemon undoes only its own binding, whatever the mode.
     for mode in [GoPayExchange.snap, .app] {
       driven = try Driven(.none, token: "given-secret", provider: gopay(mode))
       driven.toPage()

@@ -6,7 +6,7 @@ import UsherCore
 import UsherFlows
 import UsherTestKit
 
-/// Answers made of what GoPay's answers are made of, put together without sense.
+/// Generates random events, and random replies of the members and values that GoPay's replies have.
 private struct Nonsense {
   var json: NonsenseJSON
 
@@ -39,7 +39,7 @@ private struct Nonsense {
     }
   }
 
-  /// Taken for a yes by whoever asked, now and then.
+  /// Returns a reply that the flow sometimes accepts as a success.
   private mutating func plausible() -> JSONValue {
     var data = json.value()
     data["authCode"] = "code-secret"
@@ -75,9 +75,10 @@ private struct Nonsense {
   }
 }
 
-@Suite("Whatever GoPay answers")
+@Suite("GoPay verify under random events and replies")
 struct IdentityFuzzTests {
-  /// Drives a flow with nonsense until it ends, and checks that it is whole after every step.
+  /// Drives a flow with random events until it ends, and checks its invariants after every step.
+  /// Returns the number of steps, at most 40.
   private func drive(_ driven: DrivenIdentity, seed: UInt64) throws -> Int {
     var driven = driven
     var nonsense = Nonsense(seed: seed)
@@ -108,7 +109,7 @@ struct IdentityFuzzTests {
     #expect(!text.contains("-secret"))
   }
 
-  @Test("a flow stays whole, and most come to an end", arguments: 0..<12 as Range<UInt64>)
+  @Test("verify keeps its invariants under random events", arguments: 0..<12 as Range<UInt64>)
   func nonsense(seed: UInt64) throws {
     var steps = 0
     for round in 0..<6 as Range<UInt64> {

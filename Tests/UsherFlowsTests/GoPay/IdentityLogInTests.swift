@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenIdentity
 
-@Suite("Verify with GoPay: the log-in page")
+@Suite("The log-in page of GoPay verify")
 struct IdentityLogInTests {
   private func driven(
     _ provider: ProviderConfig? = nil, _ change: (inout VerifyIdentity.Params) -> Void = { _ in }
@@ -17,7 +17,7 @@ struct IdentityLogInTests {
     return driven
   }
 
-  @Test("is get-auth-code with the way back, the state and the merchant")
+  @Test("the log-in page is get-auth-code with the redirect URL, the state and the merchant")
   func url() throws {
     let driven = try driven()
     #expect(driven.state == "login" && driven.last == .proceed([]))
@@ -30,7 +30,7 @@ struct IdentityLogInTests {
     #expect(page.url.contains("redirectURL=http%3A%2F%2F127.0.0.1%3A40001%2Fcallback"))
   }
 
-  @Test("the state is 128 random bits in 32 hexadecimal digits, and what is listened for")
+  @Test("the log-in's state is 32 hexadecimal digits of 128 random bits, as listened for")
   func state() throws {
     var driven = try Driven()
     let expected = try #require(driven.expectation).state.revealed()
@@ -39,18 +39,18 @@ struct IdentityLogInTests {
     #expect(state == expected)
     #expect(state.utf8.count == 32)
     #expect(state.allSatisfy { "0123456789abcdef".contains($0) })
-    // 16 bytes that count up, two digits for each.
+    // 16 ascending random bytes, two digits for each.
     #expect(state.hasSuffix("1d1e1f20"))
   }
 
-  @Test("speaks the language the caller names, else the configured one")
+  @Test("the log-in page has the caller's locale, or the configured one without it")
   func locale() throws {
     #expect(try driven().query["lang"] == "id")
     #expect(try driven { $0.locale = .en }.query["lang"] == "en")
     #expect(try driven(gopay { $0.locale = .en }).query["lang"] == "en")
   }
 
-  @Test("a redirect with the code leads on")
+  @Test("a redirect with an auth code begins the exchange")
   func code() throws {
     var driven = try driven()
     driven.cameBack()
@@ -58,7 +58,7 @@ struct IdentityLogInTests {
     #expect(driven.effects == [.stopListening, .wake(after: .seconds(60))])
   }
 
-  @Test("a URL that is pasted counts as well, with the right state only")
+  @Test("a pasted redirect URL counts only with the right address and state")
   func pasted() throws {
     var driven = try driven()
     let state = try #require(driven.query["state"])
@@ -75,7 +75,7 @@ struct IdentityLogInTests {
     #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
   }
 
-  @Test("an app hands in the URL that came to it")
+  @Test("an app with its own redirectURI submits the redirect's URL")
   func apps() throws {
     var driven = try driven { $0.redirectURI = "https://partner.example/cb" }
     let state = try #require(driven.query["state"])
@@ -86,7 +86,7 @@ struct IdentityLogInTests {
   }
 
   @Test(
-    "what the page says instead of a code ends it: given up is GPE-2207, the rest GPE-2205",
+    "an aborted log-in fails verify with GPE-2207, any other error with GPE-2205",
     arguments: [
       (RedirectAnswer(error: "abort"), "GPE-2207", .denied, true),
       (RedirectAnswer(error: "access_denied"), "GPE-2207", .denied, true),
@@ -104,7 +104,7 @@ struct IdentityLogInTests {
     if let words = answer.errorDescription { #expect(driven.failure?.message == words) }
   }
 
-  @Test("neither code nor error, or a code that is none, is GPE-2215")
+  @Test("a redirect without a usable auth code fails verify with GPE-2215")
   func nothing() throws {
     let long = String(repeating: "c", count: 4097)
     for code in [nil, "", "a b", "a\nb", "ä", long] {
@@ -119,14 +119,14 @@ struct IdentityLogInTests {
     #expect(driven.state == "waitAck")
   }
 
-  @Test("there is no way back from it")
+  @Test("the log-in page refuses a step back")
   func back() throws {
     var driven = try driven()
     driven.receive(.input(.back(.openURL)))
     #expect(driven.refusedField == "input.back")
   }
 
-  @Test("no listener at all ends it with GPE-2205")
+  @Test("verify fails with GPE-2205 if no listener can be opened")
   func noListener() throws {
     var driven = try Driven()
     driven.receive(.listenFailed("none"))
@@ -135,7 +135,7 @@ struct IdentityLogInTests {
   }
 
   @Test(
-    "a fixed port that another user holds ends the flow: there is no PKCE",
+    "a fixed port that another user holds fails verify, as there is no PKCE",
     arguments: [false, true])
   func takenByAnother(afterRestart: Bool) throws {
     let provider = try gopay {
@@ -152,7 +152,7 @@ struct IdentityLogInTests {
     #expect(driven.code == "GPE-2205")
   }
 
-  @Test("a fixed port that is taken leaves pasting the URL")
+  @Test("a fixed port that is taken leaves the user to paste the redirect URL")
   func fixedPort() throws {
     let provider = try gopay {
       $0.redirect = try Redirect(setting: "http://127.0.0.1:8767/callback")
@@ -163,7 +163,7 @@ struct IdentityLogInTests {
     #expect(driven.page?.redirectURI == "http://127.0.0.1:8767/callback")
   }
 
-  @Test("a restart listens again, at the same port and for the same state")
+  @Test("a restart listens again at the same port and for the same state")
   func restart() throws {
     var driven = try Driven()
     let expectation = try #require(driven.expectation)
@@ -180,7 +180,7 @@ struct IdentityLogInTests {
     #expect(driven.state == "waitAck")
   }
 
-  @Test("where the old port is taken a new page is shown, and why")
+  @Test("verify shows a new log-in page if its port is taken after a restart")
   func stranded() throws {
     var driven = try driven()
     let state = driven.query["state"]
@@ -195,11 +195,11 @@ struct IdentityLogInTests {
   }
 }
 
-@Suite("Verify with GoPay: an auth code for a linking token")
+@Suite("The auth code for a linking token in GoPay verify")
 struct IdentityAuthCodeTests {
   private func driven() throws -> Driven { try Driven(token: "linking-secret") }
 
-  @Test("leads on to its exchange, without a page")
+  @Test("an auth code for a linking token begins the exchange without a log-in page")
   func code() throws {
     var driven = try driven()
     driven.answered(data: ["authCode": "code-secret"])
@@ -208,7 +208,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
   }
 
-  @Test("the refusals of the page's table")
+  @Test("a refused auth-code call fails verify with the GPE code of the refusal")
   func refusals() throws {
     let cases: [(Int, Int64, String)] = [
       (400, 1539, "GPE-2206"), (401, 1401, "GPE-2202"), (403, 1403, "GPE-2204"),
@@ -222,14 +222,14 @@ struct IdentityAuthCodeTests {
     }
   }
 
-  @Test("an account whose token is gone is GPE-2202")
+  @Test("verify fails with GPE-2202 if the account's linking token is gone")
   func noToken() throws {
     var driven = try Driven(account: Driven.knownAccount)
     driven.answered(.noToken(message: "sign in again"))
     #expect(driven.code == "GPE-2202" && driven.failure?.message == "sign in again")
   }
 
-  @Test("what cannot be read is GPE-2215")
+  @Test("an unreadable auth-code reply fails verify with GPE-2215")
   func unreadable() throws {
     let outcomes: [CallOutcome] = [
       .unreadable(message: "too long"), .reply(reply(text: "<html>")),
@@ -242,7 +242,7 @@ struct IdentityAuthCodeTests {
     }
   }
 
-  @Test("trouble is waited out five times, twice as long each time")
+  @Test("an unanswered auth-code call is retried five times, after doubled pauses")
   func fault() throws {
     var driven = try driven()
     driven.waitOutFive()
@@ -252,7 +252,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.failure?.retryable == true)
   }
 
-  @Test("a server in trouble says how long, and is GPE-2215 in the end")
+  @Test("a server fault is retried after Retry-After, and at last fails with GPE-2215")
   func server() throws {
     var driven = try driven()
     driven.answered(.reply(reply(text: "", status: 503, headers: ["retry-after": "20"])))
@@ -267,7 +267,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a restart asks once more, also in a pause")
+  @Test("a restart repeats the auth-code call, also in a retry pause")
   func restart() throws {
     var driven = try driven()
     let call = driven.calls

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("The verdict on a submission")
+@Suite("The verdict on a GoPay submission")
 struct IdentityVerdictTests {
   private static func attributes(
     _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:]
@@ -56,7 +56,7 @@ struct IdentityVerdictTests {
 
   private let later = now + .seconds(100)
 
-  @Test("is waited for where there is a submission only")
+  @Test("only an account with a complete submission record is followed up")
   func none() throws {
     let provider = try gopay()
     #expect(ProviderRegistry.followUp(of: provider, attributes: [:]) == nil)
@@ -69,7 +69,7 @@ struct IdentityVerdictTests {
     #expect(ProviderRegistry.followUp(of: try UsherFlowsTests.provider(), attributes: [:]) == nil)
   }
 
-  @Test("is asked for after five seconds, then whenever the time has doubled, at last each hour")
+  @Test("a submission is asked about after 5 s, then at doubled times, at last every hour")
   func schedule() throws {
     let verdict = try verdict()
     var moment = now
@@ -84,7 +84,7 @@ struct IdentityVerdictTests {
       ])
   }
 
-  @Test("a restart changes nothing of that")
+  @Test("the next inquiry depends only on the time of the submission and the present time")
   func restart() throws {
     let verdict = try verdict()
     for (time, next) in [
@@ -95,7 +95,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("until kyc_days are over")
+  @Test("inquiries about a submission stop after kyc_days")
   func days() throws {
     let end = now + .seconds(86_400)
     let verdict = try verdict(days: 1)
@@ -107,7 +107,7 @@ struct IdentityVerdictTests {
     #expect(try self.verdict(days: 2).nextInquiry(after: end) == now + .seconds(87_920))
   }
 
-  @Test("as long as nobody has said the last word")
+  @Test("a submission is asked about until it is COMPLETED or has an ERROR")
   func open() throws {
     for status in ["SUBMITTED", "INITIATED", "IN_PROGRESS"] {
       #expect(try verdict(status).nextInquiry(after: now) == now + .seconds(5))
@@ -117,14 +117,14 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("by the account's linking token, with the flow's requestId")
+  @Test("an inquiry has the account's linking token and the flow's requestId")
   func inquiry() throws {
     let call = try verdict().inquiry(of: AccountID("acc_1")) as? GoPayCall
     #expect(
       call == .currentSubmission(.account(AccountID("acc_1")), requestID: "req-1"))
   }
 
-  @Test("what is learnt stands among the attributes, without the person's data")
+  @Test("a verdict is stored in the account's attributes, without the user's data")
   func learnt() throws {
     let lesson = try verdict().learn(Self.said("COMPLETED", "VALID"), at: later)
     let expected = Self.attributes(
@@ -132,7 +132,7 @@ struct IdentityVerdictTests {
     #expect(lesson == .attributes(expected))
   }
 
-  @Test("never backwards, and nothing twice")
+  @Test("a submission's status never goes back, and a repeated status changes nothing")
   func order() throws {
     let order = ["SUBMITTED", "INITIATED", "IN_PROGRESS", "ERROR", "COMPLETED"]
     for (before, old) in order.enumerated() {
@@ -146,7 +146,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("a verdict is final, and none without its result")
+  @Test("a COMPLETED verdict is final, and COMPLETED without a result is ignored")
   func final() throws {
     for result in ["VALID", "INVALID"] as [JSONValue] {
       let verdict = try verdict("COMPLETED", ["result": "VALID"])
@@ -157,7 +157,7 @@ struct IdentityVerdictTests {
     #expect(try verdict().learn(Self.said("COMPLETED"), at: later) == .nothing)
   }
 
-  @Test("an error keeps its reason until the verdict comes")
+  @Test("the reasonCode of an ERROR is kept until the verdict comes")
   func error() throws {
     var callback = Self.callback("ERROR")
     callback.members["reasonCode"] = "BLUR"
@@ -178,7 +178,7 @@ struct IdentityVerdictTests {
     #expect(last["kyc"]?["submittedAt"] == .string(now.description))
   }
 
-  @Test("an answer about another submission is none")
+  @Test("a reply or a callback about another submission is ignored")
   func otherSubmission() throws {
     for id in ["sub-2", "", nil, 1] as [JSONValue] {
       #expect(try verdict().learn(Self.said("COMPLETED", "VALID", of: id), at: later) == .nothing)
@@ -187,7 +187,7 @@ struct IdentityVerdictTests {
     #expect(try verdict().learn(stray, at: later) == .nothing)
   }
 
-  @Test("a token that is refused, or gone, ends the asking; anything else does not")
+  @Test("a refused or missing linking token stops the inquiries, and no other failure does")
   func hopeless() throws {
     func lesson(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
       try verdict().learn(
@@ -207,7 +207,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("a callback shows the linking token, or is vouched for")
+  @Test("a callback about a submission needs the linking token or must be vouched for")
   func judgement() throws {
     let verdict = try verdict()
     let token = Secret("linking-secret")
@@ -231,7 +231,7 @@ struct IdentityVerdictTests {
     #expect(judged(Self.callback("ERROR", of: "sub-2", shows: "x"), token) == .unauthorized)
   }
 
-  @Test("its news are the status in lower case")
+  @Test("the news of a verdict is its status in lower case")
   func news() throws {
     for (status, news) in [
       ("SUBMITTED", "submitted"), ("INITIATED", "initiated"), ("IN_PROGRESS", "in_progress"),

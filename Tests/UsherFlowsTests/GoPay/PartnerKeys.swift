@@ -1,8 +1,8 @@
 import UsherCore
 
-/// RSA keys made for these tests; nobody else has ever used them.
+/// RSA keys that were generated for these tests and are used nowhere else.
 enum PartnerKeys {
-  /// Of 2048 bits.
+  /// A key of 2048 bits.
   static let good = Secret(
     """
     -----BEGIN PRIVATE KEY-----
@@ -35,7 +35,7 @@ enum PartnerKeys {
     -----END PRIVATE KEY-----
     """)
 
-  /// Of 1024 bits.
+  /// A key of 1024 bits, which is too short.
   static let short = Secret(
     """
     -----BEGIN PRIVATE KEY-----

@@ -4,8 +4,8 @@ import UsherTestKit
 
 @testable import UsherFlows
 
-/// What OpenSSL made of `acme-sdk|2027-01-15T15:00:00+07:00` with the same key: PKCS #1 v1.5 has no
-/// chance in it.
+/// OpenSSL's signature of `acme-sdk|2027-01-15T15:00:00+07:00` with ``PartnerKeys/good``:
+/// signatures of PKCS #1 v1.5 are deterministic.
 enum OpenSSL {
   static let signature =
     "UCK+pZt2lpi+fq/egiI7ELLEs9lScmK6vq1cWAh46qWb3KK5GzW7H77or/tLKsNn8ezbE4zZhGY52JOSj7Uk"
@@ -14,7 +14,7 @@ enum OpenSSL {
     + "iNOjo6OzOxZZ7x+K1ajHFK2TFoV/CSAZx9Gtc0/Wb7OsXy/3tXGZRJCRog8UG0Iwmcs3WQLF02ZQZ9ZZi3Mo"
     + "DgnfcA=="
 
-  /// The same key as PKCS #1.
+  /// The same key in the PKCS #1 format.
   static let traditional = Secret(
     """
     -----BEGIN RSA PRIVATE KEY-----
@@ -59,9 +59,9 @@ enum OpenSSL {
     """)
 }
 
-@Suite("A signature of SNAP")
+@Suite("Signatures of SNAP")
 struct SNAPSignatureTests {
-  @Test("is the published one over the published text (contract §8)")
+  @Test("the signature of the published text is the published signature (contract §8)")
   func published() {
     let text =
       "POST:/v1.0/debit/payment-host-to-host"
@@ -85,7 +85,7 @@ struct SNAPSignatureTests {
       timestamp: timestamp, clientSecret: Secret(secret))
   }
 
-  @Test("covers method, path, token, the digest of the body, and time")
+  @Test("the symmetric signature covers the method, path, token, body, time and secret")
   func symmetric() {
     #expect(
       signature() == "Pt/1MUJKVS9ddfsCsfOmyasE0FEw045ZWtamPX8rZrV8Js3/4oInG5VcA/Nr70xQ"
@@ -104,7 +104,7 @@ struct SNAPSignatureTests {
     try SNAPSignature.asymmetric(clientKey: clientKey, timestamp: timestamp, privateKey: key)
   }
 
-  @Test("for the client token is another program's over key and time, in both forms of the key")
+  @Test("the client token's signature equals OpenSSL's, for a PKCS #8 and a PKCS #1 key")
   func asymmetric() throws {
     #expect(try asymmetric(PartnerKeys.good) == OpenSSL.signature)
     #expect(try asymmetric(OpenSSL.traditional) == OpenSSL.signature)
@@ -114,7 +114,7 @@ struct SNAPSignatureTests {
         != OpenSSL.signature)
   }
 
-  @Test("is not made with a key that is too short, public, cut, or none")
+  @Test("a key that is short, public, cut or no PEM text signs nothing")
   func keys() {
     let whole = PartnerKeys.good.revealed()
     let bad = [
@@ -125,7 +125,7 @@ struct SNAPSignatureTests {
   }
 
   @Test(
-    "is of a time in Jakarta with its offset, to the second",
+    "SNAP's timestamp is Jakarta time with its offset, in whole seconds",
     arguments: [
       ("2026-11-21T16:50:00Z", "2026-11-21T23:50:00+07:00"),
       ("2026-12-31T17:00:00.999Z", "2027-01-01T00:00:00+07:00"),
@@ -137,9 +137,9 @@ struct SNAPSignatureTests {
   }
 }
 
-@Suite("An X-EXTERNAL-ID")
+@Suite("The X-EXTERNAL-ID of SNAP")
 struct ExternalIDTests {
-  @Test("has 32 decimal digits, and is another each time")
+  @Test("an X-EXTERNAL-ID has 32 decimal digits, and no two drawn ones are equal")
   func digits() {
     var moment = TransitionContext(now: now, entropy: FixedEntropy())
     let ids = (0..<100).map { _ in ExternalID.draw(&moment) }
@@ -147,7 +147,7 @@ struct ExternalIDTests {
     #expect(Set(ids).count == 100)
   }
 
-  @Test("takes all of what it draws, from the first byte to the last")
+  @Test("an X-EXTERNAL-ID is the last 32 decimal digits of a 128-bit random number")
   func whole() {
     struct Same: Entropy {
       let byte: UInt8

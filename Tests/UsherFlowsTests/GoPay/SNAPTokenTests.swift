@@ -21,7 +21,7 @@ struct SNAPTokenTests {
   private let unreadable = ClientTokenReply.unreadable(
     "the provider's client token cannot be read")
 
-  @Test("lives for a string of seconds; a number is understood (trap 6)")
+  @Test("a client token's lifetime is a number of seconds, also as a string (trap 6)")
   func lifetime() {
     #expect(read() == .granted(Secret("b2b-secret"), lifetime: .seconds(900)))
     #expect(read(["expiresIn": 1]) == .granted(Secret("b2b-secret"), lifetime: .seconds(1)))
@@ -30,7 +30,7 @@ struct SNAPTokenTests {
   }
 
   @Test(
-    "of no lifetime that can be believed cannot be read",
+    "a client token without a plausible lifetime is unreadable",
     arguments: [
       "", "0", "-900", "+900", "900.0", " 900", "86401", "99999999999999999999", 0, -1, 900.5,
       86_401, true, nil, [900], ["s": 900],
@@ -40,14 +40,14 @@ struct SNAPTokenTests {
   }
 
   @Test(
-    "cannot be read where it is none that a header carries",
+    "a client token that no header can carry is unreadable",
     arguments: ["", "a b", "a\n", "ä", nil, 7, .string(String(repeating: "x", count: 65_537))]
       as [JSONValue?])
   func tokens(value: JSONValue?) {
     #expect(read(["accessToken": value]) == unreadable)
   }
 
-  @Test("is a bearer token, also where that is not said, or none that can be used")
+  @Test("a client token is a bearer token, also without a tokenType; others are unreadable")
   func types() {
     for type in ["Bearer", "bearer", nil] as [JSONValue?] {
       #expect(read(["tokenType": type]) == .granted(Secret("b2b-secret"), lifetime: .seconds(900)))
@@ -55,7 +55,7 @@ struct SNAPTokenTests {
     #expect(read(["tokenType": "MAC"]) == unreadable)
   }
 
-  @Test("is refused by status or by body, which counts in HTTP 200 too")
+  @Test("a refused client token is recognized by the HTTP status or the responseCode")
   func refused() {
     #expect(read(["responseCode": "4017300"], status: 401) == .refused)
     #expect(read(["responseCode": "4007300"]) == .refused)
@@ -65,13 +65,13 @@ struct SNAPTokenTests {
   }
 
   @Test(
-    "is no garbage with HTTP 200",
+    "an HTTP 200 reply without a client token is unreadable",
     arguments: ["", "null", "[]", "{}", "\"b2b\"", "<html>", "{\"accessToken\":"])
   func garbage(text: String) {
     #expect(SNAPToken().read(reply(text: text)) == unreadable)
   }
 
-  @Test("shows whether a provider that speaks to SNAP can be used")
+  @Test("the probe of a SNAP provider requests a client token, and other modes have no probe")
   func probe() throws {
     let probe = try #require(ProviderRegistry.probe(of: gopay(.snap)))
     #expect(probe.call.name == "b2b_token")
@@ -88,7 +88,7 @@ struct SNAPTokenTests {
   }
 }
 
-@Suite("A linking token")
+@Suite("Linking tokens of GoPay")
 struct GoPayTokensTests {
   private func dialect(
     _ exchange: GoPayExchange = .snap, _ attributes: [String: JSONValue] = ["deviceId": "dev-1"]
@@ -100,7 +100,7 @@ struct GoPayTokensTests {
     return dialect
   }
 
-  @Test("is taken back by unbinding the account that the daemon has bound, by its device")
+  @Test("a linking token is revoked by unbinding only if the daemon bound the account")
   func revocation() throws {
     let link = Secret("linking-secret")
     let call = try dialect().revocation(link, .accessToken, bearer: nil)
@@ -114,7 +114,7 @@ struct GoPayTokensTests {
   }
 
   @Test(
-    "is gone when SNAP says so, or that it was gone before",
+    "a linking token is revoked if SNAP confirms it, or no longer knows it",
     arguments: [
       (200, "2000900", true), (404, "4040905", true), (401, "4010902", true),
       (409, "4090900", true), (200, "4040905", true), (200, "4010900", false),
@@ -127,13 +127,13 @@ struct GoPayTokensTests {
     #expect(try dialect().hasTakenBack(answer) == isGone)
   }
 
-  @Test("is not gone by an answer that cannot be read")
+  @Test("an unreadable reply does not confirm the revocation of a linking token")
   func garbage() throws {
     #expect(try !dialect().hasTakenBack(reply(text: "<html>")))
     #expect(try !dialect().hasTakenBack(reply(text: "", status: 401)))
   }
 
-  @Test("its provider names every credential, and what is wrong with a key")
+  @Test("a GoPay provider names all its credentials and checks its RSA key")
   func credentials() throws {
     let provider = try gopay(.snap) {
       $0.exchangeCredential = "backend"
