@@ -4,7 +4,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("Wrong attempts in a row")
+@Suite("Consecutive wrong attempts")
 struct AttemptCountTests {
   private func count(_ wrong: Int, at time: Timestamp = now) -> AttemptCount {
     var count = AttemptCount()
@@ -12,7 +12,7 @@ struct AttemptCountTests {
     return count
   }
 
-  @Test("four are free, and say how many are left")
+  @Test("up to four wrong attempts do not lock, and the remaining ones are counted")
   func free() {
     for wrong in 0...4 {
       var count = count(wrong)
@@ -22,7 +22,7 @@ struct AttemptCountTests {
   }
 
   @Test(
-    "the fifth locks for half a minute, each later one for longer, up to an hour",
+    "the fifth wrong attempt locks for 30 s and each later one for longer, up to an hour",
     arguments: [(5, 30), (6, 60), (7, 300), (8, 900), (9, 3600), (10, 3600), (50, 3600)])
   func grows(wrong: Int, seconds: Int) {
     var count = count(wrong)
@@ -32,7 +32,7 @@ struct AttemptCountTests {
     #expect(count.left == 1)
   }
 
-  @Test("a clock that is set back neither opens a lock nor makes it longer than it was made")
+  @Test("a clock that is set back neither ends a lock nor makes it longer")
   func clockSetBack() {
     var count = count(5)
     let yesterday = now - .seconds(86_400)
@@ -42,11 +42,11 @@ struct AttemptCountTests {
   }
 }
 
-@Suite("A passcode's hash")
+@Suite("The hash of a passcode")
 struct PasscodeHashTests {
   private let salt = [UInt8](1...16)
 
-  @Test("knows the passcode again, and no other")
+  @Test("the hash of a passcode accepts that passcode and no other")
   func knows() throws {
     let hash = try PasscodeHash(passcode, salt: salt)
     #expect(try hash.accepts(passcode))
@@ -55,7 +55,7 @@ struct PasscodeHashTests {
     }
   }
 
-  @Test("costs what it should, and says so")
+  @Test("the hash of a passcode is stored with its scrypt costs, and only by a sealing coder")
   func cost() throws {
     let encoder = JSONEncoder()
     encoder.userInfo[.sealedStorage] = true
@@ -67,9 +67,9 @@ struct PasscodeHashTests {
     }
   }
 
-  @Test("is scrypt's of RFC 7914 §12, for its parameters")
+  @Test("the hash of a passcode is the scrypt key of RFC 7914 §12")
   func vector() throws {
-    // N 2^14, r 8, p 1, of "pleaseletmein" and "SodiumChloride": its first 32 bytes.
+    // N 2^14, r 8, p 1, passphrase "pleaseletmein", salt "SodiumChloride": the first 32 bytes.
     let hash = try PasscodeHash(
       Secret("pleaseletmein"), salt: Array("SodiumChloride".utf8), rounds: 1 << 14)
     let encoder = JSONEncoder()
@@ -79,7 +79,7 @@ struct PasscodeHashTests {
       stored["key"] == "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2")
   }
 
-  @Test("differs by its salt, and prints nothing")
+  @Test("the hash of a passcode depends on its salt and does not print the passcode")
   func salted() throws {
     let hash = try PasscodeHash(passcode, salt: salt)
     #expect(try hash != PasscodeHash(passcode, salt: salt.reversed()))

@@ -7,7 +7,7 @@ import UsherFlows
 let passcode = Secret("passcode-secret")
 let soon = now + .seconds(30)
 
-/// A local authentication on its way.
+/// Drives one `local/authenticate` flow and keeps its last answer.
 struct DrivenAuthentication {
   typealias News = LocalAuthNews
 
@@ -54,20 +54,20 @@ struct DrivenAuthentication {
     hear(.standing(LocalAuthStanding(biometric: biometric, passcode: passcode)))
   }
 
-  /// As after `kill -9`.
+  /// Stores the flow, reads it back and resumes it, as after `kill -9`.
   mutating func restart() throws {
     flow = try storedAndRead(flow)
     receive(.resumed)
   }
 
-  /// Up to the reader waiting for a finger.
+  /// Returns a flow whose fingerprint scan is in progress.
   static func scanning(orPasscode: Bool = false) throws -> DrivenAuthentication {
     var driven = try DrivenAuthentication(orPasscode: orPasscode)
     driven.look()
     return driven
   }
 
-  /// Up to the passcode being asked for, of somebody who has no reader.
+  /// Returns a flow that asks for the passcode, on a machine without a fingerprint reader.
   static func asking() throws -> DrivenAuthentication {
     var driven = try DrivenAuthentication(.passcode)
     driven.look(.noReader)
@@ -80,7 +80,7 @@ struct DrivenAuthentication {
     return driven
   }
 
-  /// What it asks of the machine, in this order.
+  /// The questions of the last answer to the machine, in order.
   var asked: [LocalAuthQuestion]? {
     guard case .proceed(let effects) = last else { return nil }
     return effects.compactMap {
@@ -99,7 +99,7 @@ struct DrivenAuthentication {
     if case .fail(let failure, _) = last { failure } else { nil }
   }
 
-  /// The seed's word that ended it.
+  /// The seed's word for the failure.
   var word: String? { failure?.provider?.code }
 
   var method: String? {

@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherTestKit
 
-/// What no state waits for.
+/// Events that no state handles.
 private let nobodys: [FlowEvent<NoCall>] = [
   .input(.denied), .input(.password(Secret("p"))), .input(.back(.localAuth)), .woken,
   .discovered(.unreachable(message: "gone")), .listening(redirectURI: "http://127.0.0.1:1/"),
@@ -28,7 +28,7 @@ private let checks: [FlowEvent<NoCall>] = [
 
 @Suite("The contract of local/authenticate")
 struct LocalAuthContractTests {
-  @Test("it keeps it in every state")
+  @Test("local/authenticate keeps the flow contract in every state")
   func everyState() throws {
     var flows: [DrivenFlow<LocalAuthenticate>] = []
     let looking = try DrivenAuthentication()
@@ -54,7 +54,7 @@ struct LocalAuthContractTests {
       checkProviderContract(flows, secrets: [passcode.revealed()], at: moment()) == [])
   }
 
-  @Test("any flow can stand at it in its own state")
+  @Test("another provider's flow can contain a local authentication as a step")
   func embedded() {
     var step = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "see the data", usePasscodeWhenFailed: true))
@@ -72,7 +72,7 @@ struct LocalAuthContractTests {
     #expect(step.receive(yes, at: soon) == .ignore, "once")
   }
 
-  @Test("its provider is stored with it, and can be in no file")
+  @Test("a local/authenticate flow is stored with the provider local and found by its kind")
   func provider() throws {
     let stored = try storedAndRead(try DrivenAuthentication().flow)
     #expect(stored.provider.config == .local)

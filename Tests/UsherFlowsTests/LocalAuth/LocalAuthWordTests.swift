@@ -3,7 +3,7 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-/// A way to an end, and the word that the seed has for it.
+/// A way to fail, and the seed's word for the failure.
 private struct Ending: Sendable, CustomTestStringConvertible {
   let word: LocalAuthWord
   let cause: String
@@ -116,9 +116,9 @@ private let endings: [Ending] = [
   },
 ]
 
-@Suite("The nine words of the local authentication")
+@Suite("The nine words of a failed local authentication")
 struct LocalAuthWordTests {
-  @Test("each cause ends with the seed's word, and a sentence", arguments: endings)
+  @Test("each cause of a failure has the seed's word and a message", arguments: endings)
   fileprivate func ends(_ ending: Ending) throws {
     let driven = try ending.drive()
     #expect(driven.word == ending.word.rawValue)
@@ -128,12 +128,12 @@ struct LocalAuthWordTests {
     #expect(!failure.title.isEmpty && !failure.message.isEmpty && failure.retryable)
   }
 
-  @Test("every word has a cause")
+  @Test("the tests have a cause for each word of a failed local authentication")
   func complete() {
     #expect(Set(endings.map(\.word)) == Set(LocalAuthWord.allCases))
   }
 
-  @Test("they are written as in the seed, one of them wrongly")
+  @Test("the nine words are written as in the seed, which misspells one of them")
   func spelling() {
     #expect(
       LocalAuthWord.allCases.map(\.rawValue) == [
@@ -146,14 +146,14 @@ struct LocalAuthWordTests {
     #expect(LocalAuthWord(written: "biometric_not_available") == nil)
   }
 
-  @Test("a flow that is cancelled has a word, one that expires has none")
+  @Test("a cancelled local/authenticate has the word USER_CANCEL, an expired one has none")
   func givenUp() {
     let name = ProviderName("local")
     #expect(LocalAuthenticate.word(for: .cancelled, provider: name)?.code == "USER_CANCEL")
     #expect(LocalAuthenticate.word(for: .expired, provider: name) == nil)
   }
 
-  @Test("the time that is left of a lock is told")
+  @Test("the failure for a locked reader says how long the reader stays locked")
   func timeLeft() throws {
     var driven = try DrivenAuthentication()
     driven.look(.lockedOut(until: now + .seconds(299)))
@@ -161,7 +161,7 @@ struct LocalAuthWordTests {
   }
 
   @Test(
-    "durations are told in words, rounded up",
+    "a duration is written in hours, minutes and seconds, rounded up",
     arguments: [
       (0, "0 s"), (1, "1 s"), (1000, "1 s"), (1001, "2 s"), (60_000, "1 min"),
       (3_600_000, "1 h"), (3_661_000, "1 h 1 min 1 s"), (-5, "0 s"),

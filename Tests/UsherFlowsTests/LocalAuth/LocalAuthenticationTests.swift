@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("A local authentication")
+@Suite("Local authentication")
 struct LocalAuthenticationTests {
-  @Test("a finger is accepted only while the fingers are those that were saved, in each scan")
+  @Test("with checkDomainStateChanged every scan accepts the saved fingers only")
   func changedMeanwhile() throws {
     var driven = try DrivenAuthentication(orPasscode: true, checksFingers: true)
     driven.look()
@@ -21,7 +21,7 @@ struct LocalAuthenticationTests {
     #expect(driven.word == "DOMAIN_STATE_CHANGED")
   }
 
-  @Test("looks at what there is, then the reader waits for a finger, and a match is the end")
+  @Test("a matching finger ends local/authenticate with the method and the time")
   func match() throws {
     var driven = try DrivenAuthentication(reason: "open the till")
     #expect(driven.asked == [.standing])
@@ -42,7 +42,7 @@ struct LocalAuthenticationTests {
             result: ["method": "biometric", "authenticatedAt": "2027-01-15T08:00:02Z"])))
   }
 
-  @Test("by passcode never touches the reader")
+  @Test("local/authenticate by passcode never uses the fingerprint reader")
   func byPasscode() throws {
     var driven = try DrivenAuthentication(.passcode)
     #expect(driven.asked == [.passcodeStanding])
@@ -59,7 +59,7 @@ struct LocalAuthenticationTests {
     #expect(driven.method == "passcode")
   }
 
-  @Test("shows the reader's hints while it goes on")
+  @Test("a hint from the reader is shown while the scan continues")
   func hints() throws {
     var driven = try DrivenAuthentication.scanning()
     driven.hear(.hint("swipe again"))
@@ -70,7 +70,7 @@ struct LocalAuthenticationTests {
     #expect(driven.method == "biometric")
   }
 
-  @Test("scans again after a wrong finger, and tells how many are left")
+  @Test("a wrong finger starts another scan and shows the remaining attempts")
   func misses() throws {
     var driven = try DrivenAuthentication.scanning()
     driven.hear(.scanned(.missed))
@@ -83,7 +83,7 @@ struct LocalAuthenticationTests {
     #expect(driven.method == "biometric")
   }
 
-  @Test("goes on to the passcode after three wrong fingers, where that will do")
+  @Test("three wrong fingers lead to the passcode if usePasscodeWhenFailed is set")
   func missesThenPasscode() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     #expect(driven.step?.methods == [.biometric, .passcode])
@@ -99,7 +99,7 @@ struct LocalAuthenticationTests {
   }
 
   @Test(
-    "asks for the passcode at once where no finger can be looked at and it will do",
+    "an unusable reader leads to the passcode at once if usePasscodeWhenFailed is set",
     arguments: [
       (LocalAuthStanding.Biometric.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
       (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
@@ -116,7 +116,7 @@ struct LocalAuthenticationTests {
   }
 
   @Test(
-    "goes on to the passcode where the scan cannot be",
+    "a failed scan leads to the passcode if usePasscodeWhenFailed is set",
     arguments: [
       (ScanOutcome.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
       (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
@@ -130,7 +130,7 @@ struct LocalAuthenticationTests {
     #expect(driven.problem?.provider?.code == word)
   }
 
-  @Test("other fingers than at the last success do not matter unless that is checked")
+  @Test("changed fingers are accepted unless checkDomainStateChanged is set")
   func uncheckedChange() throws {
     var driven = try DrivenAuthentication()
     driven.look(.ready(hasChanged: true))
@@ -140,7 +140,7 @@ struct LocalAuthenticationTests {
     #expect(driven.asked == [.scanOfSavedFingers])
   }
 
-  @Test("a scan that nobody answers stops, and can be started again")
+  @Test("a scan that times out stops and can be started again")
   func timeOut() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.hear(.scanned(.timedOut))
@@ -153,7 +153,7 @@ struct LocalAuthenticationTests {
     #expect(driven.say(.biometric) == .ignore)
   }
 
-  @Test("fallback leads to the passcode, where that will do, and leaves the finger for good")
+  @Test("a fallback leads to the passcode, and later events of the reader are ignored")
   func fallback() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.fallback)
@@ -163,7 +163,7 @@ struct LocalAuthenticationTests {
     #expect(driven.hear(.hint("again")) == .ignore)
   }
 
-  @Test("a passcode may be typed while the reader waits, where it will do")
+  @Test("a passcode during a scan is accepted only if usePasscodeWhenFailed is set")
   func passcodeWhileScanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
@@ -175,7 +175,7 @@ struct LocalAuthenticationTests {
     #expect(driven.say(.passcode(passcode)) == .ignore)
   }
 
-  @Test("a wrong passcode leaves it where it was, with what is left")
+  @Test("a wrong passcode can be typed again, and the remaining attempts are shown")
   func wrongPasscode() throws {
     var driven = try DrivenAuthentication.checking()
     driven.hear(.checked(.wrong(attemptsLeft: 3)))
@@ -186,7 +186,7 @@ struct LocalAuthenticationTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("a locked passcode leaves it where it was, with the time that is left")
+  @Test("a locked passcode is asked for again, and the rest of the lock is shown")
   func lockedPasscode() throws {
     var driven = try DrivenAuthentication.checking()
     driven.hear(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
@@ -201,7 +201,7 @@ struct LocalAuthenticationTests {
     #expect(driven.problem?.retryAfterMs == 30_000)
   }
 
-  @Test("a passcode that cannot be checked leaves it where it was")
+  @Test("a passcode that cannot be checked is asked for again, with the cause")
   func uncheckedPasscode() throws {
     var driven = try DrivenAuthentication.checking()
     driven.hear(.checked(.unavailable("the disk is full")))
@@ -209,7 +209,7 @@ struct LocalAuthenticationTests {
   }
 
   @Test(
-    "what can be no passcode is refused and not looked at",
+    "a passcode that has not 1 to 128 characters is refused without a check",
     arguments: ["", String(repeating: "é", count: 129)])
   func impossiblePasscode(text: String) throws {
     var driven = try DrivenAuthentication.asking()
@@ -224,7 +224,7 @@ struct LocalAuthenticationTests {
     #expect(driven.state == "checking")
   }
 
-  @Test("the reason is text for people", arguments: ["", "  ", "a\u{1B}b"])
+  @Test("a blank reason or a control character is refused", arguments: ["", "  ", "a\u{1B}b"])
   func reason(text: String) {
     #expect {
       try DrivenAuthentication(reason: text)
@@ -234,7 +234,7 @@ struct LocalAuthenticationTests {
     }
   }
 
-  @Test("what is not said is not wanted")
+  @Test("local/authenticate neither checks for changed fingers nor uses the passcode by default")
   func defaults() throws {
     var driven = try DrivenAuthentication(.init(localAuthType: .biometric, reason: "r"))
     driven.look(.ready(hasChanged: true))
@@ -243,7 +243,7 @@ struct LocalAuthenticationTests {
     #expect(driven.word == "AUTH_FAILED")
   }
 
-  @Test("nobody can be known by nothing")
+  @Test("local/authenticate refuses the localAuthType none")
   func none() throws {
     let schema = StrictDecoding.schema(of: LocalAuthenticate.Params.self)
     let params: JSONValue = ["localAuthType": "none", "reason": "r"]
@@ -253,16 +253,16 @@ struct LocalAuthenticationTests {
   }
 }
 
-@Suite("A local authentication after a restart")
+@Suite("Local authentication after a restart")
 struct LocalAuthRestartTests {
-  @Test("looks once more where it was looking")
+  @Test("a restart before the machine's state is known asks for that state again")
   func looking() throws {
     var driven = try DrivenAuthentication()
     try driven.restart()
     #expect(driven.asked == [.standing] && driven.problem == nil)
   }
 
-  @Test("looks, says that it was interrupted, and scans again")
+  @Test("a restart during a scan starts it again and keeps the count of wrong fingers")
   func scanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.hear(.scanned(.missed))
@@ -275,7 +275,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.passcode], "the wrong fingers of before count")
   }
 
-  @Test("asks for the passcode again where one was being checked, and scans by wish only")
+  @Test("a restart during a passcode check asks for the passcode and starts no scan")
   func checking() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
@@ -286,7 +286,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
   }
 
-  @Test("leaves the finger where it had been left")
+  @Test("a restart after a fallback does not offer the finger again")
   func leftFinger() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.fallback)
@@ -297,7 +297,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.passcode] && driven.problem == .interrupted)
   }
 
-  @Test("stands where it stood when nothing was under way")
+  @Test("a restart changes nothing while the passcode is asked for")
   func asking() throws {
     var driven = try DrivenAuthentication.asking()
     let view = driven.flow.view
@@ -305,7 +305,7 @@ struct LocalAuthRestartTests {
     #expect(driven.last == .ignore && driven.flow.view == view)
   }
 
-  @Test("tells how long the lock still is, and nothing once it is over")
+  @Test("a restart shows a passcode lock that remains, and no lock once it is over")
   func lockedWhileAsking() throws {
     for (standing, reason) in [
       (LocalAuthStanding.Passcode.lockedOut(until: soon), "passcode_locked"), (.ready, nil),
@@ -318,7 +318,7 @@ struct LocalAuthRestartTests {
     }
   }
 
-  @Test("tells the lock rather than the interruption")
+  @Test("a restart shows a passcode lock instead of the interruption")
   func locked() throws {
     var driven = try DrivenAuthentication.checking()
     try driven.restart()
