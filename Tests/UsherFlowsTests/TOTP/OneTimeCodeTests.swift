@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// The keys of RFC 6238 appendix B: as many bytes of these digits as the hash has.
+/// The keys of RFC 6238 appendix B: these digits, repeated up to the length of the hash.
 private enum Seed {
   static let sha1 = bytes(20)
   static let sha256 = bytes(32)
@@ -34,7 +34,7 @@ extension OneTimeCode {
 
 @Suite("One-time codes")
 struct OneTimeCodeTests {
-  @Test("those of RFC 4226 appendix D come out")
+  @Test("the codes of the counters 0 to 9 are those of RFC 4226 appendix D")
   func counters() {
     #expect(
       (0...9).map { codes().code(of: $0).revealed() } == [
@@ -44,7 +44,7 @@ struct OneTimeCodeTests {
   }
 
   @Test(
-    "those of RFC 6238 appendix B come out, of each hash",
+    "the codes of SHA-1, SHA-256 and SHA-512 are those of RFC 6238 appendix B",
     arguments: [
       (59.0, "94287082", "46119246", "90693936"),
       (1_111_111_109, "07081804", "68084774", "25091201"),
@@ -60,7 +60,7 @@ struct OneTimeCodeTests {
   }
 
   @Test(
-    "BSA's are of SHA-1, six digits and a minute (contract §8)",
+    "BSA's one-time codes have SHA-1, six digits and a period of 60 s (contract §8)",
     arguments: [
       (0.0, "755224"), (59, "755224"), (59.999, "755224"), (60, "287082"), (119, "287082"),
       (120, "359152"), (1_111_111_109, "360094"), (1_111_111_111, "360094"),
@@ -71,7 +71,7 @@ struct OneTimeCodeTests {
     #expect(codes.code(at: seconds) == code)
   }
 
-  @Test("a step begins where the one before it ends, also long ago and at the end of time")
+  @Test("a time step begins where the one before it ends, also before 1970 and at the latest time")
   func steps() {
     let codes = codes()
     for (milliseconds, step) in [
@@ -86,7 +86,7 @@ struct OneTimeCodeTests {
     }
   }
 
-  @Test("the first step from a moment on is its own only where it begins just then")
+  @Test("the next start of a time step is the given time only if a step begins just then")
   func firstStart() {
     let codes = codes()
     #expect(codes.firstStart(from: Timestamp(seconds: 120)) == Timestamp(seconds: 120))
@@ -95,7 +95,7 @@ struct OneTimeCodeTests {
     #expect(codes.firstStart(from: Timestamp(seconds: -0.001)) == Timestamp(seconds: 0))
   }
 
-  @Test("nothing of a key or a code can be read off what prints")
+  @Test("a TOTP key and a one-time code do not appear in a dump")
   func silent() {
     var text = ""
     dump(codes(), to: &text)
@@ -105,10 +105,10 @@ struct OneTimeCodeTests {
   }
 }
 
-@Suite("The secret of an authenticator")
+@Suite("Secrets of authenticators")
 struct TOTPKeyTests {
   @Test(
-    "is read in any case, with blanks and padding or without",
+    "a TOTP secret is read in any case, with or without blanks and padding",
     arguments: [
       "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "gezdgnbvgy3tqojqgezdgnbvgy3tqojq",
       "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ======",
@@ -117,7 +117,7 @@ struct TOTPKeyTests {
     #expect(TOTPKey(base32: Secret(text)) == TOTPKey(bytes: Seed.sha1))
   }
 
-  @Test("a secret under 80 bits is none")
+  @Test("a TOTP secret of less than 80 bits is refused")
   func short() {
     let sixteen = Secret("GEZDGNBVGY3TQOJQGEZDGNBVGY")
     #expect(TOTPKey(base32: sixteen) == TOTPKey(bytes: Array("1234567890123456".utf8)))
@@ -128,7 +128,7 @@ struct TOTPKeyTests {
   }
 
   @Test(
-    "RFC 4648 §10 comes out",
+    "Base32 decodes the test vectors of RFC 4648 §10",
     arguments: [
       ("", ""), ("MY======", "f"), ("MZXQ====", "fo"), ("MZXW6===", "foo"), ("MZXW6YQ=", "foob"),
       ("MZXW6YTB", "fooba"), ("MZXW6YTBOI======", "foobar"), ("mzxw6ytboi", "foobar"),
@@ -138,7 +138,7 @@ struct TOTPKeyTests {
   }
 
   @Test(
-    "what is no Base32 is none",
+    "a text that is not Base32 is not decoded",
     arguments: [
       "M", "MZX", "MZXW6Y", "MZXW6YT1", "MZXW6YT0", "MZXW6YT8", "MZXW-6YT", "MZ=W6YTB", "=MZXW6YT",
       "MZ", "MZXW6YTBOJ", "\u{131}ZXW6YTB", "\u{17F}ZXW6YTB", "ＭZXW6YTB", "MZXW6YTB\n",
