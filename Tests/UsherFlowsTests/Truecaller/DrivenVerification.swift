@@ -24,11 +24,11 @@ func phone(_ text: String = "9876543210", _ country: String = "IN") throws -> Ph
   try PhoneNumber(text, country: country)
 }
 
-/// A verification on its way.
+/// Drives one `verifyPhone` flow and keeps its last answer.
 struct DrivenVerification: AnsweredMachine {
   var flow: VerifyPhone
   private(set) var last: Answer<TruecallerCall>
-  /// Whether an account that is to be kept is told as kept at once.
+  /// Whether the flow is told at once that the daemon has kept its account.
   var keeps = true
 
   init(
@@ -57,7 +57,7 @@ struct DrivenVerification: AnsweredMachine {
     return last
   }
 
-  /// The call that is under way brings this.
+  /// Delivers `outcome` as the outcome of the call in the last answer.
   @discardableResult
   mutating func answered(
     _ outcome: CallOutcome, at time: Timestamp = now
@@ -97,19 +97,19 @@ struct DrivenVerification: AnsweredMachine {
     receive(Self.code())
   }
 
-  /// Up to what follows a good code.
+  /// Advances to the call after a correct code.
   mutating func toToken() {
     toVerify()
     answered(["accessToken": "otp-access-secret"])
   }
 
-  /// Up to the profile being read.
+  /// Advances to the call that reads the profile.
   mutating func toProfile() {
     toToken()
     answered([:])
   }
 
-  /// As after `kill -9`.
+  /// Stores the flow, reads it back and resumes it, as after `kill -9`.
   mutating func restart(at time: Timestamp = now) throws {
     flow = try storedAndRead(flow)
     receive(.resumed, at: time)
@@ -122,7 +122,7 @@ struct DrivenVerification: AnsweredMachine {
     if case .enterCode(let step) = flow.view.step { step } else { nil }
   }
 
-  /// The account that is to be kept before the flow's end.
+  /// The account that the last answer asks the daemon to keep before the flow ends.
   var kept: AccountGrant? {
     guard case .proceed(let effects) = last else { return nil }
     return effects.compactMap { if case .keep(let grant) = $0 { grant } else { nil } }.first

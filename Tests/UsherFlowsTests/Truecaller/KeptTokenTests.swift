@@ -6,8 +6,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The number is verified; what comes after it fails.
-@Suite("A token whose profile fails")
+/// Failures after the number was verified.
+@Suite("Accounts that verifyPhone keeps although the profile fails")
 struct KeptTokenTests {
   private func standing(at stage: Phase) throws -> DrivenVerification {
     var driven = try stage.driven()
@@ -15,7 +15,7 @@ struct KeptTokenTests {
     return driven
   }
 
-  /// The account is kept, and then the flow fails with this TCError.
+  /// Expects that the account is kept, and that the flow then fails with the TCError `code`.
   private func expectKept(_ driven: DrivenVerification, _ code: String, _ comment: Comment) throws {
     var driven = driven
     #expect(driven.failure == nil, comment)
@@ -24,14 +24,14 @@ struct KeptTokenTests {
     #expect(grant.tokens?.accessToken.unsealed() == otpToken, comment)
     #expect(grant.profile == nil, comment)
     #expect(driven.state == "verificationComplete", comment)
-    // The daemon may die before it is told.
+    // The daemon may crash before it reports the kept account.
     try driven.restart()
     #expect(driven.kept == grant, comment)
     driven.receive(.told(.kept(AccountID("acc_1"))))
     #expect(driven.failure?.provider?.code == code, comment)
   }
 
-  @Test("is kept where the profile cannot be read, however it is said")
+  @Test("an unreadable or refused profile keeps the account, then fails verifyPhone")
   func profile() throws {
     for (outcome, code) in [
       (.reply(reply(["code": 8], status: 404)), "10"), (.reply(reply(["code": 8])), "10"),
@@ -44,7 +44,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("is kept where the name is refused")
+  @Test("a refused name keeps the account, then fails verifyPhone")
   func name() throws {
     for (outcome, code) in [
       (.reply(reply(["code": 4221], status: 422)), "13"), (.reply(reply(["code": 4221])), "13"),
@@ -56,7 +56,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("is kept where the provider is away for too long", arguments: [Phase.update, .profile])
+  @Test("an unreachable provider still keeps the account", arguments: [Phase.update, .profile])
   func away(stage: Phase) throws {
     var driven = try standing(at: stage)
     for _ in 0..<5 {
@@ -67,7 +67,7 @@ struct KeptTokenTests {
     try expectKept(driven, "9", "\(stage)")
   }
 
-  @Test("is kept where nobody can say whether the profile's signature is right")
+  @Test("a signature that cannot be checked keeps the account, then fails verifyPhone")
   func keyless() throws {
     var driven = try standing(at: .profile)
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
@@ -77,7 +77,7 @@ struct KeptTokenTests {
   }
 
   @Test(
-    "is kept where the flow is cancelled or expires while the profile is read, and not twice",
+    "a verifyPhone that is abandoned before its profile keeps the account, and only once",
     arguments: [Phase.update, .profile])
   func abandoned(stage: Phase) throws {
     var driven = try standing(at: stage)
@@ -95,14 +95,14 @@ struct KeptTokenTests {
     #expect(driven.kept != nil && driven.flow.keptWhenAbandoned == nil)
   }
 
-  @Test("is not kept where the flow is cancelled before the token is good")
+  @Test("a verifyPhone that is abandoned before its token is validated keeps no account")
   func abandonedEarly() throws {
     for stage in [Phase.create, .verify, .validate] {
       #expect(try standing(at: stage).flow.keptWhenAbandoned == nil)
     }
   }
 
-  @Test("while an SMS is asked for, a flow that ends says that it may have been sent")
+  @Test("verifyPhone's outcome is unknown only during the request for an SMS")
   func dark() throws {
     var driven = try DrivenVerification()
     #expect(driven.flow.isOutcomeUnknown && driven.flow.doubt.contains("an SMS may have been sent"))
@@ -115,7 +115,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("is not kept where it is not validated, refused, or speaks of somebody else")
+  @Test("a token that is not valid, or of another number, is not kept")
   func dropped() throws {
     var validated = try standing(at: .validate)
     validated.answered(["code": 404], status: 404)
@@ -131,7 +131,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("is kept with a failure that says how to get the profile")
+  @Test("the failure of a kept account's profile says that the number is verified")
   func message() throws {
     var driven = try Phase.profile.driven()
     driven.answered(["code": 8, "message": "not now"], status: 404)
@@ -139,7 +139,7 @@ struct KeptTokenTests {
   }
 }
 
-@Suite("A number whose profile is still to be read")
+@Suite("Kept Truecaller accounts whose profile is pending")
 struct PendingProfileTests {
   private let account = AccountID("acc_7")
 
@@ -152,7 +152,7 @@ struct PendingProfileTests {
     })
   }
 
-  @Test("is asked for its profile, not for a code")
+  @Test("verifyPhone reads a pending profile without asking for a code")
   func profile() throws {
     var driven = try begun()
     #expect(driven.last == .proceed([.call(.keptProfile(try phone(), account))]))
@@ -167,7 +167,7 @@ struct PendingProfileTests {
     #expect(completion.grant?.reliance == .init(account: account, consents: []))
   }
 
-  @Test("is verified by a code where the token is of no use any more")
+  @Test("verifyPhone asks for a code if the kept token is no longer valid")
   func gone() throws {
     for outcome in [
       CallOutcome.noToken(message: "dead"), .reply(reply(["code": 4011], status: 401)),
@@ -180,7 +180,7 @@ struct PendingProfileTests {
     }
   }
 
-  @Test("keeps its token where the profile fails once more, and no code is asked for")
+  @Test("a pending profile that fails again fails verifyPhone and keeps no second account")
   func again() throws {
     for isAway in [true, false] {
       var driven = try begun()
@@ -194,14 +194,14 @@ struct PendingProfileTests {
     }
   }
 
-  @Test("whose profile names another number ends the flow")
+  @Test("a pending profile of another number fails verifyPhone with TCError 15")
   func other() throws {
     var driven = try begun()
     driven.answered(["phoneNumber": "919876543211"])
     #expect(driven.failure?.provider?.code == "15")
   }
 
-  @Test("is this one only, and only while the profile is to be read")
+  @Test("a pending profile is read only for its own number and while it is pending")
   func others() throws {
     for driven in [
       try begun(subject: "+919876543211"), try begun(attributes: [:]),

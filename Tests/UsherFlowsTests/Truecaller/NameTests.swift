@@ -6,10 +6,10 @@ import UsherFlows
 private let emoji = "\u{1F600}\u{1F44D}"
 private let marks = String(repeating: "\u{301}", count: 3)
 
-@Suite("Names")
+@Suite("Names in verifyPhone")
 struct NameTests {
   @Test(
-    "by the SDK's rules",
+    "verifyPhone accepts a first and last name by the SDK's rules",
     arguments: [
       ("Asha", "Rao", true), ("Asha", "", true), ("A", "1a", true), ("आशा", "राव", true),
       ("Ōsaka", "O'Neill-Smith", true), ("e\u{301}", "", true), ("Asha 2", "", true),
@@ -45,7 +45,7 @@ struct NameTests {
     #expect(driven.problem?.provider?.code == "18")
   }
 
-  @Test("what is wrong is said, and the name is not")
+  @Test("the problem with a name says what is wrong and does not contain the name")
   func sentences() throws {
     var driven = try DrivenVerification()
     driven.toCode()

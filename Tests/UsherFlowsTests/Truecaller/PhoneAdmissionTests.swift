@@ -6,7 +6,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("The end of a verification")
+@Suite("The validation, name and profile calls of verifyPhone")
 struct PhoneAdmissionTests {
   private func validating(_ generation: TokenValidation) throws -> DrivenVerification {
     var driven = try DrivenVerification(provider: truecaller { $0.validation = generation })
@@ -15,7 +15,7 @@ struct PhoneAdmissionTests {
   }
 
   @Test(
-    "the token is validated before a name is written",
+    "verifyPhone validates the token before it writes the name",
     arguments: [TokenValidation.legacy, .sdk28, .oauth])
   func validation(generation: TokenValidation) throws {
     var driven = try validating(generation)
@@ -25,7 +25,7 @@ struct PhoneAdmissionTests {
     #expect(driven.calls.first?.name == "profile_update")
   }
 
-  @Test("also where the number was verified before")
+  @Test("verifyPhone validates the token of a number that was verified before")
   func validatedBefore() throws {
     var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
     driven.answered(["accessToken": "otp-access-secret", "status": 1])
@@ -37,7 +37,7 @@ struct PhoneAdmissionTests {
   }
 
   @Test(
-    "a token of another number ends it",
+    "a token of another number fails verifyPhone with TCError 15",
     arguments: [
       ["phoneNumber": 919_876_543_211, "countryCode": "IN"], ["phoneNumber": "+929876543210"],
       ["phoneNumber": 9_876_543_210, "countryCode": "PK"], ["phoneNumber": ""],
@@ -52,7 +52,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("each state is seen once, however much is done within it")
+  @Test("verifyPhone shows each state once, however many calls it makes in that state")
   func views() throws {
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     let signed: JSONValue = ["payload": .string(payload), "signature": "AA=="]
@@ -78,7 +78,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("the first generation may say nothing but yes")
+  @Test("an empty reply to the legacy validation is a success")
   func legacy() throws {
     for answer in [reply([:]), reply(text: ""), reply(text: "", status: 204)] {
       var driven = try validating(.legacy)
@@ -87,7 +87,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("a name is written whatever object a yes to it is, or none")
+  @Test("an empty reply to the call that writes the name is a success")
   func update() throws {
     for answer in [reply([:]), reply(["code": nil]), reply(text: ""), reply(text: "", status: 204)]
     {
@@ -97,7 +97,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("each call has all its tries, however many the one before it took")
+  @Test("each call of verifyPhone has five retries, whatever the call before it needed")
   func tries() throws {
     var driven = try validating(.sdk28)
     for answer in [["phoneNumber": "919876543210"], [:], DrivenVerification.profile] as [JSONValue]
@@ -114,7 +114,7 @@ struct PhoneAdmissionTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("the profile has every member, whatever the server leaves out")
+  @Test("the profile of the result has every member, even if the server sends none")
   func emptyProfile() throws {
     var driven = try Phase.profile.driven()
     driven.answered([:])
@@ -133,7 +133,7 @@ struct PhoneAdmissionTests {
     #expect(completion.grant?.label == "+91 ••• 210")
   }
 
-  @Test("the profile is read as the wire writes it")
+  @Test("the profile is read with the server's member names and types")
   func profile() throws {
     var driven = try Phase.profile.driven()
     driven.answered([
@@ -155,7 +155,7 @@ struct PhoneAdmissionTests {
   }
 
   @Test(
-    "gender",
+    "the gender of a profile is male, female or notSpecified",
     arguments: [
       ("m", "male"), ("M", "male"), ("f", "female"), ("F", "female"), ("n", "notSpecified"),
       ("male", "notSpecified"), (nil, "notSpecified"), (1, "notSpecified"),
@@ -166,14 +166,14 @@ struct PhoneAdmissionTests {
     #expect(driven.completion?.result["profile"]?["gender"]?.stringValue == shown)
   }
 
-  @Test("an empty phone number is none")
+  @Test("an empty phone number in a profile is null in the result")
   func emptyNumber() throws {
     var driven = try Phase.profile.driven()
     driven.answered(["phoneNumber": ""])
     #expect(driven.completion?.result["profile"]?["phoneNumber"] == .null)
   }
 
-  @Test("a time that not every reader of JSON reads alike is none")
+  @Test("a requestTime that not every JSON reader reads alike is null in the result")
   func requestTime() throws {
     let cases: [(told: JSONValue, shown: JSONValue)] = [
       (.integer(1 << 53), .integer(1 << 53)), (.integer(1 << 53 + 1), .null),
@@ -187,7 +187,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("a profile of another number ends it")
+  @Test("a profile of another number fails verifyPhone with TCError 15")
   func otherProfile() throws {
     var driven = try Phase.profile.driven()
     driven.answered(["phoneNumber": "919876543211"])
@@ -195,7 +195,7 @@ struct PhoneAdmissionTests {
   }
 }
 
-@Suite("A signed profile")
+@Suite("Signed profiles of Truecaller")
 struct SignedProfileTests {
   private let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
 
@@ -214,7 +214,7 @@ struct SignedProfileTests {
     return driven
   }
 
-  @Test("its Base64 is what is checked, and only what it says is believed")
+  @Test("the signature covers the Base64 payload, and only the payload's members are used")
   func genuine() throws {
     var driven = try checking(signed())
     let text = SignedText(text: payload, signature: Array("signature".utf8))
@@ -225,7 +225,7 @@ struct SignedProfileTests {
     #expect(driven.completion?.grant?.label == "Asha Rao")
   }
 
-  @Test("the algorithm need not be named, but no other may be")
+  @Test("a signed profile may leave out its algorithm and may name no other")
   func algorithm() throws {
     #expect(
       try checking(signed(["signatureAlgorithm": .some(nil)])).last
@@ -238,7 +238,7 @@ struct SignedProfileTests {
   }
 
   @Test(
-    "one that cannot be checked is not believed",
+    "a signed profile that cannot be checked fails verifyPhone with TCError 15",
     arguments: [
       ["signature": .some(nil)], ["signature": ""], ["signature": "***"], ["signature": 5],
       ["payload": ""], ["payload": 5],
@@ -249,7 +249,7 @@ struct SignedProfileTests {
     #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "15"))
   }
 
-  @Test("a wrong signature ends it")
+  @Test("a wrong signature of a profile fails verifyPhone with TCError 15")
   func wrong() throws {
     var driven = try checking(signed())
     driven.receive(.idTokenVerified(.refused(message: "the profile's signature is wrong")))
@@ -257,7 +257,7 @@ struct SignedProfileTests {
     #expect(driven.failure?.provider?.code == "15")
   }
 
-  @Test("what was signed must be a profile, and of this number")
+  @Test("a signed payload that is no profile, or of another number, fails verifyPhone")
   func otherPayload() throws {
     for (text, code) in [("[1]", "13"), ("{\"phoneNumber\":\"919876543211\"}", "15")] {
       let payload = Data(text.utf8).base64EncodedString()
@@ -267,7 +267,7 @@ struct SignedProfileTests {
     }
   }
 
-  @Test("keys that cannot be had are asked for again, also after a restart")
+  @Test("signature keys that cannot be fetched are requested again, also after a restart")
   func keysGone() throws {
     var driven = try checking(signed())
     let effects = driven.last
@@ -280,7 +280,7 @@ struct SignedProfileTests {
     #expect(driven.last == effects)
   }
 
-  @Test("keys that the server cannot give just now are its trouble, with its own code")
+  @Test("a key server that fails for a time is waited for, and its own code is shown")
   func keysBusy() throws {
     var driven = try checking(signed())
     let busy = reply(["code": 503], status: 503, headers: ["retry-after": "9"])
@@ -289,7 +289,7 @@ struct SignedProfileTests {
     #expect(driven.problem?.provider == ProviderErrorCode(name: phones, code: "10", error: "503"))
   }
 
-  @Test("where the provider names no key nothing is said of the signature")
+  @Test("a provider without an RSA key fails verifyPhone with a protocol error")
   func keyless() throws {
     var driven = try checking(signed())
     driven.receive(.idTokenVerified(.keyless(message: "the provider names no RSA key")))
@@ -297,7 +297,7 @@ struct SignedProfileTests {
     #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "10"))
   }
 
-  @Test("the list of keys, and what is none")
+  @Test("the signature key is the list's first usable RSA key, and without one there is none")
   func keys() {
     let der = Data([0x30, 0x03]).base64EncodedString()
     let good: JSONValue = [

@@ -5,7 +5,7 @@ import UsherFlows
 @Suite("Phone numbers")
 struct PhoneNumberTests {
   @Test(
-    "what people write is one number",
+    "the usual spellings of a phone number yield the same number",
     arguments: [
       "9876543210", "98765 43210", "98765-43210", "(98765) 43210", "98765.43210", "+919876543210",
       "+91 98765 43210", "+91-98765-43210", "0091 9876543210", " 9876543210 ",
@@ -18,7 +18,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "what cannot be a number of India",
+    "a text that cannot be a phone number of India is refused",
     arguments: [
       "", " ", "987654321", "98765432101", "5876543210", "0987654321", "1234567890", "09876543210",
       "919876543210", "987654321O", "abcdefghij", "98765４3210", "९८७६५४३२१०", "٩٨٧٦٥٤٣٢١٠",
@@ -32,7 +32,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "countries",
+    "a country is the two-letter code of a known country, in any case",
     arguments: [
       ("IN", true), ("in", true), ("In", true), ("", false), ("I", false), ("IND", false),
       ("ZZ", false), ("ın", false), ("ＩＮ", false), ("IN ", false), ("91", false), ("AQ", false),
@@ -46,7 +46,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "numbers of other countries",
+    "a phone number of another country yields its E.164 form",
     arguments: [
       ("7911123456", "GB", "+447911123456"), ("+44 7911 123456", "UK", "+447911123456"),
       ("2025550123", "US", "+12025550123"), ("+1 (202) 555-0123", "CA", "+12025550123"),
@@ -59,7 +59,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "and what cannot be one of them",
+    "a text that cannot be a phone number of its country is refused",
     arguments: [
       ("07911123456", "GB"), ("1025550123", "US"), ("0701234567", "SE"), ("9012345678", "KZ"),
       ("+442025550123", "US"), ("123", "DE"),
@@ -68,7 +68,7 @@ struct PhoneNumberTests {
     #expect(throws: ImpossibleNumber.self) { try phone(text, country) }
   }
 
-  @Test("why, in words that do not repeat the number")
+  @Test("the refusal of a phone number says why and does not repeat the number")
   func sentences() {
     let told = [("987654321", "IN"), ("98765432x1", "IN"), ("0987654321", "IN"), ("1", "ZZ")]
       .map { text, country in
@@ -88,14 +88,14 @@ struct PhoneNumberTests {
       ])
   }
 
-  @Test("only its end is shown")
+  @Test("a masked phone number shows its calling code and its last digits")
   func masked() throws {
     #expect(try phone().masked == "+91 ••• 210")
     #expect(try phone("12345", "FK").masked == "+500 ••• 45")
   }
 
   @Test(
-    "a server means it, however it writes it",
+    "a number in a server's reply matches in any spelling, and another number does not",
     arguments: [
       (.integer(919_876_543_210), nil, true), (.integer(9_876_543_210), "IN", true),
       (.string("919876543210"), nil, true), (.string("+919876543210"), nil, true),
@@ -111,7 +111,7 @@ struct PhoneNumberTests {
     #expect(try phone().isMeant(by: value, country: country) == isMeant)
   }
 
-  @Test("a number whose 0 a JSON number cannot have is still known")
+  @Test("a phone number that loses its leading 0 as a JSON number still matches")
   func zero() throws {
     let number = try phone("0701234567", "CI")
     #expect(number.isMeant(by: 701_234_567, country: "CI"))
@@ -120,7 +120,7 @@ struct PhoneNumberTests {
     #expect(try phone("7911123456", "UK").isMeant(by: 7_911_123_456, country: "GB"))
   }
 
-  @Test("the plans are whole: codes of one to three digits, lengths within E.164")
+  @Test("each phone plan has a calling code of one to three digits and lengths within E.164")
   func plans() throws {
     #expect(PhonePlan.countries.count == 246)
     for country in PhonePlan.countries {

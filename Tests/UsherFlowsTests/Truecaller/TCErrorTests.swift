@@ -6,9 +6,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The SDK's errors 1 to 20: what brings each about here. Of the others the documentation says why
-/// nothing does.
-@Suite("TCError 1 to 20")
+/// The SDK's errors 1 to 20, each with its cause in the daemon. For an error without a cause, the
+/// documentation says why it cannot occur.
+@Suite("Truecaller's TCErrors 1 to 20")
 struct TCErrorTests {
   private func refused(_ stage: Phase, _ status: Int, _ code: Int64) throws -> ProviderErrorCode? {
     var driven = try stage.driven()
@@ -28,7 +28,7 @@ struct TCErrorTests {
     return driven.failure?.provider
   }
 
-  /// The word of a flow that was brought to say it.
+  /// Returns the provider code of a flow that is driven to this error.
   private func word(_ error: Int) throws -> ProviderErrorCode? {
     switch error {
     case 1: return try begun { $0.appKey = WireSecret(Secret("other")) }
@@ -53,7 +53,7 @@ struct TCErrorTests {
     }
   }
 
-  /// The rows of the documentation's table, by their number.
+  /// Returns the explanations of the documentation's table by error number.
   private func rows() throws -> [Int: String] {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -69,7 +69,7 @@ struct TCErrorTests {
     return Dictionary(numbered) { first, _ in first }
   }
 
-  @Test("each is brought about, or the documentation says why it cannot be", arguments: 1...20)
+  @Test("each TCError has a cause here, or is documented to have none", arguments: 1...20)
   func table(error: Int) throws {
     let row = try #require(rows()[error])
     #expect(row.contains("cannot be met") == [4, 5, 6, 7, 8, 16, 19, 20].contains(error))

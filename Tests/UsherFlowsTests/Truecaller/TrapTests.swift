@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("Traps in the vendor's text")
+@Suite("Traps in Truecaller's documentation")
 struct TruecallerTrapTests {
-  @Test("trap 1: an answer of verify that says no TTL and no token leaves both as they were")
+  @Test("trap 1: a verify reply without a TTL and a token changes neither")
   func wiped() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -17,7 +17,7 @@ struct TruecallerTrapTests {
     #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])
   }
 
-  @Test("trap 1: but one that says them anew counts")
+  @Test("trap 1: a verify reply with a new TTL and a new token replaces both")
   func renewed() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -29,7 +29,7 @@ struct TruecallerTrapTests {
     #expect(driven.calls == [.verify(try phone(), code: otp, token: Secret("v-2"))])
   }
 
-  @Test("trap 1: the token that was sent, said again, stays in force; the TTL beside it counts")
+  @Test("trap 1: a verify reply that repeats the sent token keeps it and renews the TTL")
   func saidAgain() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -43,7 +43,7 @@ struct TruecallerTrapTests {
   }
 
   @Test(
-    "trap 2: the European host by the upper-cased country, the United Kingdom by both its codes",
+    "trap 2: a European country code selects the European host, in any case, GB and UK alike",
     arguments: [
       ("DE", "15112345678", "eu"), ("de", "15112345678", "eu"), ("GB", "7911123456", "eu"),
       ("UK", "7911123456", "eu"), ("uk", "7911123456", "eu"), ("CH", "791234567", "eu"),
@@ -57,7 +57,7 @@ struct TruecallerTrapTests {
     #expect(request.url == "https://outline-\(region).truecaller.com/v1/profile")
   }
 
-  @Test("trap 2: the list has 44 codes, each of a country with phone numbers")
+  @Test("trap 2: the list of European countries has 44 codes, each with phone numbers")
   func list() {
     let settings = Provider<TruecallerSettings>(truecaller())!.settings
     let europe = PhonePlan.countries.filter {

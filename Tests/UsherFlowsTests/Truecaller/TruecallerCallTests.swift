@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("A call to Truecaller")
+@Suite("Calls to Truecaller")
 struct TruecallerCallTests {
   private func render(
     _ call: TruecallerCall, key: Secret? = appKey,
@@ -29,7 +29,7 @@ struct TruecallerCallTests {
   ]
   private let typed = ["Content-Type": "application/json"]
 
-  /// A name as the flow makes it.
+  /// Returns the call of a flow that writes the name.
   private func update(_ country: String = "IN", _ number: String = "9876543210") throws
     -> TruecallerCall
   {
@@ -38,7 +38,7 @@ struct TruecallerCallTests {
     return try #require(driven.calls.first)
   }
 
-  @Test("asks for a code as the SDK does, by the owner's installation")
+  @Test("the create call has the SDK's parameters and the installation's id")
   func create() throws {
     let request = try render(.create(phone("9876543210", "in"), installation: installation))
     #expect(request.method == .post)
@@ -52,7 +52,7 @@ struct TruecallerCallTests {
       ])
   }
 
-  @Test("hands a code in")
+  @Test("the verify call has the number, the code and the verification token")
   func verify() throws {
     let request = try render(.verify(phone(), code: otp, token: verificationToken))
     #expect(request.method == .post)
@@ -65,7 +65,7 @@ struct TruecallerCallTests {
       ])
   }
 
-  @Test("writes the name and reads the profile with the access token")
+  @Test("the calls that write the name and read the profile have the access token")
   func profile() throws {
     let bearer = ["Authorization": "Bearer otp-access-secret"]
     let update = try render(update())
@@ -81,7 +81,7 @@ struct TruecallerCallTests {
   }
 
   @Test(
-    "has a token validated in the configured generation's way",
+    "the validation call has the method, URL and header of its generation",
     arguments: [
       (
         .legacy, .post, "https://api4.truecaller.com/v1/otp/installation/validate/a%2Fb",
@@ -111,19 +111,19 @@ struct TruecallerCallTests {
     #expect(request.body == nil)
   }
 
-  @Test("is not made where there is nothing to validate with")
+  @Test("a validation call is not rendered if no validation is configured")
   func noValidation() {
     #expect(throws: UsherError.self) { try render(.validate(accessToken: otpToken)) }
   }
 
-  @Test("gets the keys as anybody may")
+  @Test("the call for the signature keys needs no app key")
   func keys() throws {
     let request = try render(.keys, key: nil)
     #expect(request.url == "https://api4.truecaller.com/v1/key")
     #expect(headers(request) == ["Accept": "application/json"])
   }
 
-  @Test("needs the app key, and says which credential is not set")
+  @Test("a call without the app key fails and names the credential that is not set")
   func noKey() throws {
     let calls: [TruecallerCall] = [
       .create(try phone(), installation: installation),
@@ -138,7 +138,7 @@ struct TruecallerCallTests {
     }
   }
 
-  @Test("goes where the configuration says")
+  @Test("calls to Truecaller use the configured base URLs")
   func elsewhere() throws {
     let local = try ProviderURL(setting: "http://127.0.0.1:8080/tc")
     let change: (inout TruecallerSettings) -> Void = {
@@ -153,7 +153,7 @@ struct TruecallerCallTests {
     #expect(profile.url == "http://127.0.0.1:8080/tc/v1/profile")
   }
 
-  @Test("tells nobody its secrets, though the answer repeats them")
+  @Test("secrets that a reply of Truecaller repeats are removed from it")
   func echoes() throws {
     let verify = try render(.verify(phone(), code: otp, token: verificationToken))
     let validate = try render(.validate(accessToken: otpToken)) { $0.validation = .legacy }
@@ -173,7 +173,7 @@ struct TruecallerCallTests {
     }
   }
 
-  @Test("prints no secret")
+  @Test("a Truecaller call and its request print no secret")
   func secrecy() throws {
     let calls: [TruecallerCall] = [
       .verify(try phone(), code: otp, token: verificationToken), try update(),
@@ -190,7 +190,7 @@ struct TruecallerCallTests {
     }
   }
 
-  @Test("the keys show whether the provider can be used")
+  @Test("the probe of Truecaller succeeds if the reply has an RSA key")
   func probe() throws {
     let probe = try #require(ProviderRegistry.probe(of: truecaller()))
     #expect(probe.call.name == "key")
@@ -199,7 +199,7 @@ struct TruecallerCallTests {
     #expect(!probe.judge(.unreachable(message: "gone", sent: false)).fine)
   }
 
-  @Test("its tokens are taken back nowhere")
+  @Test("an access token of Truecaller cannot be revoked")
   func tokens() throws {
     guard case .known(let dialect) = ProviderRegistry.tokens(of: truecaller(), attributes: [:])
     else { return #expect(Bool(false)) }

@@ -11,7 +11,7 @@ private let secrets = [
   "123456", "verification-secret", "otp-access-secret", "app-key-secret", "Asha-secret",
 ]
 
-/// What no state waits for.
+/// Returns events that no state handles.
 private func nobodys() throws -> [FlowEvent<TruecallerCall>] {
   let other = try phone("9876543211")
   return [
@@ -28,7 +28,7 @@ private func nobodys() throws -> [FlowEvent<TruecallerCall>] {
 
 @Suite("The contract of verifyPhone")
 struct TruecallerContractTests {
-  @Test("it keeps it in every state")
+  @Test("verifyPhone keeps the flow contract in every state")
   func everyState() throws {
     let always = try nobodys()
     let inputs: [FlowEvent<TruecallerCall>] = [.input(.resend), DrivenVerification.code()]
@@ -88,7 +88,7 @@ struct TruecallerContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("parameters are read strictly")
+  @Test("verifyPhone refuses missing, mistyped and unknown parameters")
   func params() throws {
     let schema = StrictDecoding.schema(of: VerifyPhone.Params.self)
     let good: JSONValue = ["phoneNumber": "9876543210", "countryCode": "IN", "appKey": "k"]

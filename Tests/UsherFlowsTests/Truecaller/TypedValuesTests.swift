@@ -5,8 +5,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// What a person has typed is not told again because the server repeats it.
-@Suite("What a person has typed into a verification")
+/// Text that the user has typed is not reported if the server repeats it.
+@Suite("Typed text that Truecaller repeats in a refusal")
 struct TypedValuesTests {
   private static let code = "739146"
   private static let codes = [
@@ -24,12 +24,12 @@ struct TypedValuesTests {
     .validate: [200, 401, 404, 500], .update: [200, 401, 422, 503], .profile: [200, 401, 404, 503],
   ]
 
-  /// What our own words add where the number is verified.
+  /// The text that the flow adds to a failure once the number is verified.
   private static let keptToken =
     "; the number is verified and its token is kept: verifyPhone once more reads the profile, "
     + "without another code"
 
-  /// At the refusal of a stage by this text as message, code, or both.
+  /// Returns the texts that the flow reports if the call of `stage` is refused with `body`.
   private func told(_ stage: Phase, _ status: Int, _ body: JSONValue) throws -> String {
     var driven = try DrivenVerification(
       provider: truecaller { $0.validation = stage == .validate ? .sdk28 : .none })
@@ -59,16 +59,16 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("a code is in no text, however the server writes it", arguments: codes)
+  @Test("a typed code that the server repeats is not reported", arguments: codes)
   func code(text: String) throws { try check(text, [.verify]) }
 
-  @Test("a number is in no text, however the server writes it", arguments: numbers)
+  @Test("a phone number that the server repeats is not reported", arguments: numbers)
   func number(text: String) throws { try check(text, Phase.allCases) }
 
-  @Test("a name is in no text, however the server writes it", arguments: names)
+  @Test("a typed name that the server repeats is not reported", arguments: names)
   func name(text: String) throws { try check(text, [.verify, .validate, .update, .profile]) }
 
-  @Test("what may be another code, or one that is spent, is in no sentence")
+  @Test("a message that contains another code of six digits is not reported")
   func otherCode() throws {
     for stage in Phase.allCases {
       let told = try told(stage, 422, ["code": 4220, "message": "not 739146, but 111222"])
@@ -76,7 +76,7 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("also where the code stands as a number")
+  @Test("a typed code that the server repeats as a JSON number is not reported")
   func codeAsNumber() throws {
     for status in [200, 422, 503] {
       let told = try told(.verify, status, ["code": 739_146, "message": "no"])
@@ -85,7 +85,7 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("costs the text only where it is repeated: other sentences stay whole")
+  @Test("a message that repeats no typed text is reported whole")
   func others() throws {
     for text in [
       "wrong otp", "too many attempts, try in 24 hours", "Invalid access token.", "extraordinary",
@@ -97,7 +97,7 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("of a name that is an ordinary word costs that text, and tears none")
+  @Test("a typed name that is an ordinary word hides only a message that has it as a word")
   func ordinaryWord() throws {
     for (text, isShown) in [
       ("a name is refused", false), ("many names are refused", true), ("", false),

@@ -9,7 +9,7 @@ private func refusal(_ code: JSONValue = 4000, _ message: String = "no such thin
   ["code": code, "message": .string(message)]
 }
 
-/// Where a call is under way.
+/// The calls of `verifyPhone`.
 enum Phase: CaseIterable {
   case create, verify, validate, update, profile
 
@@ -26,10 +26,10 @@ enum Phase: CaseIterable {
   }
 }
 
-@Suite("What Truecaller refuses")
+@Suite("Refusals of Truecaller")
 struct VerifyRefusalTests {
   @Test(
-    "ends with the SDK's number and the server's code",
+    "a refusal fails verifyPhone with its TCError and the server's code",
     arguments: [
       (.create, 400, 4000, .invalidRequest, 14), (.create, 400, 4001, .invalidRequest, 14),
       (.create, 400, 4002, .invalidRequest, 14), (.create, 401, 4010, .providerRejected, 12),
@@ -59,7 +59,7 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "a wrong code leads back to the step, whatever the server calls it",
+    "a wrong code leads back to the code step, whatever code the server has for it",
     arguments: [(422, 4220), (400, 4000), (404, 1), (200, 7), (409, 3)] as [(Int, Int64)])
   func wrongCode(status: Int, code: Int64) throws {
     var driven = try DrivenVerification()
@@ -80,7 +80,7 @@ struct VerifyRefusalTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("wrong codes are the server's to count, up to its cap")
+  @Test("the server counts the wrong codes, and its HTTP 429 ends verifyPhone")
   func cap() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -94,7 +94,7 @@ struct VerifyRefusalTests {
     #expect(driven.failure?.reason == .attemptsExhausted)
   }
 
-  @Test("a code whose time is over by the server's clock can be replaced at once")
+  @Test("a code that has expired by the server's clock can be resent at once")
   func expired() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -107,7 +107,7 @@ struct VerifyRefusalTests {
     #expect(driven.calls == [.create(try phone(), installation: installation)])
   }
 
-  @Test("… and a time that was over before it said so stays what it was")
+  @Test("the server's refusal after a code's expiry does not change that expiry")
   func expiredBefore() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -115,7 +115,7 @@ struct VerifyRefusalTests {
     #expect(driven.step?.expiresAt == now + .seconds(90))
   }
 
-  @Test("a cap is not for ever; an app, a token or a name is refused for good")
+  @Test("a reached limit is a retryable failure; a refused app, token or name is not")
   func retryable() throws {
     for (stage, status, code, isRetryable) in [
       (.create, 429, 4291, true), (.verify, 429, 4293, true), (.create, 400, 4001, true),
@@ -127,7 +127,7 @@ struct VerifyRefusalTests {
     }
   }
 
-  @Test("what the server says is shown without control characters, and not at any length")
+  @Test("a server's message is shown without control characters, at most 200 characters of it")
   func cleaned() throws {
     var driven = try DrivenVerification()
     let said = "no\u{1B}[31m\u{202E}\nmore " + String(repeating: "a", count: 5000)
@@ -138,7 +138,7 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "an answer on which the SDK is silent is an error",
+    "a reply without the members that it must have is a protocol error",
     arguments: [
       (.create, [:]), (.create, ["method": "call", "verificationToken": "v"]),
       (.create, ["method": "sms"]), (.create, ["method": "sms", "verificationToken": ""]),
@@ -156,14 +156,14 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "what is no answer is an error; of a profile it has a number of its own",
+    "an unreadable reply is a protocol error, with TCError 13 for a profile and 10 otherwise",
     arguments: [(.create, 10), (.verify, 10), (.validate, 10), (.update, 10), (.profile, 13)]
       as [(Phase, Int)])
   func unreadable(stage: Phase, error: Int) throws {
     let outcomes: [CallOutcome] = [
       .unreadable(message: "too long"), .reply(reply(text: "", status: 302)),
     ]
-    // The last ones, half read, would be a refusal and a number of somebody else's.
+    // Read in part, the last ones would be a refusal or the number of another user.
     let bodies = [
       "<html>", "ok", "[1,2]", "null", " ", "{\"code\":4221", "{\"code\":1,\"code\":1}",
       "[{\"code\":4221}]", "{\"phoneNumber\":919999999999,\"coun", "{} {}",
@@ -177,7 +177,7 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "any code but null is a no, whatever type it has",
+    "a reply with any code but null is a refusal, whatever type the code has",
     arguments: [true, false, "", [:], [], 0]
       as [JSONValue])
   func codeOfAnyType(code: JSONValue) throws {
@@ -195,7 +195,7 @@ struct VerifyRefusalTests {
     }
   }
 
-  @Test("a code of the server's own may be a word")
+  @Test("the server's own code may be text, and is shown without control characters")
   func words() throws {
     var driven = try DrivenVerification()
     driven.answered(refusal("E\u{1B}[1m-7"), status: 400)
@@ -203,13 +203,13 @@ struct VerifyRefusalTests {
   }
 }
 
-@Suite("A Truecaller that cannot just now")
+@Suite("Truecaller servers that fail or are unreachable")
 struct VerifyTroubleTests {
   @Test(
-    "is asked again, with longer and longer pauses, and then no more",
+    "an unreachable call is retried five times with growing pauses, then verifyPhone fails",
     arguments: [Phase.create, .validate, .update, .profile])
   func pauses(stage: Phase) throws {
-    // Of create nothing was sent: it may have its effect but twice.
+    // A create call is repeated only if it was not sent: a second one would send another SMS.
     let gone = CallOutcome.unreachable(message: "gone", sent: stage != .create)
     var driven = try stage.driven()
     let state = driven.state
@@ -244,11 +244,11 @@ struct VerifyTroubleTests {
   }
 
   @Test(
-    "what the server says of itself has its code, and its Retry-After is waited for",
+    "a server's failure has its own code, and its Retry-After sets the pause",
     arguments: [Phase.create, .validate, .update, .profile])
   func server(stage: Phase) throws {
     for (status, body) in [(500, ["code": 500]), (503, [:]), (429, [:])] as [(Int, JSONValue)] {
-      // After 5xx to create a code may have been sent.
+      // After HTTP 5xx the create call may have sent a code.
       if stage == .create, status != 429 { continue }
       var driven = try stage.driven()
       driven.answered(.reply(reply(body, status: status, headers: ["retry-after": "30"])))
@@ -258,7 +258,7 @@ struct VerifyTroubleTests {
     }
   }
 
-  @Test("a problem is gone with the next answer")
+  @Test("the next successful reply clears the problem of an unreachable server")
   func cleared() throws {
     var driven = try DrivenVerification()
     let call = try #require(driven.calls.first)
@@ -275,7 +275,7 @@ struct VerifyTroubleTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("a code the server has certainly not seen is sent again")
+  @Test("a code that certainly did not reach the server is sent again")
   func notSent() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -291,7 +291,7 @@ struct VerifyTroubleTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a code whose time ends during a pause is not sent again")
+  @Test("a code that expires during a retry pause is not sent again")
   func expiresMeanwhile() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -302,7 +302,7 @@ struct VerifyTroubleTests {
   }
 
   @Test(
-    "a code of which nobody knows what became is asked for again",
+    "a code whose check has an unknown outcome is asked for again",
     arguments: [
       (.unreachable(message: "gone", sent: true), "provider_unreachable", "9", nil),
       (.reply(reply(["code": 500], status: 500)), "provider_unreachable", "10", nil),

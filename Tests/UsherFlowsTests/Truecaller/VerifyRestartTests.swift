@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("A verification after a restart")
+@Suite("verifyPhone after a restart")
 struct VerifyRestartTests {
-  @Test("asks for a code again where none was asked for, and never where one may have been sent")
+  @Test("a restart repeats a code request that was not sent; one in progress fails verifyPhone")
   func creating() throws {
     var driven = try DrivenVerification()
     let request = driven.last
@@ -19,7 +19,7 @@ struct VerifyRestartTests {
     #expect(driven.failure?.provider?.code == "9")
   }
 
-  @Test("has what is left of the TTL")
+  @Test("a restart keeps the rest of a code's TTL")
   func remaining() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -33,7 +33,7 @@ struct VerifyRestartTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("asks for a code that was under way once more")
+  @Test("a restart during the check of a code asks for the code again")
   func interrupted() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -49,7 +49,7 @@ struct VerifyRestartTests {
     #expect(driven.problem == .interrupted)
   }
 
-  @Test("writes the name though the code's answer was lost and the number needs none any more")
+  @Test("verifyPhone writes the typed name even if the reply to its code was lost")
   func nameOfLostCode() throws {
     let later = now + .seconds(90)
     for isKilled in [false, true] {
@@ -76,7 +76,7 @@ struct VerifyRestartTests {
     }
   }
 
-  @Test("goes on with the name and the profile: the code is not needed any more")
+  @Test("a restart repeats the validation, name or profile call without another code")
   func admitted() throws {
     for stage in [Phase.validate, .update, .profile] {
       var driven = try stage.driven()
