@@ -22,7 +22,7 @@ enum BSAParts {
   static let secretKey = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
   static let handle = "dsp_0123456789abcdef"
 
-  /// Texts that must not occur in any message, description, dump or stored state.
+  /// Texts that must not occur in any message, description or dump.
   static let secrets = [
     "client-key-secret", "739146", "dispose-secret", secretKey, handle, "site-key-secret",
     "channel-secret", "token-secret", "482613", "1234-passcode",

@@ -32,7 +32,7 @@ struct BSAReplyTests {
     "{\"rtCode\":99999999999999999999999999}",
   ]
 
-  @Test("HTTP 2xx, 3xx or 4xx without an rtCode is unreadable", arguments: noEnvelopes)
+  @Test("a reply without rtCode is unreadable unless the server failed", arguments: noEnvelopes)
   func unreadable(text: String) {
     for status in [200, 302, 400, 401, 404, 499] {
       #expect(
@@ -41,7 +41,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("HTTP 408, 429 or 5xx without an rtCode is a server failure", arguments: noEnvelopes)
+  @Test("HTTP 408, 429 or 5xx without an rtCode is a failed call", arguments: noEnvelopes)
   func problem(text: String) {
     for (status, mayBeDone) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
       #expect(

@@ -94,7 +94,7 @@ struct ScannedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.qr))])
   }
 
-  @Test("rtCodes 5023 and 5024 end other or started sign-ins", arguments: [Int64(5023), 5024])
+  @Test("rtCodes 5023 and 5024 end a sign-in without a QR code", arguments: [Int64(5023), 5024])
   func invalidElsewhere(code: Int64) throws {
     for way in [BSAAuthenticate.Way.push, .otp, .totp] {
       var driven = try Driven.starting(way)

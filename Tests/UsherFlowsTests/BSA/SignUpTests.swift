@@ -50,7 +50,7 @@ struct SignUpTests {
     #expect(completion.grant == expected)
   }
 
-  @Test("a biometric sign-up without a push token has the attributes BIOMETRIC and null")
+  @Test("a biometric sign-up has localAuthType BIOMETRIC, and a null pushToken without a token")
   func biometric() throws {
     var driven = try DrivenRegister.handled { $0.authType = .biometric }
     driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
