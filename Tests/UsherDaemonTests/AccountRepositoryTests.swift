@@ -33,10 +33,10 @@ struct HeldTokenTests {
       // The token was just fetched: a new one would hardly last longer.
       (300, 299, 10, true), (300, 299, 11, false), (62, 60, 6, true), (62, 60, 7, false),
     ])
-  func validity(processContext: Int, asked: Int, age: Int, isValid: Bool) throws {
-    let token = try token(lasting: processContext)
+  func validity(lifetime: Int, asked: Int, age: Int, isValid: Bool) throws {
+    let token = try token(lasting: lifetime)
     #expect(token.isValid(for: asked, at: Self.issued + .seconds(age)) == isValid)
-    #expect(token.isAlive(at: Self.issued + .seconds(age)) == (age < processContext))
+    #expect(token.isAlive(at: Self.issued + .seconds(age)) == (age < lifetime))
   }
 
   @Test("an access token without an expiry is always valid and alive")

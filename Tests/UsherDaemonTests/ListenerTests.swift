@@ -63,15 +63,15 @@ struct ListenerTests {
           counts.asked += 1
           return counts.troubles.isEmpty ? socket.accept() : counts.troubles.removeFirst()
         },
-        welcome: { connectingPeer, isCrowded in
+        welcome: { socket, isCrowded in
           counts.come += 1
           if isCrowded { counts.crowded += 1 }
           if counts.effort > 0 { usleep(counts.effort) }
           if let words = counts.unwelcome {
-            connectingPeer.close()
+            socket.close()
             return words
           }
-          let echo = Echo(Transport(connectingPeer, on: loop, mostUnsent: 1000), counts)
+          let echo = Echo(Transport(socket, on: loop, mostUnsent: 1000), counts)
           try? echo.transport.begin(for: echo)
           return nil
         },

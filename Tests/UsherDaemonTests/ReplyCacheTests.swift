@@ -10,7 +10,7 @@ import UsherTestKit
 struct ReplyCacheTests {
   private let harness: FlowHarness
   private let audit: AuditRecorder
-  private let epoch = ReplyCache.Epoch(settings: 1, lockController: 1)
+  private let epoch = ReplyCache.Epoch(settings: 1, lock: 1)
   private var answers = ReplyCache()
 
   init() throws {
@@ -63,8 +63,8 @@ struct ReplyCacheTests {
   @Test("a reload, a lock or a changed account ends a cached reply for good")
   mutating func changes() async throws {
     for other in [
-      ReplyCache.Epoch(settings: 2, lockController: 1),
-      ReplyCache.Epoch(settings: 1, lockController: 2),
+      ReplyCache.Epoch(settings: 2, lock: 1),
+      ReplyCache.Epoch(settings: 1, lock: 2),
     ] {
       try remember()
       #expect(ask(in: other) == nil)

@@ -172,11 +172,11 @@ struct SocketLoopTests {
       table.remove(keys[1])
       table.remove(keys[1])
       #expect(table[keys[1]] == nil && table.all.count == 2)
-      let connectingPeer = LoopSource(DirectSocket(-1), on: loop)
-      let key = table.add(connectingPeer)
+      let source = LoopSource(DirectSocket(-1), on: loop)
+      let key = table.add(source)
       #expect(!keys.contains(key))
       #expect(
-        table[keys[1]] == nil && table[key] === connectingPeer && table[keys[2]] === sources[2])
+        table[keys[1]] == nil && table[key] === source && table[keys[2]] === sources[2])
       for key in [keys[0], key, keys[2]] { table.remove(key) }
       #expect(table.isEmpty && table[key] == nil && table[Poller.bell] == nil)
     }

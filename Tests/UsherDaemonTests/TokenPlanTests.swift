@@ -13,7 +13,7 @@ struct TokenPlanTests {
   private static let warning = Duration.seconds(300)
 
   private func record(
-    keepAlive: Bool, processContext: Int? = 900, grantLife: Int? = 1800,
+    keepAlive: Bool, lifetime: Int? = 900, grantLife: Int? = 1800,
     refreshToken: String? = "refresh-1"
   ) throws -> AccountRecord {
     let clock = FakeClock(Self.issued)
@@ -23,7 +23,7 @@ struct TokenPlanTests {
     let repository = AccountRepository(
       dependencies: dependencies, events: EventBus(remembered: 1), store: try place.store(clock))
     let tokens = TokenSet.sample(
-      refreshToken: refreshToken, expiresAt: processContext.map { Self.issued + .seconds($0) },
+      refreshToken: refreshToken, expiresAt: lifetime.map { Self.issued + .seconds($0) },
       refreshExpiresAt: grantLife.map { Self.issued + .seconds($0) })
     return try repository.update(
       .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work,
@@ -48,8 +48,8 @@ struct TokenPlanTests {
       // The grant ends before the token, or the token never expires.
       (3600, 1800, 1740), (nil, 1800, 1740),
     ] as [(Int?, Int?, Int)])
-  func renewing(processContext: Int?, grantLife: Int?, at age: Int) throws {
-    let record = try record(keepAlive: true, processContext: processContext, grantLife: grantLife)
+  func renewing(lifetime: Int?, grantLife: Int?, at age: Int) throws {
+    let record = try record(keepAlive: true, lifetime: lifetime, grantLife: grantLife)
     var progress = TokenPlan.Progress()
     progress.warnedOf = record.details.grant.refreshExpiresAt
     let plan = try #require(next(record, progress))
@@ -97,8 +97,8 @@ struct TokenPlanTests {
   @Test(
     "tokens that are due at once are refreshed with growing pauses",
     arguments: [(0, 1800), (1, 1800), (900, 1)])
-  func dueAtOnce(processContext: Int, grantLife: Int) throws {
-    let record = try record(keepAlive: true, processContext: processContext, grantLife: grantLife)
+  func dueAtOnce(lifetime: Int, grantLife: Int) throws {
+    let record = try record(keepAlive: true, lifetime: lifetime, grantLife: grantLife)
     var progress = TokenPlan.Progress()
     for pause in [5, 10, 20] {
       progress.renewed(record, at: Self.issued)
@@ -115,6 +115,6 @@ struct TokenPlanTests {
     dead.details.grant.death = ProviderErrorCode(name: .work, code: "invalid_grant")
     #expect(next(dead) == nil)
     #expect(next(try record(keepAlive: false, grantLife: nil)) == nil)
-    #expect(next(try record(keepAlive: true, processContext: nil, grantLife: nil)) == nil)
+    #expect(next(try record(keepAlive: true, lifetime: nil, grantLife: nil)) == nil)
   }
 }

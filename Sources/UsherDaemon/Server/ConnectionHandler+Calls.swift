@@ -131,7 +131,7 @@ extension ConnectionHandler {
 
   /// The generations of the configuration and of the lock; nil if calls are refused.
   private var epoch: ReplyCache.Epoch? {
-    service.generation.map { .init(settings: generation, lockController: $0) }
+    service.generation.map { .init(settings: generation, lock: $0) }
   }
 
   private func start(

@@ -102,7 +102,7 @@ struct FairScheduler {
     /// The connection that reads, among those that have worked since the user became throttled.
     var listening: ConnectionID?
 
-    static func connectingPeer(at now: NIODeadline) -> User {
+    static func new(at now: NIODeadline) -> User {
       User(
         paidAt: .distantPast, throttledUntil: now, crowdUntil: now,
         connectAttempts: ConnectRate(now),
@@ -150,7 +150,7 @@ extension FairScheduler {
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
   ) -> Welcome {
     guard case .user(let uid) = party else { return .comesIn }
-    var user = users[uid] ?? .connectingPeer(at: now)
+    var user = users[uid] ?? .new(at: now)
     defer { users[uid] = user }
     let isWithin = user.connectAttempts.add(now, perSecond: terms.connectAttempts)
     guard isCrowded || user.isThrottled(now), !isWithin else { return .comesIn }
@@ -167,7 +167,7 @@ extension FairScheduler {
       admins += 1
       return true
     }
-    var user = users[uid] ?? .connectingPeer(at: now)
+    var user = users[uid] ?? .new(at: now)
     if user.connectionCount == 0 { connectedUsers += 1 }
     user.connectionCount += 1
     users[uid] = user

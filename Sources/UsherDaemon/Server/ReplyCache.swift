@@ -14,7 +14,7 @@ struct ReplyCache {
   /// Configuration and lock generations that a cached reply depends on.
   struct Epoch: Equatable {
     let settings: Int
-    let lockController: Int
+    let lock: Int
   }
 
   private final class Answer {

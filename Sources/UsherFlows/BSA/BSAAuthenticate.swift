@@ -181,7 +181,7 @@ package struct BSAAuthenticate: FlowMachine {
   ) -> Answer<BSACall> {
     let now = moment.now
     switch state {
-    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .scan: return scan(event, now)
     case .proving(let visit, let authentication): return proving(event, visit, authentication, now)
     case .generating(let retrying): return generating(event, retrying, now)
