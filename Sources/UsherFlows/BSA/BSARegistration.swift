@@ -91,7 +91,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
     case .proving(let token, let authentication):
       proving(event, token, authentication, provider, now)
     case .signingUp(let work): signingUp(event, work, provider, now)
-    case .over(let failure, _): event == .resumed ? .fail(failure) : .ignore
+    case .over(let failure, _): event == .daemon(.resumed) ? .fail(failure) : .ignore
     }
   }
 
