@@ -5,8 +5,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Rules and consents are evaluated by what the type of a flow says.
-@Suite("With whose token a flow's calls are made")
+/// The policy evaluates rules and consents with the static `accountUse` of a flow type.
+@Suite("Declared account use of flow types")
 struct AccountUseTests {
   private struct Sample {
     let provider: ProviderConfig
@@ -46,7 +46,7 @@ struct AccountUseTests {
     ]
   }
 
-  /// Whether a call of the flow's first steps carries the token of an account.
+  /// Whether one of the flow's first calls carries the token of an account.
   private func usesToken<Machine: FlowMachine>(
     _ type: Machine.Type, _ sample: Sample
   ) throws -> Bool {
@@ -97,7 +97,7 @@ struct AccountUseTests {
     }
   }
 
-  @Test("a flow that acts with the token of an account says so")
+  @Test("every flow type whose calls carry an account's token declares that it uses an account")
   func declared() throws {
     let samples = try Self.samples()
     var acting: Set<String> = []
@@ -112,7 +112,7 @@ struct AccountUseTests {
     #expect(acting.isSuperset(of: ["sca", "operation", "verify", "verifyPhone"]))
   }
 
-  @Test("a flow takes only the account of its number whose profile is still to be read")
+  @Test("verifyPhone takes only an account of its own phone number whose profile is still pending")
   func takes() {
     let params: JSONValue = ["phoneNumber": "9876543210", "countryCode": "in"]
     let pending: [String: JSONValue] = ["profilePending": true]

@@ -4,7 +4,7 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("authorize: the code")
+@Suite("The code exchange of OIDC authorize")
 struct AuthorizeExchangeTests {
   private func driven() throws -> DrivenAuthorize {
     var driven = try DrivenAuthorize()
@@ -18,7 +18,7 @@ struct AuthorizeExchangeTests {
   }
 
   @Test(
-    "is refused for good",
+    "an OAuth error in the token reply ends OIDC authorize with the provider's error code",
     arguments: ["invalid_grant", "invalid_client", "invalid_request", "invalid_code"])
   func refused(code: String) throws {
     var driven = try driven()
@@ -27,7 +27,7 @@ struct AuthorizeExchangeTests {
     #expect(driven.failure?.provider?.code == code)
   }
 
-  @Test("is kept in memory only while the provider cannot be reached, and tried again")
+  @Test("OIDC authorize repeats an unsent exchange after 1, 2, 4, 8 and 16 seconds, then fails")
   func unsent() throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)
@@ -42,7 +42,7 @@ struct AuthorizeExchangeTests {
   }
 
   @Test(
-    "waits for a provider that says when it can redeem it; the browser is not opened again",
+    "OIDC authorize waits at least as long as Retry-After asks, then repeats the exchange",
     arguments: [
       (503, "30", 30), (429, "7", 7), (503, "0", 1), (503, "9999", 120), (503, " 1 ", 1),
       (503, "1.5", 2), (503, "99999999999999999999", 120), (503, "soon", 1), (503, "-1", 1),
@@ -67,7 +67,7 @@ struct AuthorizeExchangeTests {
     #expect(driven.flow.view.state == "verifying")
   }
 
-  @Test("may be spent when the connection broke: a fresh round, three at most")
+  @Test("OIDC authorize starts a fresh round after a lost exchange reply and fails after the third")
   func lost() throws {
     for outcome in [
       CallOutcome.unreachable(message: "reset", sent: true), .reply(reply(text: "", status: 502)),
@@ -96,7 +96,7 @@ struct AuthorizeExchangeTests {
     }
   }
 
-  @Test("of an earlier round is nobody's")
+  @Test("OIDC authorize ignores the token reply to the code of an earlier round")
   func stale() throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)
@@ -106,7 +106,7 @@ struct AuthorizeExchangeTests {
     #expect(driven.receive(.called(call, .reply(tokenReply()))) == .ignore)
   }
 
-  @Test("answered with something unreadable ends it")
+  @Test("OIDC authorize fails with provider_protocol_error if the token reply is unreadable")
   func unreadable() throws {
     for outcome in [
       CallOutcome.unreadable(message: "too long"), .reply(reply(text: "<html>")),
@@ -118,7 +118,8 @@ struct AuthorizeExchangeTests {
     }
   }
 
-  @Test("is never stored")
+  @Test(
+    "OIDC authorize does not store its authorization code and starts a fresh round once restored")
   func neverStored() throws {
     var driven = try driven()
     try answer(&driven, .unreachable(message: "refused", sent: false))
@@ -131,7 +132,7 @@ struct AuthorizeExchangeTests {
     #expect(driven.flow.view.problem == .interrupted)
   }
 
-  @Test("whose tokens come after the end is taken back")
+  @Test("OIDC authorize revokes tokens that arrive after the flow has ended")
   func clearUp() throws {
     let driven = try driven()
     let call = try #require(driven.calls.first)
@@ -142,7 +143,7 @@ struct AuthorizeExchangeTests {
   }
 }
 
-@Suite("authorize: after a restart")
+@Suite("OIDC authorize after a restart")
 struct AuthorizeResumeTests {
   private func resumed(_ driven: DrivenAuthorize) throws -> DrivenAuthorize {
     var driven = driven
@@ -151,7 +152,7 @@ struct AuthorizeResumeTests {
     return driven
   }
 
-  @Test("it discovers again, also out of a pause")
+  @Test("a restored OIDC authorize repeats discovery, even if it was waiting for a retry")
   func discovering() throws {
     var driven = try DrivenAuthorize()
     #expect(try resumed(driven).last == .proceed([.discover]))
@@ -161,7 +162,7 @@ struct AuthorizeResumeTests {
     #expect(driven.receive(.woken) == .ignore)
   }
 
-  @Test("it listens again")
+  @Test("a restored OIDC authorize that was about to listen asks for the same listener again")
   func preparing() throws {
     var driven = try DrivenAuthorize()
     driven.receive(.discovered(.found(metadata())))
@@ -169,7 +170,7 @@ struct AuthorizeResumeTests {
     #expect(try resumed(driven).last == before)
   }
 
-  @Test("it asks for the old port, and the open page still works")
+  @Test("a restored OIDC authorize listens on the old port, and its authorization page stays valid")
   func samePort() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
@@ -189,7 +190,7 @@ struct AuthorizeResumeTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("it begins a fresh round when the old port is gone")
+  @Test("a restored OIDC authorize starts a fresh round if the old port is not available")
   func otherPort() throws {
     for event in [
       FlowEvent<OIDCCall>.listenFailed("taken"),
@@ -208,7 +209,7 @@ struct AuthorizeResumeTests {
     }
   }
 
-  @Test("it keeps everything for a fixed port, taken or not")
+  @Test("a restored OIDC authorize keeps its URL for a fixed redirect, even if the port is taken")
   func fixedPort() throws {
     for (event, completes) in [
       (FlowEvent<OIDCCall>.listenFailed("taken"), Step.OpenURL.Completion.submit),
@@ -224,7 +225,7 @@ struct AuthorizeResumeTests {
     }
   }
 
-  @Test("a code in flight may be spent: a fresh round with problem interrupted")
+  @Test("OIDC authorize restored during an exchange starts a fresh round and reports interrupted")
   func exchanging() throws {
     var driven = try DrivenAuthorize()
     driven.toExchange()
@@ -234,7 +235,7 @@ struct AuthorizeResumeTests {
     #expect(driven.step?.completes == .loopback)
   }
 
-  @Test("verification and userinfo are repeated")
+  @Test("a restored OIDC authorize repeats the ID token verification, even between two retries")
   func signingIn() throws {
     var driven = try DrivenAuthorize()
     driven.toVerify()

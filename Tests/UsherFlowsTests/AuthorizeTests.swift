@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("authorize: before the browser")
+@Suite("OIDC authorize up to the authorization page")
 struct AuthorizeBeginTests {
-  @Test("it discovers, listens, and sends the person to the browser")
+  @Test("OIDC authorize discovers the provider, listens, and then opens the authorization page")
   func way() throws {
     var driven = try DrivenAuthorize()
     #expect(driven.last == .proceed([.discover]))
@@ -29,7 +29,7 @@ struct AuthorizeBeginTests {
     #expect(driven.query["state"] == expectation.state.revealed())
   }
 
-  @Test("the page has all it needs, and nothing twice")
+  @Test("the authorization URL of OIDC authorize contains every parameter exactly once")
   func page() throws {
     var params = OIDCAuthorize.Params()
     params.loginHint = "ada@example.com"
@@ -59,14 +59,14 @@ struct AuthorizeBeginTests {
       ])
   }
 
-  @Test("the configured scopes are asked for where the caller names none")
+  @Test("OIDC authorize requests the configured scopes if the caller names none")
   func scopes() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
     #expect(driven.query["scope"] == "openid profile offline_access")
   }
 
-  @Test("parameters that cannot be are refused with their name")
+  @Test("OIDC authorize refuses an invalid parameter with an error that names the field")
   func badParams() throws {
     let changes: [(String, (inout OIDCAuthorize.Params) -> Void)] = [
       ("params.scope", { $0.scope = "" }), ("params.scope", { $0.scope = "a\"b" }),
@@ -89,7 +89,7 @@ struct AuthorizeBeginTests {
     }
   }
 
-  @Test("an unreachable provider is tried again after 1, 2, 4, 8 and 16 seconds")
+  @Test("OIDC authorize repeats discovery after 1, 2, 4, 8 and 16 seconds, then fails")
   func backOff() throws {
     var driven = try DrivenAuthorize()
     for seconds in [1, 2, 4, 8, 16] {
@@ -104,7 +104,7 @@ struct AuthorizeBeginTests {
     #expect(driven.failure?.retryable == true)
   }
 
-  @Test("a provider that came back leaves no problem behind")
+  @Test("OIDC authorize clears its problem once the provider can be reached again")
   func problemGone() throws {
     var driven = try DrivenAuthorize()
     driven.receive(.discovered(.unreachable(message: "gone")))
@@ -113,7 +113,8 @@ struct AuthorizeBeginTests {
     #expect(driven.flow.view.problem == nil)
   }
 
-  @Test("unusable metadata ends it")
+  @Test(
+    "OIDC authorize fails if the provider's metadata is unusable or has no authorization endpoint")
   func unusable() throws {
     var driven = try DrivenAuthorize()
     driven.receive(.discovered(.unusable(message: "bad")))
@@ -122,7 +123,8 @@ struct AuthorizeBeginTests {
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("no ephemeral port ends it; a taken fixed one leaves pasting")
+  @Test(
+    "OIDC authorize fails without an ephemeral port, but accepts pasting for a taken fixed port")
   func listenFailed() throws {
     var driven = try DrivenAuthorize()
     driven.receive(.discovered(.found(metadata())))
@@ -141,7 +143,7 @@ struct AuthorizeBeginTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("a fixed redirect is listened at and told as it is written")
+  @Test("OIDC authorize listens at the address of a fixed redirect and shows it as configured")
   func fixed() throws {
     var driven = try DrivenAuthorize(redirect: "http://[::1]:8765/cb")
     driven.receive(.discovered(.found(metadata())))
@@ -156,9 +158,10 @@ struct AuthorizeBeginTests {
   }
 }
 
-@Suite("authorize: the browser comes back")
+@Suite("The redirect of OIDC authorize")
 struct AuthorizeRedirectTests {
-  @Test("with a code, which is redeemed with its own verifier")
+  @Test(
+    "OIDC authorize stops listening and redeems the code with the PKCE verifier of its challenge")
   func code() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
@@ -176,7 +179,7 @@ struct AuthorizeRedirectTests {
     #expect(driven.flow.view.state == "exchanging")
   }
 
-  @Test("by hand; a URL that is not the answer changes nothing")
+  @Test("OIDC authorize accepts only its own redirect URL as pasted input")
   func pasted() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
@@ -203,7 +206,7 @@ struct AuthorizeRedirectTests {
   }
 
   @Test(
-    "with an error, which ends it, whatever code stands beside it",
+    "an error in the redirect ends OIDC authorize, even if a code is beside it",
     arguments: [
       ("access_denied", .denied, true), ("invalid_scope", .providerRejected, false),
       ("login_required", .providerRejected, false), ("server_error", .providerUnreachable, true),
@@ -221,7 +224,8 @@ struct AuthorizeRedirectTests {
     }
   }
 
-  @Test("with neither, which ends it")
+  @Test(
+    "a redirect with neither a code nor an error ends OIDC authorize with provider_protocol_error")
   func neither() throws {
     for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
       var driven = try DrivenAuthorize()
@@ -231,7 +235,7 @@ struct AuthorizeRedirectTests {
     }
   }
 
-  @Test("from another issuer, whatever it brings (mix-up)")
+  @Test("OIDC authorize refuses a redirect whose iss names another issuer (mix-up attack)")
   func issuers() throws {
     let others: [RedirectAnswer] = [
       .init(code: Secret("c"), iss: "https://evil.example.com"),
@@ -251,7 +255,8 @@ struct AuthorizeRedirectTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("without an issuer although every answer should have one")
+  @Test(
+    "OIDC authorize refuses a redirect without iss if the metadata promises iss in every answer")
   func missingIssuer() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser(metadata { $0.namesIssuerInRedirect = true })

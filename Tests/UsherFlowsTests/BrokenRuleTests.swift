@@ -5,10 +5,10 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A refused answer says which rule it breaks and by what value.
-@Suite("The message about a broken rule of OpenID Connect")
+/// The message names the rule that a provider's answer breaks and the value that breaks it.
+@Suite("Messages about broken rules of OpenID Connect")
 struct BrokenRuleTests {
-  /// Why a sign-in fails whose ID token says so.
+  /// Returns the failure message of an OIDC authorize flow whose ID token has these claims.
   private func message(_ changes: [String: JSONValue?]) throws -> String {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
@@ -22,7 +22,7 @@ struct BrokenRuleTests {
   }
 
   @Test(
-    "names what was expected and what was found in an ID token",
+    "the message about a refused ID token names the expected and the found value",
     arguments: [
       (["iss": "https://evil.example.com"], [issuer, "https://evil.example.com"]),
       (["iss": nil], [issuer, "nothing"]), (["aud": "other"], ["usher", "other"]),
@@ -35,7 +35,7 @@ struct BrokenRuleTests {
     for word in words { #expect(message.contains(word), "\(message)") }
   }
 
-  @Test("does not repeat a nonce or a hash")
+  @Test("the message about a refused ID token repeats neither the nonce nor the at_hash")
   func secrets() throws {
     for name in ["nonce", "at_hash"] {
       let message = try message([name: "found-secret"])
@@ -43,7 +43,7 @@ struct BrokenRuleTests {
     }
   }
 
-  @Test("is safe to print")
+  @Test("the message about a refused issuer has no control characters and fewer than 1000 bytes")
   func printable() throws {
     let message = try message([
       "iss": .string("https://evil\u{1B}[31m\u{202E}" + String(repeating: "x", count: 5000))
@@ -52,7 +52,7 @@ struct BrokenRuleTests {
     #expect(message.utf8.count < 1000)
   }
 
-  @Test("names the algorithms that are accepted")
+  @Test("the message about a refused signing algorithm names that algorithm and the accepted ones")
   func algorithm() {
     let key = SigningKey(
       for: signed(["alg": "HS256", "kid": "k1"]), in: ["keys": []],
@@ -64,7 +64,7 @@ struct BrokenRuleTests {
     for word in ["HS256", "ES256, RS256"] { #expect(message.contains(word), "\(message)") }
   }
 
-  @Test("names both issuers of a redirect")
+  @Test("the message about a redirect from another issuer names both issuers")
   func redirect() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
@@ -76,7 +76,7 @@ struct BrokenRuleTests {
     }
   }
 
-  @Test("names both issuers of discovery")
+  @Test("the message about metadata of another issuer names both issuers")
   func discovery() throws {
     let document: JSONValue = ["issuer": "https://evil.example.com"]
     guard

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("A call to an OpenID provider")
+@Suite("HTTP requests to an OpenID provider")
 struct CallTests {
   let exchange = OIDCCall.exchange(
     .init(
@@ -27,7 +27,8 @@ struct CallTests {
     request.headers.filter { $0.name == name }.map { $0.value.revealed() }
   }
 
-  @Test("exchanges a code for a public client: no secret and no Authorization header")
+  @Test(
+    "the code exchange of a public client sends client_id, no secret and no Authorization header")
   func publicClient() throws {
     let request = try render(exchange)
     #expect(request.method == .post)
@@ -41,12 +42,12 @@ struct CallTests {
     #expect(header("Content-Type", request) == ["application/x-www-form-urlencoded"])
   }
 
-  @Test("encodes id and secret before it joins them")
+  @Test("HTTP Basic authentication form-encodes the client id and the secret before it joins them")
   func basic() throws {
     let request = try render(exchange, secret: "s3cret:with/odd+chars ü") {
       $0.clientID = "a:b"
     }
-    // a%3Ab:s3cret%3Awith%2Fodd%2Bchars+%C3%BC
+    // Base64 of a%3Ab:s3cret%3Awith%2Fodd%2Bchars+%C3%BC
     #expect(
       header("Authorization", request) == [
         "Basic YSUzQWI6czNjcmV0JTNBd2l0aCUyRm9kZCUyQmNoYXJzKyVDMyVCQw=="
@@ -56,7 +57,7 @@ struct CallTests {
   }
 
   @Test(
-    "proves the client by one method",
+    "a token request authenticates the client by exactly one method: Basic or client_secret_post",
     arguments: [
       (OIDCClientAuth.auto, nil, true), (.auto, ["client_secret_post"], false),
       (.auto, ["client_secret_post", "client_secret_basic"], true),
@@ -73,7 +74,7 @@ struct CallTests {
       request.body?.revealed() == (isBasic ? body : body + "&client_id=usher&client_secret=s%26"))
   }
 
-  @Test("needs the credential the configuration names")
+  @Test("the code exchange is not rendered if the configured client credential is missing or empty")
   func missingCredential() throws {
     let provider = try provider { $0.clientCredential = "work-secret" }
     for credential in [nil, Secret("")] {
@@ -83,7 +84,7 @@ struct CallTests {
     }
   }
 
-  @Test("needs an endpoint")
+  @Test("refresh, revocation, userinfo and device requests need an endpoint in the metadata")
   func missingEndpoint() throws {
     let bare = OIDCMetadata(issuer: issuer)
     let revocation = OIDCCall.Revocation(token: Secret("t"), kind: .accessToken)
@@ -96,7 +97,8 @@ struct CallTests {
     }
   }
 
-  @Test("revokes with a hint, at a second try with the token itself as Bearer")
+  @Test(
+    "a revocation names the token type; its second attempt carries a Bearer token instead of Basic")
   func revoke() throws {
     var revocation = OIDCCall.Revocation(token: Secret("r"), kind: .refreshToken)
     let body = "token=r&token_type_hint=refresh_token&client_id=usher"
@@ -110,7 +112,7 @@ struct CallTests {
     #expect(header("Authorization", second) == ["Bearer a"])
   }
 
-  @Test("asks for userinfo with the token in the header")
+  @Test("the userinfo request is a GET with the access token in the Authorization header")
   func userinfo() throws {
     let request = try render(.userinfo(accessToken: Secret("a"), metadata()), secret: "s")
     #expect(request.method == .get)
@@ -119,7 +121,7 @@ struct CallTests {
     #expect(header("Authorization", request) == ["Bearer a"])
   }
 
-  @Test("gets documents without saying who asks")
+  @Test("requests for the discovery document and the key set carry no Authorization header")
   func documents() throws {
     for call in [OIDCCall.discovery(url: issuer), .jwks(url: issuer)] {
       let request = try render(call, secret: "s")
@@ -128,7 +130,8 @@ struct CallTests {
     }
   }
 
-  @Test("asks for a device code and polls with it")
+  @Test(
+    "the device authorization request names scope and audience, and the poll names the device code")
   func device() throws {
     let first = try render(.deviceAuthorization(scope: "openid x", metadata())) {
       $0.audience = "api"
@@ -142,7 +145,7 @@ struct CallTests {
         + "&client_id=usher")
   }
 
-  @Test("prints no secret, nor does its request")
+  @Test("the debug descriptions of a code exchange and of its request contain no secret")
   func secrecy() throws {
     let request = try render(exchange, secret: "canary")
     for text in [String(reflecting: request), String(reflecting: exchange)] {

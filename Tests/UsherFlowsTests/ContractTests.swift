@@ -13,7 +13,7 @@ private let secrets = [
 
 private let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
 
-/// What no state waits for.
+/// Events that no state of the flows waits for.
 private let nobodys: [FlowEvent<OIDCCall>] = [
   .called(.jwks(url: issuer), .reply(reply([:]))),
   .called(.discovery(url: issuer), .unreadable(message: "x")),
@@ -41,9 +41,9 @@ private let exchanges: [FlowEvent<OIDCCall>] = [
     .reply(tokenReply()))
 ]
 
-@Suite("The flows' contract")
+@Suite("The flow contract of OIDC authorize and device")
 struct ContractTests {
-  @Test("authorize keeps it in every state")
+  @Test("every state of OIDC authorize fulfils the flow contract")
   func authorize() throws {
     var flows: [DrivenFlow<OIDCAuthorize>] = []
     var driven = try DrivenAuthorize()
@@ -84,7 +84,7 @@ struct ContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("device keeps it in every state")
+  @Test("every state of the OIDC device flow fulfils the flow contract")
   func device() throws {
     var flows: [DrivenFlow<OIDCDevice>] = []
     var driven = try DrivenDevice()
@@ -108,7 +108,7 @@ struct ContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("a state with secrets is written by no other coder")
+  @Test("a plain JSON coder can neither encode nor decode a flow state that contains secrets")
   func plainCoder() throws {
     var authorize = try DrivenAuthorize()
     authorize.toBrowser()
@@ -122,7 +122,7 @@ struct ContractTests {
     }
   }
 
-  @Test("a flow that breaks it is caught")
+  @Test("the flow contract check reports every rule that a leaky flow breaks")
   func broken() throws {
     let flow = LeakyFlow(provider: try #require(Provider(provider())), password: "canary")
     let complaints = checkProviderContract(
@@ -137,7 +137,7 @@ struct ContractTests {
       ])
   }
 
-  @Test("parameters are read strictly")
+  @Test("OIDC authorize and device refuse parameters that their schema does not contain")
   func params() throws {
     let schema = StrictDecoding.schema(of: OIDCAuthorize.Params.self)
     let good: JSONValue = ["scope": "openid", "account": "acc_1", "maxAgeSeconds": 5]
@@ -152,7 +152,7 @@ struct ContractTests {
     }
   }
 
-  @Test("every flow has a kind of its own, and is found by it")
+  @Test("every flow kind of a provider type is unique and is found by its name")
   func registry() {
     for variety in ProviderVariety.allCases {
       let kinds = ProviderRegistry.flows(of: variety).map { $0.kind }
@@ -163,7 +163,7 @@ struct ContractTests {
   }
 }
 
-/// Breaks every promise it can.
+/// A flow that breaks as many rules of the flow contract as possible.
 private struct LeakyFlow: FlowMachine {
   typealias Call = OIDCCall
   typealias Params = NoParams
@@ -202,7 +202,7 @@ func stored(_ flow: some FlowMachine) throws -> String {
   return String(decoding: try encoder.encode(flow), as: UTF8.self)
 }
 
-/// The flow as a restarted daemon finds it.
+/// Returns the flow after encoding and decoding, as a restarted daemon reads it.
 func storedAndRead<Machine: FlowMachine>(_ flow: Machine) throws -> Machine {
   let decoder = JSONDecoder()
   decoder.userInfo[.sealedStorage] = true

@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A device flow on its way.
+/// An OIDC device flow under test.
 struct DrivenDevice: AnsweredMachine {
   var flow: OIDCDevice
   private(set) var last: Answer<OIDCCall>
@@ -48,7 +48,7 @@ struct DrivenDevice: AnsweredMachine {
     if let call = calls.first { receive(.called(call, .reply(Self.grant))) }
   }
 
-  /// Wakes the flow, and the poll it makes brings this.
+  /// Wakes the flow and answers its poll with this outcome.
   @discardableResult
   mutating func polled(_ outcome: CallOutcome) -> Answer<OIDCCall> {
     receive(.woken)
@@ -62,9 +62,9 @@ struct DrivenDevice: AnsweredMachine {
   }
 }
 
-@Suite("device")
+@Suite("The OIDC device flow")
 struct DeviceTests {
-  @Test("it shows the code and polls until the person is done")
+  @Test("the device flow shows a code, polls, verifies the ID token, reads userinfo and completes")
   func way() throws {
     var driven = try DrivenDevice()
     #expect(driven.last == .proceed([.discover]))
@@ -88,7 +88,7 @@ struct DeviceTests {
     #expect(driven.completion?.grant?.subject == "u-1")
   }
 
-  @Test("it waits while the person is away, without a new view")
+  @Test("the device flow polls every 5 s with an unchanged view while authorization is pending")
   func pending() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -99,7 +99,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("slow_down adds five seconds, for good")
+  @Test("every slow_down adds 5 seconds to the polling interval of the device flow for good")
   func slowDown() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -108,7 +108,8 @@ struct DeviceTests {
     #expect(driven.polled("slow_down") == .proceed([.wake(after: .seconds(15))]))
   }
 
-  @Test("a time-out halves the pace, for good, and is told until it is over")
+  @Test(
+    "a lost poll doubles the device flow's interval up to 60 s and shows a problem until a reply")
   func timeouts() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -125,7 +126,7 @@ struct DeviceTests {
   }
 
   @Test(
-    "an answer ends it",
+    "an OAuth error in a poll's reply ends the device flow with the matching reason",
     arguments: [
       ("access_denied", .denied), ("expired_token", .expired), ("invalid_grant", .providerRejected),
       ("invalid_client", .providerRejected), ("brand_new", .providerRejected),
@@ -138,7 +139,7 @@ struct DeviceTests {
     #expect(driven.failure?.provider == word(code))
   }
 
-  @Test("an unreadable answer ends it")
+  @Test("an unreadable poll reply ends the device flow with provider_protocol_error")
   func unreadable() throws {
     for outcome in [CallOutcome.unreadable(message: "too long"), .reply(reply(text: "x"))] {
       var driven = try DrivenDevice()
@@ -148,7 +149,8 @@ struct DeviceTests {
     }
   }
 
-  @Test("it does not poll after the code's time")
+  @Test(
+    "the device flow fails with expired_token instead of polling after the device code's expiry")
   func expiry() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -157,7 +159,7 @@ struct DeviceTests {
     #expect(driven.failure?.provider?.code == "expired_token")
   }
 
-  @Test("one poll at a time, and only its own answer counts")
+  @Test("the device flow sends one poll at a time and ignores the reply to any other poll")
   func onePoll() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -168,7 +170,7 @@ struct DeviceTests {
     #expect(driven.receive(.called(other, .reply(tokenReply()))) == .ignore)
   }
 
-  @Test("a code is asked for again while the provider cannot be reached")
+  @Test("the device flow repeats a lost request for a code after 1, 2, 4, 8 and 16 s, then fails")
   func requestRetries() throws {
     var driven = try DrivenDevice()
     driven.toRequest()
@@ -182,7 +184,8 @@ struct DeviceTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("Retry-After is waited for")
+  @Test(
+    "the device flow waits as long as Retry-After says before it repeats the request for a code")
   func retryAfter() throws {
     var driven = try DrivenDevice()
     driven.toRequest()
@@ -191,7 +194,7 @@ struct DeviceTests {
     #expect(driven.receive(.called(call, .reply(busy))) == .proceed([.wake(after: .seconds(30))]))
   }
 
-  @Test("a refused request ends it")
+  @Test("a refused or unreadable reply to the request for a code ends the device flow")
   func requestRefused() throws {
     for (outcome, reason) in [
       (
@@ -210,14 +213,14 @@ struct DeviceTests {
     }
   }
 
-  @Test("a provider without a device endpoint ends it")
+  @Test("the device flow fails if the metadata has no device authorization endpoint")
   func noEndpoint() throws {
     var driven = try DrivenDevice()
     driven.toRequest(metadata { $0.deviceAuthorizationEndpoint = nil })
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("without an ID token userinfo says who it is, and must")
+  @Test("the device flow without an ID token takes the subject from userinfo and fails without one")
   func noIDToken() throws {
     let reply = tokenReply(["id_token": .some(nil)])
     let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
@@ -244,8 +247,7 @@ struct DeviceTests {
     #expect(nobody.failure?.reason == .providerProtocolError)
   }
 
-  @Test(
-    "without an ID token userinfo is asked again while the provider is away, and the tokens stay")
+  @Test("the device flow keeps its tokens and retries userinfo if the provider is unreachable")
   func awayForUserinfo() throws {
     let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
     for outcome in [
@@ -271,7 +273,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("after a restart it goes on from where it was")
+  @Test("a restored device flow continues in its state and keeps its polling interval")
   func resume() throws {
     var driven = try DrivenDevice()
     driven.flow = try storedAndRead(driven.flow)
@@ -290,7 +292,7 @@ struct DeviceTests {
     #expect(driven.receive(.woken) == .proceed([.call(DrivenDevice.poll)]))
   }
 
-  @Test("a code that a lost answer may have spent is replaced, and the person is told")
+  @Test("the device flow requests a new code once if a lost reply may have spent the old one")
   func spent() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -309,7 +311,7 @@ struct DeviceTests {
     #expect(driven.failure?.reason == .providerRejected)
   }
 
-  @Test("an answer that got lost before the person was done leaves no doubt")
+  @Test("invalid_grant ends the device flow if a later poll found the code still pending")
   func unspent() throws {
     var driven = try DrivenDevice()
     driven.toPolling()
@@ -319,14 +321,14 @@ struct DeviceTests {
     #expect(driven.failure?.reason == .providerRejected)
   }
 
-  @Test("its ends have OAuth's words")
+  @Test("the device flow reports its cancellation as access_denied and its expiry as expired_token")
   func words() {
     #expect(OIDCDevice.word(for: .cancelled, provider: name)?.code == "access_denied")
     #expect(OIDCDevice.word(for: .expired, provider: name)?.code == "expired_token")
     #expect(OIDCDevice.word(for: .providerRejected, provider: name) == nil)
   }
 
-  @Test("tokens that come after the end are taken back")
+  @Test("the device flow revokes tokens that arrive after it has ended")
   func clearUp() {
     #expect(OIDCDevice.clearUp(DrivenDevice.poll, .reply(tokenReply())) == [revocation])
   }

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A flow on its way, with the random bytes it draws.
+/// An OIDC authorize flow under test, with the source of its random bytes.
 struct DrivenAuthorize: AnsweredMachine {
   var flow: OIDCAuthorize
   private(set) var last: Answer<OIDCCall>
@@ -36,7 +36,7 @@ struct DrivenAuthorize: AnsweredMachine {
 
   static let redirectURI = "http://127.0.0.1:40001/callback"
 
-  /// Up to the browser.
+  /// Drives the flow until it shows the authorization page.
   mutating func toBrowser(_ metadata: OIDCMetadata = metadata()) {
     receive(.discovered(.found(metadata)))
     receive(.listening(redirectURI: Self.redirectURI))
@@ -47,7 +47,7 @@ struct DrivenAuthorize: AnsweredMachine {
     receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
   }
 
-  /// Up to the ID token's verification; then the nonce is gone from sight.
+  /// Drives the flow until it verifies the ID token. The nonce is no longer visible then.
   mutating func toVerify(_ metadata: OIDCMetadata = metadata(), reply: HTTPReply = tokenReply()) {
     toExchange(metadata)
     if let call = calls.first { receive(.called(call, .reply(reply))) }

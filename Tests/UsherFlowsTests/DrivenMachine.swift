@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-/// A flow that a test drives, and what came of the last event.
+/// A flow under test, with its answer to the last event.
 protocol DrivenMachine {
   associatedtype Machine: FlowMachine
 
@@ -10,7 +10,7 @@ protocol DrivenMachine {
   var last: Answer<Machine.Call> { get }
 }
 
-// What its owner sees.
+// The parts of the flow's view.
 extension DrivenMachine {
   var state: String { flow.view.state }
   var problem: Problem? { flow.view.problem }
@@ -19,7 +19,7 @@ extension DrivenMachine {
     if case .openURL(let step) = flow.view.step { step } else { nil }
   }
 
-  /// The query of the page.
+  /// The query parameters of the page's URL.
   var query: [String: String] {
     let query = page?.url.split(separator: "?", maxSplits: 1).last ?? ""
     return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
@@ -30,7 +30,7 @@ extension DrivenMachine {
   }
 }
 
-// What it answered.
+// The parts of the last answer.
 extension DrivenMachine {
   var effects: [Effect<Machine.Call>] {
     if case .proceed(let effects) = last { effects } else { [] }

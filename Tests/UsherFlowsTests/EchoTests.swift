@@ -4,7 +4,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("A refusal that repeats secrets")
+@Suite("Removal of echoed secrets from provider errors")
 struct EchoTests {
   private func request(_ body: String, _ authorization: String? = nil) -> HTTPRequest {
     HTTPRequest(
@@ -19,7 +19,7 @@ struct EchoTests {
     return answer.withoutEchoes(of: request).jsonObject?["error_description"]?.stringValue
   }
 
-  @Test("loses the code, the verifier and the refresh token")
+  @Test("an echoed authorization code or PKCE verifier is removed from an error description")
   func form() {
     let sent = request("grant_type=authorization_code&code=SplxlOBe%2F1&code_verifier=dBjftJeZ4CVP")
     #expect(said("code SplxlOBe/1 is unknown", to: sent) == "code … is unknown")
@@ -27,9 +27,9 @@ struct EchoTests {
     #expect(said("no authorization_code today", to: sent) == "no authorization_code today")
   }
 
-  @Test("loses the client's secret in every form it was sent in")
+  @Test("an echoed client secret or Bearer token is removed, plain, percent-encoded or in Base64")
   func header() {
-    // usher:s3cret%2Fwith%2Bodd
+    // Base64 of usher:s3cret%2Fwith%2Bodd
     let sent = request("grant_type=refresh_token", "Basic dXNoZXI6czNjcmV0JTJGd2l0aCUyQm9kZA==")
     #expect(said("s3cret/with+odd is wrong", to: sent) == "… is wrong")
     #expect(said("s3cret%2Fwith%2Bodd is wrong", to: sent) == "… is wrong")
@@ -37,13 +37,13 @@ struct EchoTests {
     #expect(said("no mF_9.B5f-4.1JqM", to: request("", "Bearer mF_9.B5f-4.1JqM")) == "no …")
   }
 
-  @Test("is found though it comes with status 200")
+  @Test("an echoed code is removed from an error that comes with HTTP status 200")
   func politely() {
     #expect(said("SplxlOBeZQ is old", to: request("code=SplxlOBeZQ"), status: 200) == "… is old")
   }
 
   @Test(
-    "is found in every header that proves who asks, with a scheme or without",
+    "an echoed credential is removed for every authentication header, with and without a scheme",
     arguments: [
       "authorization", "Authorization-Customer", "X-SIGNATURE", "x-onekyc-token", "appKey",
     ])
@@ -59,19 +59,19 @@ struct EchoTests {
     #expect(said("merchant-1 is unknown", to: harmless) == "merchant-1 is unknown")
   }
 
-  @Test("is the only answer that is touched")
+  @Test("a token reply without an error stays unchanged, even if it repeats the sent refresh token")
   func granted() {
     let answer = reply(["refresh_token": "tGzv3JOkF0XG5Qx2"])
     #expect(answer.withoutEchoes(of: request("refresh_token=tGzv3JOkF0XG5Qx2")) == answer)
   }
 
-  @Test("keeps its words where what was sent is short")
+  @Test("an error description keeps words that equal a short value of the request")
   func short() {
     #expect(said("a bad code", to: request("code=a")) == "a bad code")
     #expect(said("refused for today", to: request("code=refused")) == "refused for today")
   }
 
-  @Test("is dropped where it repeats a code of six digits")
+  @Test("an error description that repeats a six-digit code is dropped as a whole")
   func sixDigits() {
     let sent = request("code=739146")
     #expect(said("code 739146 is wrong", to: sent) == "…")
@@ -80,7 +80,8 @@ struct EchoTests {
   }
 
   @Test(
-    "a secret is found in every spelling, in the description and in the error", arguments: spelled)
+    "an echoed refresh token is removed in every spelling from error and error_description",
+    arguments: spelled)
   func spellings(text: String, shown: String) {
     let sent = request(FormEncoding.encode([("refresh_token", Self.token)]))
     let answer = reply(
@@ -91,7 +92,9 @@ struct EchoTests {
     #expect(isDropped || told?["error_description"]?.stringValue == "bad: " + shown)
   }
 
-  @Test("a secret is found where JSON escapes it", arguments: ["\\u%04X", "\\u%04x"])
+  @Test(
+    "an echoed Bearer token is removed if JSON escapes its characters",
+    arguments: ["\\u%04X", "\\u%04x"])
   func unicodeEscapes(format: String) {
     let escaped = Self.token.utf16.map { unit in
       let isPlain = (0x30...0x39).contains(unit) || (0x41...0x7A).contains(unit)
@@ -103,13 +106,15 @@ struct EchoTests {
     #expect(told == ["error": "…", "error_description": "the token … is bad"])
   }
 
-  @Test("a secret is found in runs of Base64, Base32 and hexadecimal digits", arguments: encoded)
+  @Test(
+    "an error description with the refresh token in Base64, Base32 or hexadecimal is dropped",
+    arguments: encoded)
   func packed(text: String) {
     let sent = request(FormEncoding.encode([("refresh_token", Self.token)]))
     #expect(said("bad: \(text).", to: sent) == "…")
   }
 
-  @Test("keeps long words and digits that stand for something else")
+  @Test("an error description keeps long words, trace ids and Base64 text that contain no secret")
   func otherRuns() {
     let sent = request(FormEncoding.encode([("refresh_token", Self.token)]))
     for text in [
@@ -120,7 +125,8 @@ struct EchoTests {
     }
   }
 
-  @Test("a secret is found as the name of a member, as a number and in a body that is no JSON")
+  @Test(
+    "an echoed code is removed from member names, from numbers and from bodies that are not JSON")
   func places() {
     let sent = request("code=1234567890")
     let told = reply(["error": 1_234_567_890, "errors": ["1234567890": [1]]], status: 400)
@@ -132,11 +138,11 @@ struct EchoTests {
 
   private static let token = "1//0gAb+cd/EF=gh-REFRESHSECRET"
 
-  /// The token in encodings of RFC 4648, also within other text, at any offset, and twice.
+  /// The token in the encodings of RFC 4648: inside other text, at every offset, and encoded twice.
   private static let encoded: [String] = {
     let bytes = Array(token.utf8)
     let base64 = { (bytes: [UInt8]) in Data(bytes).base64EncodedString() }
-    // At an offset where the Base64 of the token alone does not occur.
+    // An offset at which the Base64 of the token alone does not occur.
     let json = base64(Array(#"{"token":"\#(token)"}"#.utf8))
     let hex = bytes.map { String(format: "%02x", $0) }.joined()
     return (1...2).map { base64(Array("xx".utf8.prefix($0)) + bytes + Array("yy".utf8)) }
@@ -154,7 +160,7 @@ struct EchoTests {
       })
   }
 
-  /// What a provider writes, and what is left of it.
+  /// Texts that a provider may send, and the expected text after the removal.
   private static let spelled: [(String, String)] = {
     let form = FormEncoding.encode(token)
     let percent = token.utf8.map { byte in

@@ -9,7 +9,7 @@ let now = Timestamp(seconds: 1_800_000_000)
 let issuer = "https://id.example.com"
 let name = ProviderName("work")
 
-/// 0, 1, 2, … so that every draw differs and every run is alike.
+/// Counts 1, 2, 3, … so that every draw differs and every run draws the same bytes.
 final class CountingEntropy: Entropy, @unchecked Sendable {
   private var next: UInt8 = 0
 
@@ -64,7 +64,7 @@ func word(_ code: String, _ message: String? = nil) -> ProviderErrorCode {
   ProviderErrorCode(name: name, code: code, message: message)
 }
 
-/// A token with this header and payload; nobody checks its signature here.
+/// Returns a JWT with this header and payload. The tests here do not verify its signature.
 func signed(_ header: JSONValue, _ payload: JSONValue = [:]) -> Secret {
   let parts = [header.encoded(), payload.encoded(), Array("signature".utf8)]
   return Secret(parts.map { Base64URL.encode($0) }.joined(separator: "."))
@@ -87,7 +87,7 @@ func tokens(_ reply: HTTPReply = tokenReply()) -> TokenSet? {
   return tokens
 }
 
-/// Claims that pass, with some changed; nil takes one away.
+/// Returns valid claims with these changes; a nil value removes the claim.
 func claims(nonce: String?, _ changes: [String: JSONValue?] = [:]) -> JSONValue {
   var members: [String: JSONValue] = [
     "iss": .string(issuer), "aud": "usher", "sub": "u-1", "exp": 1_800_000_300,
@@ -98,7 +98,7 @@ func claims(nonce: String?, _ changes: [String: JSONValue?] = [:]) -> JSONValue 
   return .object(members)
 }
 
-/// A flow machine under test; what its last answer says.
+/// A flow machine under test, and the parts of its last answer.
 protocol AnsweredMachine {
   associatedtype Call: ProviderCall
 
@@ -115,7 +115,7 @@ extension AnsweredMachine {
     if case .fail(let failure, _) = last { failure } else { nil }
   }
 
-  /// Calls that take back what a failed flow got.
+  /// The calls that undo what a failed flow obtained, such as a revocation of its tokens.
   var clearUp: [Call] {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
@@ -126,9 +126,9 @@ extension AnsweredMachine {
 }
 
 extension ProviderCall {
-  /// Renders a call whose type is not known here.
+  /// Renders a call whose concrete type the caller does not know.
   ///
-  /// - Throws: What ``ProviderCall/render(_:)`` throws.
+  /// - Throws: The error of ``ProviderCall/render(_:)``.
   func rendered(
     at provider: ProviderConfig, credential: Secret? = nil, credentials: [String: Secret] = [:],
     accessToken: Secret? = nil, clientToken: Secret? = nil

@@ -3,7 +3,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("An ID token's claims")
+@Suite("Claims of an ID token")
 struct IDTokenClaimsTests {
   private func expectation(
     nonce: String? = "n-1", algorithm: SigningAlgorithm = .rs256, maxAge: Int? = nil
@@ -25,7 +25,7 @@ struct IDTokenClaimsTests {
   }
 
   @Test(
-    "of a refresh are of the same issuer, client and person",
+    "the ID token of a refresh must have the issuer, client and subject of the account",
     arguments: [
       ([:], nil), (["aud": ["other", "usher"], "exp": 1, "nonce": "n-2"], nil),
       (["iss": "https://evil.example.com"], .issuer), (["aud": "other"], .audience),
@@ -39,14 +39,16 @@ struct IDTokenClaimsTests {
         == rule)
   }
 
-  @Test("of a refresh say nothing where they cannot be read", arguments: ["", "a.b", "e30.W10.s"])
+  @Test(
+    "an unreadable ID token of a refresh is not reported as a flaw",
+    arguments: ["", "a.b", "e30.W10.s"])
   func unreadableRefreshed(token: String) {
     #expect(
       IDTokenClaims.flaw(
         refreshed: Secret(token), issuer: issuer, clientID: "usher", subject: "u-1") == nil)
   }
 
-  @Test("pass")
+  @Test("valid ID token claims pass, and the person and the times are read from them")
   func good() throws {
     let payload = claims(nonce: "n-1", ["auth_time": 1_799_999_990]).encoded()
     let read = try IDTokenClaims.check(payload: payload, expectation()).get()
@@ -58,7 +60,7 @@ struct IDTokenClaimsTests {
   }
 
   @Test(
-    "pass at their edges",
+    "ID token claims at the edge of the allowed range pass",
     arguments: [
       ["exp": 1_799_999_941], ["exp": 1_800_000_000.5], ["iat": 1_800_000_060],
       ["iat": 1_799_913_540], ["aud": ["usher"]], ["aud": "usher", "azp": "usher"],
@@ -70,7 +72,7 @@ struct IDTokenClaimsTests {
   }
 
   @Test(
-    "are refused by the rule they break",
+    "every invalid ID token claim is refused with the rule that it breaks",
     arguments: [
       ("iss", "https://evil.example.com", .issuer), ("iss", "https://id.example.com/", .issuer),
       ("iss", nil, .issuer), ("iss", 5, .issuer),
@@ -96,19 +98,19 @@ struct IDTokenClaimsTests {
     #expect(rule.message.hasPrefix("the ID token is refused: "))
   }
 
-  @Test("with an audience beside us are refused even with azp")
+  @Test("an ID token with a second audience is refused even if azp names this client")
   func otherAudience() {
     #expect(check(["aud": ["usher", "other"], "azp": "usher"]) == .otherAudience)
     #expect(check(["aud": ["usher", "other"], "azp": "other"]) == .authorizedParty)
   }
 
-  @Test("need no nonce where none was sent")
+  @Test("an ID token needs no nonce if the request sent none")
   func noNonce() {
     #expect(check([:], expectation(nonce: nil)) == nil)
     #expect(check(["nonce": .some(nil)], expectation(nonce: nil)) == nil)
   }
 
-  @Test("need a fresh auth_time where max_age was asked")
+  @Test("an ID token needs a recent auth_time if the request asked for max_age")
   func authTime() {
     let expected = expectation(maxAge: 100)
     #expect(check([:], expected) == .authTime)
@@ -117,7 +119,8 @@ struct IDTokenClaimsTests {
     #expect(check(["auth_time": 1_799_999_840], expected) == nil)
   }
 
-  @Test("hash the access token by the algorithm of the signature")
+  @Test(
+    "at_hash uses the hash of the ID token's signature algorithm, and the claim check accepts it")
   func accessTokenHash() {
     // The example of OIDC Core appendix A.3: access token and at_hash under RS256.
     let token = Secret("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
@@ -134,7 +137,9 @@ struct IDTokenClaimsTests {
     }
   }
 
-  @Test("that are no JSON object are unreadable", arguments: ["", "[]", "{", "\u{FEFF}{}"])
+  @Test(
+    "an ID token payload that is not a JSON object is unreadable",
+    arguments: ["", "[]", "{", "\u{FEFF}{}"])
   func unreadable(text: String) {
     let result = IDTokenClaims.check(payload: Array(text.utf8), expectation())
     guard case .failure(.unreadable) = result else {

@@ -5,10 +5,10 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// U+212A KELVIN SIGN equals K in Swift, and is another string to everybody else.
+/// U+212A KELVIN SIGN. Swift's `==` takes it for K, but its bytes differ, as in any other program.
 private let kelvin = "\u{212A}"
 
-@Suite("A look-alike of what is expected")
+@Suite("Look-alike characters in identifiers")
 struct LookAlikeTests {
   private func rule(_ changes: [String: JSONValue?]) -> IDTokenClaims.Rule? {
     let good: [String: JSONValue?] = ["iss": "https://id.example/K", "aud": "K", "sub": "K"]
@@ -22,7 +22,7 @@ struct LookAlikeTests {
     }
   }
 
-  @Test("is refused in an ID token's iss, aud and azp")
+  @Test("an ID token whose iss, aud or azp differs only by a look-alike character is refused")
   func idToken() {
     #expect(rule([:]) == nil)
     #expect(rule(["iss": .string("https://id.example/" + kelvin)]) == .issuer)
@@ -31,7 +31,7 @@ struct LookAlikeTests {
     #expect(rule(["azp": .string(kelvin)]) == .authorizedParty)
   }
 
-  @Test("is refused in the ID token of a refresh")
+  @Test("a refreshed ID token whose iss, aud or sub has a look-alike character has a flaw")
   func refreshed() {
     for (name, found) in [
       ("iss", "https://id.example/" + kelvin), ("aud", kelvin), ("sub", kelvin),
@@ -45,7 +45,7 @@ struct LookAlikeTests {
     }
   }
 
-  @Test("is another key's id")
+  @Test("a signing key is not found by a kid that differs only by a look-alike character")
   func keyID() {
     let coordinate = JSONValue.string(Base64URL.encode([UInt8](repeating: 3, count: 32)))
     let key: JSONValue = [
@@ -57,13 +57,14 @@ struct LookAlikeTests {
     #expect(picked == .unknownKey)
   }
 
-  @Test("is another person's subject at userinfo")
+  @Test("a userinfo subject that differs only by a look-alike character is another subject")
   func userinfo() {
     let person = reply(["sub": .string(kelvin)])
     #expect(UserinfoReply(person, subject: "K") == .otherSubject)
   }
 
-  @Test("is another issuer in metadata and in a redirect")
+  @Test(
+    "metadata and a redirect are refused if their issuer differs only by a look-alike character")
   func issuers() throws {
     let settings = OIDCSettings(
       issuer: try ProviderURL(setting: "https://id.example/K"), clientID: "usher")
@@ -80,15 +81,15 @@ struct LookAlikeTests {
       .redirected(RedirectAnswer(code: Secret("c"), iss: "https://id.example/" + kelvin)))
     #expect(driven.failure?.reason == .providerProtocolError)
   }
-  @Test("is another account at Freedom ID")
+  @Test("a Freedom ID account whose id differs only by a look-alike character is another account")
   func freedom() throws {
     let account = NamedAccount(id: AccountID("acc_1"), subject: "K", label: "K")
     let other = NamedAccount(id: AccountID("acc_1"), subject: kelvin, label: "K")
-    // The account is not tied to the device.
+    // The provider's list of linked accounts does not contain the account.
     var driven = try DeviceDriven(accounts: [account])
     driven.answered(DeviceDriven.list([other]))
     #expect(driven.state == "authentication")
-    // The profile is not the account's.
+    // The profile's id is not the account's subject.
     driven = try DeviceDriven.home([account])
     driven.say(.choice("acc_1"))
     driven.prove()

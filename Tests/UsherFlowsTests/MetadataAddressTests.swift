@@ -3,7 +3,7 @@ import Testing
 import UsherConfig
 import UsherFlows
 
-@Suite("An address that metadata names")
+@Suite("Addresses in provider metadata")
 struct MetadataAddressTests {
   /// Whether metadata of this issuer may name the address as its token endpoint.
   private func isUsable(
@@ -22,7 +22,7 @@ struct MetadataAddressTests {
   }
 
   @Test(
-    "is refused where a remote issuer names this machine, its neighbours or plain http",
+    "metadata of a public issuer is refused if it names a non-public host or a plain http address",
     arguments: [
       "http://127.0.0.1:8500/x", "http://localhost:8500/x", "http://[::1]:8500/x",
       "https://127.0.0.1/x", "https://127.1/x", "https://2130706433/x", "https://0x7f000001/x",
@@ -46,7 +46,7 @@ struct MetadataAddressTests {
   }
 
   @Test(
-    "is taken where a remote issuer names a public host",
+    "metadata of a public issuer may name any public host as its token endpoint",
     arguments: [
       "https://id.example.com/token", "https://login.other.example:8443/token",
       "https://93.184.215.14/token", "https://172.15.0.1/x", "https://172.32.0.1/x",
@@ -59,7 +59,7 @@ struct MetadataAddressTests {
   }
 
   @Test(
-    "is taken where the issuer is of the same kind",
+    "metadata of a loopback or private issuer may name an address of its own kind or a public one",
     arguments: [
       ("http://127.0.0.1:9000", "http://127.0.0.1:9000/token"),
       ("http://127.0.0.1:9000", "http://localhost:9001/token"),
@@ -73,7 +73,7 @@ struct MetadataAddressTests {
   }
 
   @Test(
-    "is refused where an issuer of another kind names it",
+    "metadata of a non-public issuer is refused if it names another kind or downgrades to http",
     arguments: [
       ("https://10.1.2.3", "http://127.0.0.1:1/token"),
       ("https://10.1.2.3", "https://127.0.0.1:1/token"),
@@ -85,7 +85,7 @@ struct MetadataAddressTests {
     #expect(try !isUsable(address, of: issuer))
   }
 
-  @Test("allow_private_endpoints lets a public issuer name private hosts, and no others")
+  @Test("allow_private_endpoints lets a public issuer name private hosts, but not loopback ones")
   func privateEndpoints() throws {
     for (address, isTaken) in [
       ("https://10.0.0.1/x", true), ("https://db.internal/x", true),

@@ -3,7 +3,7 @@ import Testing
 import UsherConfig
 import UsherFlows
 
-@Suite("Metadata")
+@Suite("Provider metadata")
 struct MetadataTests {
   let document: JSONValue = [
     "issuer": "https://id.example.com",
@@ -21,7 +21,7 @@ struct MetadataTests {
   }
 
   @Test(
-    "its documents' addresses",
+    "the well-known metadata URLs are built from the issuer's host and path",
     arguments: [
       ("https://a.b", "https://a.b", ""), ("https://a.b/", "https://a.b", ""),
       ("https://a.b:8443/x/y", "https://a.b:8443", "/x/y"), ("https://a.b/x/", "https://a.b", "/x"),
@@ -34,7 +34,7 @@ struct MetadataTests {
       ])
   }
 
-  @Test("is merged, the first document before the second")
+  @Test("two metadata documents are merged, and the first one wins")
   func merged() throws {
     let second: JSONValue = [
       "issuer": "https://id.example.com", "token_endpoint": "https://other.example.com/token",
@@ -52,7 +52,8 @@ struct MetadataTests {
         == .found(expected))
   }
 
-  @Test("gives way to the configuration, even where it is unusable itself")
+  @Test(
+    "a configured endpoint replaces the endpoint of the metadata, even if the latter is unusable")
   func overridden() throws {
     let settings = try settings {
       $0.endpoints.token = try? ProviderURL(setting: "http://[::1]:1/t")
@@ -68,7 +69,7 @@ struct MetadataTests {
   }
 
   @Test(
-    "of another issuer is thrown away",
+    "a metadata document that names another issuer is discarded",
     arguments: [
       "https://id.example.com/", "https://ID.example.com", "https://evil.example.com", "", 5, nil,
     ] as [JSONValue?])
@@ -81,7 +82,7 @@ struct MetadataTests {
   }
 
   @Test(
-    "with an address that must not be used is unusable",
+    "metadata with an unusable endpoint or without a required endpoint is unusable",
     arguments: [
       ("token_endpoint", "http://id.example.com/token"), ("token_endpoint", "/token"),
       ("token_endpoint", 5), ("token_endpoint", ""), ("token_endpoint", nil),
@@ -98,7 +99,7 @@ struct MetadataTests {
     #expect(isUnusable(read))
   }
 
-  @Test("may be absent where the configuration names all that is needed")
+  @Test("metadata documents may be missing if the configuration names all required endpoints")
   func noDocuments() throws {
     #expect(isUnusable(OIDCMetadata.read(documents: [], settings: try settings())))
     let all = try settings {
@@ -116,7 +117,7 @@ struct MetadataTests {
     #expect(isUnusable(wrong))
   }
 
-  @Test("ignores wrong types of what it can do without")
+  @Test("optional metadata members of a wrong type are ignored")
   func lenient() throws {
     let document = changed([
       "token_endpoint_auth_methods_supported": "client_secret_post",
@@ -134,7 +135,7 @@ struct MetadataTests {
     #expect(!metadata.namesIssuerInRedirect)
   }
 
-  @Test("that is no object is nobody's")
+  @Test("metadata that is not a JSON object with an issuer is unusable")
   func hostile() throws {
     for document in [nil, [], "x", 1, [:]] as [JSONValue] {
       #expect(isUnusable(OIDCMetadata.read(documents: [document], settings: try settings())))

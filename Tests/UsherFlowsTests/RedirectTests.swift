@@ -2,7 +2,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("A redirect")
+@Suite("Redirects that carry a state")
 struct RedirectTests {
   let state = Secret("s+1/2")
   let uri = "http://127.0.0.1:8765/callback"
@@ -15,14 +15,14 @@ struct RedirectTests {
     RedirectReading(pasted: Secret(url), redirectURI: uri, state: state)
   }
 
-  @Test("with code, state and issuer is ours")
+  @Test("a redirect with code, state and issuer is read as the flow's own")
   func good() {
     let answer = RedirectAnswer(code: Secret("c d"), iss: "https://id.example.com")
     #expect(
       read("code=c+d&state=s%2B1%2F2&iss=https%3A%2F%2Fid.example.com&new=1") == .ours(answer))
   }
 
-  @Test("with an error is ours, and its words are clean")
+  @Test("a redirect with an error is read as the flow's own, and its description is cleaned")
   func error() {
     let reading = read("error=access_denied&error_description=no%1B%5B0m&state=s%2B1%2F2")
     #expect(
@@ -30,7 +30,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "without our state, or with two, is not ours",
+    "a redirect without the flow's state, or with the state twice, is not the flow's own",
     arguments: [
       "", "code=c", "code=c&state=", "code=c&state=other", "code=c&state=s%2B1%2F",
       "code=c&state=s%2B1%2F2&state=s%2B1%2F2", "code=c&state=s+1/2",
@@ -39,13 +39,13 @@ struct RedirectTests {
     #expect(read(query) == .notOurs)
   }
 
-  @Test("an empty expectation fits nothing")
+  @Test("an empty expected state matches no redirect")
   func emptyState() {
     #expect(RedirectReading(query: "code=c&state=", state: Secret("")) == .notOurs)
   }
 
   @Test(
-    "with a parameter twice, or not a form, is refused",
+    "a redirect with a repeated parameter, an invalid encoding or excessive length is refused",
     arguments: [
       "code=c&code=d&state=s%2B1%2F2", "code=c&state=s%2B1%2F2&x=1&x=1",
       "code=%zz&state=s%2B1%2F2", "code=%ff&state=s%2B1%2F2",
@@ -59,7 +59,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "is pasted whole, with what surrounds it",
+    "a pasted redirect URL is read despite spaces around it, a fragment or an upper-case scheme",
     arguments: [
       "http://127.0.0.1:8765/callback?code=c&state=s%2B1%2F2",
       "  http://127.0.0.1:8765/callback?code=c&state=s%2B1%2F2#_=_\n",
@@ -70,7 +70,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "pasted from another place is refused",
+    "a pasted URL with another scheme, host, port or path than the redirect URI is refused",
     arguments: [
       "", "?code=c&state=s%2B1%2F2", "code=c&state=s%2B1%2F2",
       "https://127.0.0.1:8765/callback?code=c&state=s%2B1%2F2",
@@ -89,20 +89,20 @@ struct RedirectTests {
     }
   }
 
-  @Test("pasted with another state is not ours")
+  @Test("a pasted redirect URL with another state or without one is not the flow's own")
   func pastedNotOurs() {
     #expect(paste(uri + "?code=c&state=x") == .notOurs)
     #expect(paste(uri) == .notOurs)
   }
 
-  @Test("does not print its code")
+  @Test("the debug description of a redirect does not contain the code")
   func secret() {
     #expect(!String(reflecting: read("code=canary&state=s%2B1%2F2")).contains("canary"))
   }
 }
 
-/// A provider that sends no state back: where it arrives tells whose it is.
-@Suite("A redirect that is known by its path")
+/// Freedom ID sends no state back: the secret path of the redirect URI identifies the flow.
+@Suite("Redirects that are identified by their path")
 struct PathRedirectTests {
   let secret = Secret("4f1e")
   let uri = "http://127.0.0.1:8765/callback/4f1e"
@@ -115,7 +115,8 @@ struct PathRedirectTests {
     RedirectReading(pasted: Secret(url), redirectURI: uri, state: secret, form: .freedom)
   }
 
-  @Test("has its code by either name, or an error, and needs no state")
+  @Test(
+    "a Freedom ID redirect brings a code under either name or an error code, and needs no state")
   func good() {
     for query in ["code=c", "authorization_code=c", "code=c&new=1&state=other"] {
       #expect(read(query) == .ours(RedirectAnswer(code: Secret("c"))))
@@ -127,7 +128,7 @@ struct PathRedirectTests {
   }
 
   @Test(
-    "with a parameter twice, by whatever name, is refused",
+    "a Freedom ID redirect with a repeated parameter, under either name, is refused",
     arguments: [
       "code=c&code=c", "code=c&authorization_code=c", "error_code=1&error_code=2", "code=%zz",
     ])
@@ -138,7 +139,7 @@ struct PathRedirectTests {
     }
   }
 
-  @Test("is pasted with its whole path, and no other")
+  @Test("a pasted Freedom ID redirect URL is accepted only with its exact path")
   func pasted() {
     #expect(paste(" \(uri)?code=c#_ ") == .ours(RedirectAnswer(code: Secret("c"))))
     for place in [
@@ -155,7 +156,7 @@ struct PathRedirectTests {
     }
   }
 
-  @Test("of a provider that sends a state is not known by it")
+  @Test("a redirect of an OpenID or GoPay provider without a state is not the flow's own")
   func otherForms() {
     #expect(RedirectReading(query: "code=c", state: secret) == .notOurs)
     #expect(RedirectReading(query: "authCode=c", state: secret, form: .gopay) == .notOurs)

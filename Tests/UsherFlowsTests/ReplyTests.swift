@@ -3,7 +3,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("A token reply")
+@Suite("Token replies")
 struct TokenReplyTests {
   private func read(_ reply: HTTPReply, previous: TokenSet? = nil) -> TokenReply {
     TokenReply(
@@ -14,7 +14,7 @@ struct TokenReplyTests {
     if case .granted(let tokens) = read(reply, previous: previous) { tokens } else { nil }
   }
 
-  @Test("grants")
+  @Test("a token reply grants the tokens with their type, expiry and scope")
   func grants() throws {
     let tokens = try #require(granted(tokenReply(["scope": "openid email"])))
     #expect(tokens.accessToken.unsealed() == Secret("access-secret"))
@@ -26,7 +26,7 @@ struct TokenReplyTests {
   }
 
   @Test(
-    "tells its life in many ways",
+    "expires_in of a token reply is read as a number or a string and is limited to ten years",
     arguments: [
       (300, 300), (299.9, 299), ("300", 300), ("12.5", 12), (0, 0), (-5, 0), ("-5", 0),
       (1e300, 315_360_000), (9_223_372_036_854_775_807, 315_360_000), (nil, nil), ("", nil),
@@ -37,14 +37,14 @@ struct TokenReplyTests {
     #expect(tokens.expiresAt == seconds.map { now + .seconds($0) })
   }
 
-  @Test("without expires_in tells nothing of its life")
+  @Test("a token reply without expires_in grants tokens with an unknown expiry")
   func noExpiry() throws {
     #expect(try #require(granted(tokenReply(["expires_in": .some(nil)]))).expiresAt == nil)
     #expect(try #require(granted(tokenReply(["expires_in": nil]))).expiresAt == nil)
   }
 
   @Test(
-    "has the requested scope where it names none",
+    "a token reply that names no scope grants the requested scope",
     arguments: [
       (nil, "openid"), ("", "openid"), ("a b", "a b"), (["a", "b"], "a b"), ([], "openid"),
       (5, "openid"), ("a\u{1B}b", "ab"),
@@ -53,7 +53,7 @@ struct TokenReplyTests {
     #expect(try #require(granted(tokenReply(["scope": value]))).scope == scope)
   }
 
-  @Test("keeps the refresh token it does not replace")
+  @Test("a token reply without a refresh token keeps the previous refresh token and ID token")
   func rotation() throws {
     let old = try #require(tokens())
     let kept = granted(
@@ -67,7 +67,7 @@ struct TokenReplyTests {
   }
 
   @Test(
-    "with a token that must not be used is unreadable",
+    "a token reply with another token_type than Bearer or a malformed access_token is unreadable",
     arguments: [
       ("token_type", "DPoP"), ("token_type", "mac"), ("token_type", nil), ("token_type", 5),
       ("access_token", nil), ("access_token", ""), ("access_token", 5),
@@ -81,7 +81,7 @@ struct TokenReplyTests {
   }
 
   @Test(
-    "tells the token type that it has in place of Bearer, and no secret",
+    "the error about a token_type other than Bearer names the type, but never a secret",
     arguments: [
       ("DPoP", "found DPoP"), ("N_A", "found N_A"), (5, "found 5"), (nil, "found null"),
       ("access-secret", "found a text of 13 characters"),
@@ -98,7 +98,7 @@ struct TokenReplyTests {
   }
 
   @Test(
-    "that is no JSON object is unreadable",
+    "a token reply that is not a JSON object with unique members is unreadable",
     arguments: [
       "", "{", "[]", "null", "<html>", "\"x\"", "{\"access_token\":\"a\",\"access_token\":1}",
     ])
@@ -110,7 +110,7 @@ struct TokenReplyTests {
   }
 
   @Test(
-    "refuses in its own way",
+    "a refused token request is classified by its HTTP status and its error code",
     arguments: [
       (
         400, #"{"error":"invalid_grant","error_description":"to\u001bo old"}"#,
@@ -143,7 +143,7 @@ struct TokenReplyTests {
   }
 
   @Test(
-    "says when to come again",
+    "Retry-After in a token reply is read as seconds or as a date and is limited to one hour",
     arguments: [
       ("7", .seconds(7)), ("0", .zero), ("99999999", .seconds(3600)), ("-1", nil),
       ("99999999999999999999", .seconds(3600)), (" 7\t", .seconds(7)), ("1.5", .seconds(2)),
@@ -159,9 +159,9 @@ struct TokenReplyTests {
   }
 }
 
-@Suite("A userinfo reply")
+@Suite("Userinfo replies")
 struct UserinfoTests {
-  @Test("brings the standard claims, clean, and no others")
+  @Test("a userinfo reply brings only the standard claims, with their text cleaned")
   func claims() {
     let reply = reply([
       "sub": "u-1", "name": "A\u{1B}da", "email_verified": true, "address": ["country": "GB"],
@@ -177,13 +177,14 @@ struct UserinfoTests {
   }
 
   @Test(
-    "of another person is told apart",
+    "a userinfo reply with another subject is reported as another subject",
     arguments: ["u-2", "U-1", "u-1 ", "u"])
   func otherSubject(subject: String) {
     #expect(UserinfoReply(reply(["sub": .string(subject)]), subject: "u-1") == .otherSubject)
   }
 
-  @Test("that cannot be used says why")
+  @Test(
+    "a userinfo reply without a subject, or that is not a JSON object with status 200, is unusable")
   func unusable() {
     let jwt = reply(
       text: "a.b.c", headers: ["content-type": "Application/JWT; charset=utf-8"])
@@ -201,7 +202,7 @@ struct UserinfoTests {
   }
 
   @Test(
-    "gives a label",
+    "the label of a person is the name, preferred_username or email claim, else the subject",
     arguments: [
       (["name": "Ada"], "Ada"), (["name": "", "email": "a@b.c"], "a@b.c"),
       (["preferred_username": "ada"], "ada"), ([:], "u-1"), (["name": 5], "u-1"),
@@ -212,7 +213,7 @@ struct UserinfoTests {
   }
 }
 
-@Suite("A device authorization reply")
+@Suite("Device authorization replies")
 struct DeviceReplyTests {
   private func read(_ changes: [String: JSONValue?], status: Int = 200) -> DeviceReply {
     var members: [String: JSONValue] = [
@@ -223,7 +224,7 @@ struct DeviceReplyTests {
     return DeviceReply(reply(.object(members), status: status), from: name, at: now)
   }
 
-  @Test("shows where to go and what to type")
+  @Test("a device authorization reply brings the codes, the URIs, the expiry and the interval")
   func grants() {
     let expected = DeviceAuthorization(
       deviceCode: Sealed(Secret("device-secret")), userCode: "ABCD-EFGH",
@@ -236,7 +237,7 @@ struct DeviceReplyTests {
   }
 
   @Test(
-    "has an interval",
+    "the interval of a device authorization reply defaults to 5 s and is limited to 1 to 300 s",
     arguments: [
       (nil, 5), (7.9, 7), ("3", 3), (0, 1), (-1, 1), (100_000, 300), (true, 5),
     ] as [(JSONValue, Int)])
@@ -249,7 +250,7 @@ struct DeviceReplyTests {
   }
 
   @Test(
-    "with something that must not be shown is unreadable",
+    "a device authorization reply without codes or with an unsafe URI is unreadable",
     arguments: [
       ("device_code", nil), ("device_code", ""), ("user_code", "\u{1B}"), ("user_code", 5),
       ("verification_uri", "javascript:alert(1)"), ("verification_uri", "http://evil.example.com"),
@@ -262,7 +263,8 @@ struct DeviceReplyTests {
     }
   }
 
-  @Test("drops an unusable complete URI, and takes the old name of the plain one")
+  @Test(
+    "a device authorization reply may use verification_url; an unusable complete URI is dropped")
   func lenient() {
     let reply = read([
       "verification_uri_complete": "file:///x", "verification_uri": .some(nil),
@@ -277,7 +279,7 @@ struct DeviceReplyTests {
   }
 
   @Test(
-    "of a poll",
+    "the reply to a device poll is classified by its HTTP status and its error code",
     arguments: [
       (400, "authorization_pending", .pending), (428, "authorization_pending", .pending),
       (200, "authorization_pending", .pending), (400, "slow_down", .slowDown),

@@ -4,9 +4,9 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("From tokens to an account")
+@Suite("OIDC authorize from the tokens to the account")
 struct SignInTests {
-  /// A flow whose ID token is being verified, and the nonce it must have.
+  /// Returns a flow that is verifying its ID token, and the nonce that the token must have.
   private func driven(
     _ metadata: OIDCMetadata = metadata(), account: KnownAccount? = nil,
     reply: HTTPReply = tokenReply(), _ params: OIDCAuthorize.Params = .init()
@@ -26,7 +26,7 @@ struct SignInTests {
     .idTokenVerified(.genuine(payload: claims(nonce: nonce, changes).encoded()))
   }
 
-  @Test("the ID token is verified, userinfo asked, the account handed over")
+  @Test("OIDC authorize verifies the ID token, reads userinfo and completes with the account")
   func way() throws {
     var (driven, nonce) = try driven()
     #expect(driven.last == .proceed([.verifyIDToken(idToken, metadata: metadata())]))
@@ -45,7 +45,7 @@ struct SignInTests {
     #expect(grant?.tokens == tokens())
   }
 
-  @Test("a provider without userinfo is asked nothing")
+  @Test("OIDC authorize completes without a userinfo call if the metadata has no userinfo endpoint")
   func noUserinfo() throws {
     var params = OIDCAuthorize.Params()
     params.keepAlive = true
@@ -55,7 +55,7 @@ struct SignInTests {
     #expect(driven.completion?.grant?.keepAlive == true)
   }
 
-  @Test("a userinfo endpoint that fails costs nothing but the profile")
+  @Test("OIDC authorize completes with the profile of the ID token if userinfo fails")
   func userinfoFails() throws {
     let outcomes: [CallOutcome] = [
       .reply(reply(text: "", status: 403)), .reply(reply(text: "x")),
@@ -70,7 +70,7 @@ struct SignInTests {
     }
   }
 
-  @Test("userinfo of another person ends it, and the tokens are revoked")
+  @Test("OIDC authorize fails and revokes the tokens if userinfo names another subject")
   func otherUserinfo() throws {
     var (driven, nonce) = try driven()
     driven.receive(genuine(nonce))
@@ -80,7 +80,8 @@ struct SignInTests {
     #expect(driven.clearUp == [revocation])
   }
 
-  @Test("a bad signature or claim ends it, and the tokens are revoked")
+  @Test(
+    "OIDC authorize fails and revokes the tokens if the ID token's signature or a claim is refused")
   func refused() throws {
     var (driven, _) = try driven()
     driven.receive(.idTokenVerified(.refused(message: "bad signature")))
@@ -95,7 +96,7 @@ struct SignInTests {
     }
   }
 
-  @Test("a genuine token whose header is not accepted is refused all the same")
+  @Test("OIDC authorize refuses an ID token with alg none even if its verification succeeded")
   func badHeader() throws {
     let none = signed(["alg": "none"])
     var (driven, nonce) = try driven(
@@ -104,7 +105,7 @@ struct SignInTests {
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("the asked max_age is judged")
+  @Test("OIDC authorize refuses an ID token whose auth_time is older than the requested max_age")
   func maxAge() throws {
     var params = OIDCAuthorize.Params()
     params.maxAgeSeconds = 10
@@ -113,14 +114,15 @@ struct SignInTests {
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("an answer without an ID token ends it")
+  @Test("OIDC authorize fails and revokes the tokens if the token reply has no ID token")
   func noIDToken() throws {
     let (driven, _) = try driven(reply: tokenReply(["id_token": .some(nil)]))
     #expect(driven.failure?.reason == .providerProtocolError)
     #expect(driven.clearUp == [revocation])
   }
 
-  @Test("somebody else than the named account ends it")
+  @Test(
+    "OIDC authorize fails and revokes the tokens if another subject than the account's signs in")
   func otherAccount() throws {
     let account = KnownAccount(id: AccountID("acc_1"), subject: "u-9")
     var (driven, nonce) = try driven(account: account)
@@ -133,7 +135,7 @@ struct SignInTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("unreachable keys are tried again, then the tokens are revoked")
+  @Test("OIDC authorize retries unreachable keys five times, then fails and revokes the tokens")
   func keysUnreachable() throws {
     var (driven, nonce) = try driven()
     let verify = driven.last

@@ -3,7 +3,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("The key of an ID token")
+@Suite("Signing keys of ID tokens")
 struct SigningKeyTests {
   let modulus = JSONValue.string(Base64URL.encode([UInt8](repeating: 0xC5, count: 256)))
   let point = JSONValue.string(Base64URL.encode([UInt8](repeating: 3, count: 32)))
@@ -18,7 +18,7 @@ struct SigningKeyTests {
     ["kty": "EC", "kid": kid, "crv": crv, "x": point, "y": point]
   }
 
-  /// What no reader may stumble over.
+  /// Malformed and unsuitable keys, which the search must skip.
   private var oddKeys: [JSONValue] {
     [
       nil, 5, [], [:], ["kty": 7], ["kty": "oct", "k": "AAAA", "kid": "k1", "alg": "RS256"],
@@ -43,7 +43,7 @@ struct SigningKeyTests {
     if case .refused = key { true } else { false }
   }
 
-  @Test("is found among odd ones and holds only what is needed")
+  @Test("the signing key is found among unsuitable keys and is reduced to its public members")
   func found() {
     let good = rsa(["alg": "RS256", "use": "sig", "x5c": 5, "d": "c2VjcmV0", "key_ops": ["verify"]])
     let expected: JSONValue = [
@@ -52,13 +52,15 @@ struct SigningKeyTests {
     #expect(pick(["alg": "RS256", "kid": "k1"], oddKeys + [good]) == .key(expected, .rs256))
   }
 
-  @Test("is unknown when none fits", arguments: [["alg": "RS256", "kid": "k1"], ["alg": "RS256"]])
+  @Test(
+    "the signing key is unknown if no key of the set fits the ID token's header",
+    arguments: [["alg": "RS256", "kid": "k1"], ["alg": "RS256"]])
   func unknown(header: JSONValue) {
     #expect(pick(header, []) == .unknownKey)
     #expect(pick(["alg": "RS256", "kid": "new"], oddKeys) == .unknownKey)
   }
 
-  @Test("fits by curve")
+  @Test("the signing key is selected by the curve of the ID token's algorithm")
   func curves() {
     let keys = [ec("P-384"), ec("P-521"), ec("P-256"), rsa()]
     let expected: JSONValue = [
@@ -75,7 +77,7 @@ struct SigningKeyTests {
         == .key(edwards, .edDSA))
   }
 
-  @Test("without kid must be the only one that fits")
+  @Test("an ID token without kid is refused if more than one key fits")
   func withoutKid() {
     let header: JSONValue = ["alg": "RS256"]
     #expect(isRefused(pick(header, [rsa(), rsa(["kid": "k2"])])))
@@ -86,13 +88,13 @@ struct SigningKeyTests {
     #expect(key["kid"] == "only")
   }
 
-  @Test("of an id that two fitting keys have is refused")
+  @Test("an ID token is refused if two fitting keys have its kid")
   func twice() {
     #expect(isRefused(pick(["alg": "RS256", "kid": "k1"], [rsa(), rsa()])))
   }
 
   @Test(
-    "is not looked for when the header is bad",
+    "an ID token with an unacceptable alg, crit, typ or kid header is refused",
     arguments: [
       ["alg": "none"], ["alg": "None"], ["alg": "HS256", "kid": "k1"], ["alg": "HS512"], ["alg": 5],
       [:], ["alg": "RS256", "crit": ["b64"], "b64": false], ["alg": "RS256", "crit": []],
@@ -104,7 +106,7 @@ struct SigningKeyTests {
   }
 
   @Test(
-    "is not looked for when it is no token",
+    "an ID token that is not a JWT of three parts is refused",
     arguments: [
       "", ".", "..", "a.b", "a.b.c", "e30.e30", "e30.e30.e30.e30", "e30.e30.e30.e30.e30",
       "eyJhbGciOiJSUzI1NiJ9=.e30.x", "{\"alg\":\"RS256\"}.e30.x",
@@ -114,7 +116,7 @@ struct SigningKeyTests {
     #expect(isRefused(key))
   }
 
-  @Test("is limited to what the metadata lists, RS256 where it lists nothing")
+  @Test("ID tokens may use the algorithms that the metadata lists, or RS256 if it has no list")
   func listed() {
     #expect(SigningAlgorithm.accepted(by: metadata()) == [.rs256])
     #expect(
@@ -127,7 +129,8 @@ struct SigningKeyTests {
   }
 
   @Test(
-    "is not found in what is no key set", arguments: [nil, [], ["keys": 5], [:]] as [JSONValue])
+    "an ID token is refused if the key set is malformed",
+    arguments: [nil, [], ["keys": 5], [:]] as [JSONValue])
   func noSet(set: JSONValue) {
     let key = SigningKey(
       for: signed(["alg": "RS256", "kid": "k1"]), in: set, metadata: metadata())

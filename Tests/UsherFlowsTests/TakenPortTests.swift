@@ -4,13 +4,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A redirect port that another user of the machine holds gets that user the provider's answer.
-@Suite("a redirect port that another user holds")
+/// If another user of the machine holds the redirect port, that user gets the provider's answer.
+@Suite("Redirect ports that another user holds")
 struct TakenPortTests {
   private static let fixed = "http://127.0.0.1:8765/cb"
   private static let taken = "port 8765 of the redirect is taken by user ben"
 
-  @Test("a flow with PKCE goes on by pasting, and says whose the port is")
+  @Test(
+    "OIDC authorize with PKCE accepts pasting if another user holds the port, and names the user")
   func withPKCE() throws {
     var driven = try DrivenAuthorize(redirect: Self.fixed)
     driven.receive(.discovered(.found(metadata())))
@@ -20,7 +21,7 @@ struct TakenPortTests {
     #expect(driven.flow.view.problem?.message.contains(Self.taken) == true)
   }
 
-  @Test("a flow without PKCE ends before anybody is sent to the provider")
+  @Test("OIDC authorize without PKCE fails before its page if another user holds the port")
   func withoutPKCE() throws {
     var driven = try DrivenAuthorize(redirect: Self.fixed) { $0.pkce = false }
     driven.receive(.discovered(.found(metadata())))
@@ -33,7 +34,7 @@ struct TakenPortTests {
     #expect(failure.message.contains(Self.taken))
   }
 
-  @Test("a port of the person's own program leaves pasting, with or without PKCE")
+  @Test("OIDC authorize accepts pasting if the same user holds the port, with or without PKCE")
   func ownProgram() throws {
     for pkce in [true, false] {
       var driven = try DrivenAuthorize(redirect: Self.fixed) { $0.pkce = pkce }
@@ -43,10 +44,11 @@ struct TakenPortTests {
     }
   }
 
-  @Test("after a restart a flow without PKCE ends where another user has the old port")
+  @Test("a restored OIDC authorize without PKCE fails if another user holds its old port")
   func restarted() throws {
     for (pkce, redirect) in [(true, Self.fixed), (false, Self.fixed), (false, "loopback")] {
-      // A provider of type `oidc` always has PKCE; a stored flow keeps the choice of this type.
+      // The provider type `oidc` always uses PKCE, so its stored flows do not keep a `pkce` choice.
+      // Stored flows of type `freedomid` do.
       let provider = try Freedom.provider {
         $0.mode = .oidc
         $0.pkce = pkce

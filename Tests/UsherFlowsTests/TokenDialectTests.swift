@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("The tokens of a provider")
+@Suite("Token dialects of providers")
 struct TokenDialectTests {
   private static let secret = Secret("s3cret:with/odd+chars ü")
 
@@ -40,7 +40,8 @@ struct TokenDialectTests {
 
   // MARK: Renewal
 
-  @Test("of a wallet is renewed at its brand's endpoint, id and secret encoded before they join")
+  @Test(
+    "a wallet's refresh uses its brand's token endpoint and encodes client id and secret for Basic")
   func renewal() throws {
     let provider = try wallet()
     let call = try #require(dialect(provider).renewal(Secret("r/1"), scope: "ignored"))
@@ -50,7 +51,7 @@ struct TokenDialectTests {
     #expect(request.method == .post)
     #expect(request.url == "https://api.example.com/v1/auth/brands/acme/token")
     #expect(request.body?.revealed() == "grant_type=refresh_token&refresh_token=r%2F1")
-    // a%3Ab:s3cret%3Awith%2Fodd%2Bchars+%C3%BC
+    // Base64 of a%3Ab:s3cret%3Awith%2Fodd%2Bchars+%C3%BC
     #expect(
       header("Authorization", request) == [
         "Basic YSUzQWI6czNjcmV0JTNBd2l0aCUyRm9kZCUyQmNoYXJzKyVDMyVCQw=="
@@ -59,7 +60,8 @@ struct TokenDialectTests {
     #expect(header("Content-Type", request) == ["application/x-www-form-urlencoded"])
   }
 
-  @Test("of a wallet's public client says who it is in the form, and proves nothing")
+  @Test(
+    "the refresh of a public wallet client sends client_id in the form and no Authorization header")
   func publicClient() throws {
     let provider = try wallet { $0.clientCredential = nil }
     let dialect = try dialect(provider)
@@ -70,7 +72,7 @@ struct TokenDialectTests {
     #expect(header("Authorization", request) == [])
   }
 
-  @Test("of a wallet with a client credential need it, and say which is missing")
+  @Test("the refresh of a confidential wallet client fails without the credential and names it")
   func missingCredential() throws {
     let provider = try wallet()
     let dialect = try dialect(provider)
@@ -84,7 +86,7 @@ struct TokenDialectTests {
   }
 
   @Test(
-    "belong to the account's brand, else to the configured one",
+    "a wallet's refresh uses the account's brand, or the configured brand if it has none",
     arguments: [
       (["brandIdentity": "umbra"], "umbra"), ([:], "acme"), (["brand": "umbra"], "acme"),
       (["brandIdentity": 5], "acme"), (["brandIdentity": nil], "acme"),
@@ -96,7 +98,7 @@ struct TokenDialectTests {
     #expect(try render(call, provider).url == "https://api.example.com/v1/\(brand)/t")
   }
 
-  @Test("of an OpenID provider are renewed with a scope, at the endpoint its metadata names")
+  @Test("an OpenID provider's refresh sends the scope to the token endpoint of the metadata")
   func openID() throws {
     let provider = try provider()
     let dialect = try dialect(provider, ["brandIdentity": "umbra"])
@@ -117,7 +119,7 @@ struct TokenDialectTests {
     ProviderConfig(name: name, settings: try settings(change))
   }
 
-  @Test("print no secret")
+  @Test("the debug descriptions of a wallet's refresh and of its request contain no secret")
   func secrecy() throws {
     let provider = try wallet()
     let call = try #require(dialect(provider).renewal(Secret("canary-r"), scope: nil))
@@ -126,7 +128,7 @@ struct TokenDialectTests {
     }
   }
 
-  // MARK: What a reply brings
+  // MARK: Reading token replies
 
   private func read(_ changes: [String: JSONValue?]) throws -> TokenSet? {
     let request = TokenRequest(provider: name, scope: "")
@@ -136,7 +138,7 @@ struct TokenDialectTests {
   }
 
   @Test(
-    "of a wallet have a refresh token with an end, however it is told",
+    "a wallet's refresh_expires_in, a number or a string, sets the expiry of the refresh token",
     arguments: [
       (1800, 1800), ("1800", 1800), (1800.9, 1800), ("12.5", 12), (1, 1), (0, nil), ("0", nil),
       (0.5, nil), (-1, nil), ("-5", nil), (1e300, 315_360_000), (nil, nil), ("", nil),
@@ -148,12 +150,13 @@ struct TokenDialectTests {
     #expect(tokens.expiresAt == now + .seconds(900))
   }
 
-  @Test("without a word about the end of the refresh token have none that is known")
+  @Test(
+    "a wallet's token reply without refresh_expires_in leaves the refresh token's expiry unknown")
   func noRefreshExpiry() throws {
     #expect(try #require(try read([:])).refreshExpiresAt == nil)
   }
 
-  @Test("of an OpenID provider that speak of another person have a flaw")
+  @Test("an OpenID provider's tokens have a flaw if their ID token names another subject")
   func flaw() throws {
     let other = signed(["alg": "RS256"], claims(nonce: nil, ["sub": "u-2"]))
     let tokens = try #require(try read(["id_token": .string(other.revealed())]))
@@ -163,9 +166,9 @@ struct TokenDialectTests {
     #expect(try dialect(provider()).flaw(in: none, of: "u-1") == nil)
   }
 
-  // MARK: Taking back
+  // MARK: Revocation
 
-  @Test("of a wallet are never taken back: there is nowhere to do so")
+  @Test("a wallet's tokens are never revoked, because wallets have no revocation endpoint")
   func walletRevocation() throws {
     let dialect = try dialect(wallet())
     for kind in [TokenKind.accessToken, .refreshToken] {
@@ -175,7 +178,7 @@ struct TokenDialectTests {
     #expect(dialect.revoking(try #require(tokens())).isEmpty)
   }
 
-  @Test("of an OpenID provider are taken back where its metadata has an endpoint")
+  @Test("an OpenID provider's tokens are revoked if its metadata has a revocation endpoint")
   func revocation() throws {
     let dialect = try dialect(provider())
     let call = dialect.revocation(Secret("t"), .accessToken, bearer: Secret("a"))
@@ -204,7 +207,7 @@ struct TokenDialectTests {
   }
 }
 
-@Suite("A probe of a provider")
+@Suite("Probes of providers")
 struct ProviderProbeTests {
   private func wallet(isPublic: Bool = false, brand: String? = "acme") throws -> ProviderConfig {
     var settings = PaysafeSettings(
@@ -214,7 +217,7 @@ struct ProviderProbeTests {
     return ProviderConfig(name: name, settings: settings)
   }
 
-  @Test("asks a wallet for the config token, which binds nobody")
+  @Test("the probe of a wallet requests its brand's config token")
   func call() throws {
     let provider = try wallet()
     let probe = try #require(ProviderRegistry.probe(of: provider))
@@ -225,13 +228,13 @@ struct ProviderProbeTests {
     #expect(request.body?.revealed() == "grant_type=client_credentials")
   }
 
-  @Test("is not made without a brand, nor of a provider with discovery")
+  @Test("a wallet without a brand and a provider with discovery have no probe")
   func none() throws {
     #expect(ProviderRegistry.probe(of: try wallet(brand: nil)) == nil)
     #expect(ProviderRegistry.probe(of: try provider()) == nil)
   }
 
-  /// What came back, and what is said of it: to a client with a secret, and to a public one.
+  /// A probe's outcome and its judgement: `isFine` for a confidential client, then a public one.
   struct Row: Sendable, CustomTestStringConvertible {
     var outcome: CallOutcome
     var isFine: [Bool]
@@ -251,7 +254,7 @@ struct ProviderProbeTests {
   }
 
   @Test(
-    "says in a sentence what the answer shows",
+    "the probe of a wallet judges every outcome and describes it in a sentence",
     arguments: [
       Row(.reply(tokenReply()), [true, true], "it gives a config token"),
       Row(

@@ -5,15 +5,16 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// Of a call whose outcome is unknown nobody may assume that it was not made.
+/// Outcomes that do not tell whether the provider carried out the call.
 private let unknown: [CallOutcome] = [
   .unreachable(message: "gone", sent: true), .reply(HTTPReply(status: 500)),
   .reply(HTTPReply(status: 504)), .reply(HTTPReply(status: 408)),
 ]
 
-@Suite("A message to a person whose sending has an unknown outcome")
+@Suite("One-time codes whose sending has an unknown outcome")
 struct UnknownOutcomeTests {
-  @Test("Truecaller: a lost answer to the request for a code ends the flow; no second code is sent")
+  @Test(
+    "Truecaller verifyPhone fails without a second code if the reply to its code request is lost")
   func truecaller() throws {
     for outcome in unknown {
       var driven = try DrivenVerification()
@@ -25,7 +26,7 @@ struct UnknownOutcomeTests {
     }
   }
 
-  @Test("BSA: after a lost answer the person is asked for the number; no second one is sent")
+  @Test("BSA verifyContact asks for the code after a lost reply and does not send a second code")
   func contact() throws {
     for outcome in unknown {
       var driven = try DrivenContact()
@@ -39,7 +40,7 @@ struct UnknownOutcomeTests {
     }
   }
 
-  @Test("BSA: a restart while the number is sent sends no second one")
+  @Test("BSA verifyContact does not send a second code after a restart during the sending")
   func contactRestarted() throws {
     var driven = try DrivenContact()
     try driven.restart()
@@ -47,7 +48,7 @@ struct UnknownOutcomeTests {
     #expect(driven.problem?.reason == "may_have_been_sent")
   }
 
-  @Test("BSA: a lost answer to a resend leaves the step open; the person decides on another")
+  @Test("BSA verifyContact stays at the code entry after a lost reply to a resend")
   func contactResent() throws {
     var driven = try DrivenContact.sent()
     driven.say(.resend, at: now + .seconds(30))
