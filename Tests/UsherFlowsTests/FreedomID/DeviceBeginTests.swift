@@ -7,9 +7,9 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("Freedom ID's own flow begins")
+@Suite("Start of the Freedom ID device flow")
 struct DeviceBeginTests {
-  @Test("with the accounts of this device, asked by the owner's installation")
+  @Test("the Freedom ID device flow starts by requesting the accounts linked to the installation")
   func begins() throws {
     let driven = try Driven(apiKey: "api-key-secret")
     #expect(driven.last == .proceed([.call(.accounts(device: installation))]))
@@ -18,7 +18,7 @@ struct DeviceBeginTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("not without grants, whatever else is wrong")
+  @Test("the Freedom ID device flow without grants fails with dataGrantsCanNotBeEmpty")
   func emptyGrants() throws {
     for key in [nil, "api-key-secret", "another"] {
       let driven = try Driven(grants: [], apiKey: key)
@@ -31,7 +31,9 @@ struct DeviceBeginTests {
     }
   }
 
-  @Test("not with another API key, before the grants are read", arguments: ["", "Api-key-secret"])
+  @Test(
+    "the Freedom ID device flow reports a wrong API key before an unknown grant",
+    arguments: ["", "Api-key-secret"])
   func otherKey(key: String) throws {
     for grants in [["read.firstname"], ["no.grant"]] {
       let driven = try Driven(grants: grants, apiKey: key)
@@ -44,7 +46,7 @@ struct DeviceBeginTests {
   }
 
   @Test(
-    "not with a word that is no grant: the message names it",
+    "the Freedom ID device flow fails on an unknown grant and names it",
     arguments: [
       "read.secret", "read.profile", "read.cards", "openid", "", "READ.FIRSTNAME",
       " read.firstname", "firstname",
@@ -59,7 +61,7 @@ struct DeviceBeginTests {
       failure.provider == ProviderErrorCode(name: Driven.name, code: "componentValidationError"))
   }
 
-  @Test("and what is no grant is made fit for a terminal")
+  @Test("the message about an unknown Freedom ID grant has no control characters and is cut")
   func wildGrant() throws {
     let long = String(repeating: "x", count: 500)
     let driven = try Driven(grants: ["\u{1B}[2J\(long)"])
@@ -68,7 +70,7 @@ struct DeviceBeginTests {
     #expect(message.utf8.count < 150)
   }
 
-  @Test("and what was refused stays refused after a restart, and shows nothing else")
+  @Test("a refused Freedom ID device flow fails with the same failure after a restart")
   func refusedAgain() throws {
     var driven = try Driven(grants: [])
     let failure = driven.failure
@@ -80,7 +82,7 @@ struct DeviceBeginTests {
   }
 
   @Test(
-    "with each grant once, in the order of the table, in whichever spelling",
+    "the Freedom ID device flow asks for each grant once, in table order and in one spelling",
     arguments: [
       (["read.phone", "read.firstname"], ["read.firstname", "read.phone"]),
       (["read.phone", "read.phone"], ["read.phone"]),
@@ -97,9 +99,9 @@ struct DeviceBeginTests {
   }
 }
 
-@Suite("The account check of Freedom ID's own flow")
+@Suite("Account check of the Freedom ID device flow")
 struct DeviceAccountCheckTests {
-  @Test("leads to the log-in where nothing is tied, or what is tied is not ours")
+  @Test("the Freedom ID device flow asks for a sign-in if no account of the owner is linked")
   func nobody() throws {
     let lists: [([NamedAccount], [NamedAccount])] = [
       ([], []), ([Driven.aigerim], []), ([], [Driven.aigerim]), ([Driven.aigerim], [Driven.bolat]),
@@ -113,7 +115,7 @@ struct DeviceAccountCheckTests {
     }
   }
 
-  @Test("leads home with what both know, oldest first, by the daemon's labels")
+  @Test("the Freedom ID device flow offers linked accounts, oldest first, with the daemon's labels")
   func both() throws {
     var driven = try Driven(accounts: [Driven.aigerim, Driven.bolat])
     let third = NamedAccount(id: AccountID("acc_3"), subject: "3", label: "third")
@@ -136,14 +138,14 @@ struct DeviceAccountCheckTests {
     #expect(choice.options.map(\.id) == ["acc_2", "other"])
   }
 
-  @Test("takes an error that is null for none")
+  @Test("a Freedom ID account list with an error of null is accepted")
   func nullError() throws {
     var driven = try Driven(accounts: [Driven.aigerim])
     driven.answered(["accounts": [["id": .string(Driven.subject)]], "error": nil])
     #expect(driven.state == "home" && driven.failure == nil)
   }
 
-  @Test("reads entries without an id as nobody's")
+  @Test("entries without a usable id in a Freedom ID account list are skipped")
   func oddEntries() throws {
     var driven = try Driven(accounts: [Driven.aigerim])
     driven.answered(["accounts": [7, [:], ["id": 1], ["id": .string(Driven.subject)]]])
@@ -151,7 +153,7 @@ struct DeviceAccountCheckTests {
   }
 
   @Test(
-    "takes no answer without accounts",
+    "a Freedom ID account list without an accounts array fails with parsingError",
     arguments: [
       ["a": 1], ["accounts": nil], ["accounts": "none"], ["accounts": [:]],
     ] as [JSONValue])
@@ -162,7 +164,7 @@ struct DeviceAccountCheckTests {
     #expect(driven.failure?.provider?.code == "parsingError")
   }
 
-  @Test("is repeated after 1, 2, 4, 8 and 16 seconds, then given up")
+  @Test("the Freedom ID account check is repeated after 1, 2, 4, 8 and 16 seconds, then fails")
   func retries() throws {
     let outcomes: [(CallOutcome, String)] = [
       (Driven.gone, "networkError.connectionError"), (Driven.lost, "networkError.streamError"),
@@ -188,7 +190,7 @@ struct DeviceAccountCheckTests {
     }
   }
 
-  @Test("waits as long as the provider asks, up to two minutes")
+  @Test("the Freedom ID account check waits as long as Retry-After asks, from 1 s to 2 minutes")
   func retryAfter() throws {
     for (asked, pause) in [(0, 1), (7, 7), (900, 120)] {
       var driven = try Driven()
@@ -197,7 +199,7 @@ struct DeviceAccountCheckTests {
     }
   }
 
-  @Test("forgets its trouble where it comes through in the end")
+  @Test("the Freedom ID account check clears its problem once the provider answers")
   func recovers() throws {
     var driven = try Driven()
     driven.answered(Driven.gone)
@@ -207,7 +209,7 @@ struct DeviceAccountCheckTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("after a restart is made again, also in a pause")
+  @Test("a restored Freedom ID device flow repeats the account check, even between two retries")
   func restart() throws {
     var driven = try Driven()
     let first = driven.last

@@ -6,7 +6,7 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("A call of Freedom ID's own flow")
+@Suite("Requests of the Freedom ID device flow")
 struct DeviceCallTests {
   private func render(
     _ call: FreedomDeviceCall, key: Secret? = Driven.key, token: Secret? = Secret("access-secret"),
@@ -67,7 +67,7 @@ struct DeviceCallTests {
       method: .delete, path: "token", bearer: "refresh-secret"),
   ]
 
-  @Test("is what the contract says, header by header")
+  @Test("every Freedom ID device request has the method, URL, headers and body of the contract")
   func requests() throws {
     for expected in Self.all {
       let request = try render(expected.call)
@@ -88,7 +88,7 @@ struct DeviceCallTests {
     }
   }
 
-  @Test("has no secret in its URL, its name or a dump of it")
+  @Test("no Freedom ID device call has a secret in its URL, its name or its description")
   func secrecy() throws {
     for expected in Self.all {
       let request = try render(expected.call)
@@ -104,7 +104,7 @@ struct DeviceCallTests {
     }
   }
 
-  @Test("gives neither key nor token away where the answer repeats it")
+  @Test("an echoed API key or token is removed from the reply to every Freedom ID device request")
   func echoes() throws {
     for expected in Self.all {
       let request = try render(expected.call)
@@ -119,7 +119,7 @@ struct DeviceCallTests {
     }
   }
 
-  @Test("is not made without the API key, nor a consent without a token")
+  @Test("a Freedom ID device request needs the API key, and a consent also the account's token")
   func missing() throws {
     for expected in Self.all {
       #expect(throws: UsherError.self) { try render(expected.call, key: nil) }
@@ -127,7 +127,7 @@ struct DeviceCallTests {
     #expect(throws: UsherError.self) { try render(Self.all[7].call, token: nil) }
   }
 
-  @Test("carries an account's token where a consent is handed in, and nowhere else")
+  @Test("of all Freedom ID device calls, only the consent carries an account's token")
   func accounts() {
     for expected in Self.all {
       #expect(
@@ -135,7 +135,7 @@ struct DeviceCallTests {
     }
   }
 
-  @Test("has its token refused by 100004 alone")
+  @Test("only error 100004 in the reply to a Freedom ID consent means that the token is refused")
   func refusesToken() {
     let consent = Self.all[7].call
     #expect(consent.refusesToken(Driven.refusal(401, 100_004)))
@@ -150,7 +150,7 @@ struct DeviceCallTests {
     #expect(!Self.all[8].call.refusesToken(Driven.refusal(401, 100_004)))
   }
 
-  @Test("goes where the configuration says")
+  @Test("every Freedom ID device request uses the configured base URL and path")
   func paths() throws {
     let base = try ProviderURL(setting: "https://passport.example.kz")
     let elsewhere = try ProviderPath(setting: "https://other.example.kz/a")

@@ -7,9 +7,9 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("The end of Freedom ID's own flow")
+@Suite("Completion of the Freedom ID device flow")
 struct DeviceCompletionTests {
-  @Test("is the profile, cut down to what was granted")
+  @Test("the Freedom ID device flow completes with only the granted members of the profile")
   func profile() throws {
     var driven = try Driven.completing()
     driven.answered(
@@ -40,7 +40,7 @@ struct DeviceCompletionTests {
       ])
   }
 
-  @Test("remembers what is new for as long as the configuration says, what is old as before")
+  @Test("the Freedom ID device flow stores only the new consents, and stores them for consent_days")
   func consents() throws {
     let grants = ["read.firstname", "read.phone", "read.data_of_birth"]
     var driven = try Driven(
@@ -71,7 +71,7 @@ struct DeviceCompletionTests {
     #expect(completion.grant?.reliance?.consents == ["read.phone"])
   }
 
-  @Test("remembers nothing where nothing is new")
+  @Test("the Freedom ID device flow stores no consent if every grant was remembered before")
   func nothingNew() throws {
     var driven = try Driven.recalling()
     driven.receive(.told(.consents(["read.firstname", "read.phone"])))
@@ -82,7 +82,7 @@ struct DeviceCompletionTests {
       driven.completion?.result["granted"] == ["read.firstname", "read.phone"])
   }
 
-  @Test("has fewer members where the provider grants fewer")
+  @Test("the Freedom ID device flow completes with fewer members if the provider grants fewer")
   func fewer() throws {
     var driven = try Driven.completing()
     driven.answered(Driven.profile(["granted": ["read.phone"]]))
@@ -94,7 +94,7 @@ struct DeviceCompletionTests {
     #expect(driven.completion?.grant?.consents.map(\.grant) == ["read.phone"])
   }
 
-  @Test("is a denial where the provider grants nothing, or may not")
+  @Test("the Freedom ID device flow is denied if the provider grants nothing or forbids the access")
   func nothing() throws {
     var driven = try Driven.completing()
     driven.answered(Driven.profile(["granted": []]))
@@ -114,7 +114,8 @@ struct DeviceCompletionTests {
     }
   }
 
-  @Test("is not an answer that contradicts the question")
+  @Test(
+    "the Freedom ID device flow refuses a profile of another account or with unrequested grants")
   func contradictions() throws {
     for changes in [
       ["id": .string(Driven.bolat.subject)], ["id": ""], ["granted": ["read.email"]],
@@ -131,7 +132,7 @@ struct DeviceCompletionTests {
     #expect(left.failure?.provider?.code == "dataProcessingError", "the phone was left out")
   }
 
-  @Test("nor one that lacks what it must have, or has it of another type")
+  @Test("a Freedom ID consent reply with missing or mistyped members fails with parsingError")
   func unusable() throws {
     for changes in [
       ["id": nil], ["id": 7], ["granted": nil], ["granted": "read.phone"], ["granted": [7]],
@@ -146,7 +147,7 @@ struct DeviceCompletionTests {
     }
   }
 
-  @Test("comes after as many tries as it takes, all of the same request")
+  @Test("a Freedom ID consent request without a usable reply is repeated five times, then fails")
   func retries() throws {
     let outcomes: [(CallOutcome, String)] = [
       (Driven.gone, "networkError.connectionError"), (Driven.lost, "networkError.streamError"),
@@ -177,7 +178,7 @@ struct DeviceCompletionTests {
     #expect(asked.last == .proceed([.wake(after: .seconds(30))]))
   }
 
-  @Test("after a restart is asked for once more, by the same request")
+  @Test("a restored Freedom ID device flow repeats the same consent request")
   func restart() throws {
     for isPaused in [false, true] {
       var driven = try Driven.completing()
@@ -190,7 +191,7 @@ struct DeviceCompletionTests {
     }
   }
 
-  @Test("is not what somebody else's call brings")
+  @Test("the Freedom ID device flow ignores replies to calls that it did not make")
   func others() throws {
     var driven = try Driven.completing()
     let before = driven.flow
@@ -209,7 +210,9 @@ struct DeviceCompletionTests {
     .noToken(message: "no token"), .reply(DeviceDriven.refusal(401, 100_004, "bad token")),
   ]
 
-  @Test("waits for a new log-in, once, where the account is not tied any more", arguments: untied)
+  @Test(
+    "the Freedom ID device flow asks once for a new sign-in if the account is no longer linked",
+    arguments: untied)
   func signInAgain(outcome: CallOutcome) throws {
     var driven = try Driven.completing()
     #expect(driven.answered(outcome) == .proceed([]))
@@ -247,7 +250,7 @@ struct DeviceCompletionTests {
           : said))
   }
 
-  @Test("an account that was named is signed in to again, and no other chosen")
+  @Test("a named Freedom ID account that is no longer linked leaves only its own new sign-in")
   func namedAgain() throws {
     var driven = try Driven.home(account: Driven.aigerim)
     driven.prove()
@@ -258,7 +261,7 @@ struct DeviceCompletionTests {
     #expect(driven.refusedField == "input.back")
   }
 
-  @Test("has the SDK's word where the person gives up, the time is over or nothing is set up")
+  @Test("the Freedom ID device flow reports each failure reason with the SDK's error code")
   func words() {
     for reason in Failure.Reason.allCases {
       let word: String? =

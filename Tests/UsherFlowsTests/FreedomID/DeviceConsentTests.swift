@@ -7,11 +7,11 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("What a person of Freedom ID agrees to")
+@Suite("Consent in the Freedom ID device flow")
 struct DeviceConsentTests {
   private static let three = ["read.firstname", "read.phone", "read.data_of_birth"]
 
-  @Test("is asked with all grants, those that are remembered for information")
+  @Test("the Freedom ID consent step lists every grant and marks those that are remembered")
   func step() throws {
     let driven = try Driven.permissions(
       grants: Self.three, remembered: ["read.phone", "read.email"])
@@ -30,7 +30,7 @@ struct DeviceConsentTests {
             ])))
   }
 
-  @Test("is not asked where nothing is new")
+  @Test("the Freedom ID consent step is skipped if every grant is remembered")
   func nothingNew() throws {
     var driven = try Driven.recalling(grants: Self.three)
     driven.receive(.told(.consents(Set(Self.three + ["read.email"]))))
@@ -42,7 +42,7 @@ struct DeviceConsentTests {
     #expect(grants == [.dateOfBirth, .firstname, .phone])
   }
 
-  @Test("is handed in with what is remembered, in the order of the table")
+  @Test("a Freedom ID consent request has the granted and the remembered grants in table order")
   func granted() throws {
     let cases: [([String], [DataGrant])] = [
       (["read.firstname"], [.firstname, .phone]),
@@ -65,7 +65,8 @@ struct DeviceConsentTests {
     }
   }
 
-  @Test("names grants of the step only, and a new one at least")
+  @Test(
+    "the Freedom ID consent step refuses grants outside the step and answers without a new grant")
   func refused() throws {
     var driven = try Driven.permissions(grants: Self.three, remembered: ["read.phone"])
     let before = driven.flow
@@ -82,7 +83,7 @@ struct DeviceConsentTests {
     }
   }
 
-  @Test("is denied once: the person chooses again, and is asked again")
+  @Test("a first denial of the Freedom ID permissions leads back to the choice of an account")
   func deniedOnce() throws {
     var driven = try Driven.permissions()
     driven.say(.denied)
@@ -102,7 +103,7 @@ struct DeviceConsentTests {
     #expect(driven.state == "completion")
   }
 
-  @Test("is denied twice: the flow has failed, after a restart too")
+  @Test("a second denial of the Freedom ID permissions fails the flow, even after a restart")
   func deniedTwice() throws {
     var driven = try Driven.permissions()
     driven.say(.denied)
@@ -121,7 +122,7 @@ struct DeviceConsentTests {
           provider: ProviderErrorCode(name: Driven.name, code: "accessDenied")))
   }
 
-  @Test("is no denial where the person only goes back")
+  @Test("going back from the Freedom ID consent step does not count as a denial")
   func back() throws {
     var driven = try Driven.permissions()
     for _ in 0..<3 {

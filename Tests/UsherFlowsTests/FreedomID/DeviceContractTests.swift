@@ -10,11 +10,11 @@ import UsherTestKit
 private typealias Driven = DeviceDriven
 private typealias Event = DeviceDriven.Event
 
-/// A state, and which events mean something there.
+/// A state of the flow, and the events that have a meaning in it.
 private struct Standing {
   let name: String
   let driven: Driven
-  /// Indices into `everything`.
+  /// Names of events in `everything`.
   let meant: Set<String>
 
   init(_ name: String, _ driven: Driven, _ meant: Set<String>) {
@@ -73,14 +73,14 @@ private struct Standing {
   }
 }
 
-@Suite("The contract of Freedom ID's own flow")
+@Suite("Flow contract of the Freedom ID device flow")
 struct DeviceContractTests {
   private static let secrets = [
     "739146", "Pass-word-secret", "access-secret", "refresh-secret", "api-key-secret",
     "77011234567", "aigerim@example.kz", "1234-passcode",
   ]
 
-  /// All that can come, by a name.
+  /// Returns every event that can arrive, each with a name.
   private func everything() throws -> [(String, Event)] {
     let consent = try #require(Driven.completing().pending)
     let inputs: [(String, FlowInput)] = [
@@ -153,7 +153,7 @@ struct DeviceContractTests {
       + news.map { ($0, .told($1)) } + rest
   }
 
-  @Test("it keeps it in every state: what means nothing there is ignored")
+  @Test("every state of the Freedom ID device flow fulfils the contract and ignores stray events")
   func everyState() throws {
     let everything = try everything()
     let flows = try Standing.all().map { standing in
@@ -164,7 +164,7 @@ struct DeviceContractTests {
     #expect(checkProviderContract(flows, secrets: Self.secrets, at: moment()) == [])
   }
 
-  @Test("what means something is never ignored")
+  @Test("no state of the Freedom ID device flow ignores an event that has a meaning in it")
   func everyEvent() throws {
     let everything = try everything()
     var met: Set<String> = []
@@ -180,7 +180,8 @@ struct DeviceContractTests {
     #expect(met == all)
   }
 
-  @Test("a restart keeps what is shown where nobody is waited for, and asks again elsewhere")
+  @Test(
+    "a restored Freedom ID device flow keeps the step that asks the user, or repeats its request")
   func restarts() throws {
     for standing in try Standing.all() {
       var driven = standing.driven
@@ -197,7 +198,7 @@ struct DeviceContractTests {
     }
   }
 
-  @Test("parameters are read strictly")
+  @Test("the Freedom ID device flow refuses malformed or unknown parameters")
   func params() throws {
     let schema = StrictDecoding.schema(of: FreedomDeviceAuthorize.Params.self)
     let good: JSONValue = ["grants": ["read.phone"], "apiKey": "k", "account": "acc_1"]

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The SDK's own flow of Freedom ID on its way.
+/// A Freedom ID device flow under test.
 struct DeviceDriven {
   typealias Call = FreedomDeviceCall
   typealias Event = FlowEvent<FreedomDeviceCall>
@@ -31,7 +31,7 @@ struct DeviceDriven {
 
   var flow: FreedomDeviceAuthorize
   private(set) var last: Answer<Call>
-  /// What is under way.
+  /// The latest call, which the next outcome answers.
   private(set) var pending: Call?
 
   init(
@@ -65,7 +65,7 @@ struct DeviceDriven {
     receive(.input(input), at: time)
   }
 
-  /// The call that is under way brings this.
+  /// Answers the latest call with this outcome.
   @discardableResult
   mutating func answered(_ outcome: CallOutcome, at time: Timestamp = now) -> Answer<Call> {
     guard let pending else { return .ignore }
@@ -103,7 +103,7 @@ struct DeviceDriven {
   static let gone = CallOutcome.unreachable(message: "gone", sent: false)
   static let lost = CallOutcome.unreachable(message: "gone", sent: true)
 
-  /// As after `kill -9`.
+  /// Stores and restores the flow, as after `kill -9`.
   mutating func restart(at time: Timestamp = now) throws {
     flow = try storedAndRead(flow)
     receive(.resumed, at: time)
@@ -137,13 +137,13 @@ struct DeviceDriven {
     return grant
   }
 
-  /// The field that was refused.
+  /// The field that the flow refused.
   var refusedField: String? {
     if case .refuse(let field, _) = last { field } else { nil }
   }
 }
 
-// MARK: - What the provider says
+// MARK: - Replies of the provider
 
 extension DeviceDriven {
   static func challenge(
@@ -191,7 +191,7 @@ extension DeviceDriven {
   }
 }
 
-// MARK: - The way
+// MARK: - States of the flow
 
 extension DeviceDriven {
   enum Way: String, CaseIterable, Sendable {
@@ -205,7 +205,7 @@ extension DeviceDriven {
     }
   }
 
-  /// At the choice of a way to sign in: no account is tied.
+  /// A flow at the choice of a sign-in method; no account is linked.
   static func choosing(
     grants: [String] = ["read.firstname", "read.phone"], accounts: [NamedAccount] = [],
     account: NamedAccount? = nil
@@ -215,42 +215,42 @@ extension DeviceDriven {
     return driven
   }
 
-  /// At the form of a way.
+  /// A flow at the form of a sign-in method.
   static func form(_ way: Way) throws -> DeviceDriven {
     var driven = try choosing()
     driven.say(.choice(way.rawValue))
     return driven
   }
 
-  /// After the form: the code is being sent, or the password is asked for.
+  /// A flow after the form: it requests the code or asks for the password.
   static func named(_ way: Way) throws -> DeviceDriven {
     var driven = try form(way)
     driven.say(way.form)
     return driven
   }
 
-  /// At the code that was sent.
+  /// A flow that waits for the code that was sent.
   static func coded(_ changes: [String: JSONValue?] = [:]) throws -> DeviceDriven {
     var driven = try named(.phoneOTP)
     driven.answered(challenge("ch-1", changes))
     return driven
   }
 
-  /// The code is being checked.
+  /// A flow that checks the code.
   static func checking() throws -> DeviceDriven {
     var driven = try coded()
     driven.say(.code(code, fields: [:]))
     return driven
   }
 
-  /// The password is being checked.
+  /// A flow that checks the password.
   static func knocking(_ way: Way = .emailPassword) throws -> DeviceDriven {
     var driven = try named(way)
     driven.say(.password(password))
     return driven
   }
 
-  /// From the choice of a way to the log-in, which is to be kept.
+  /// Signs in, from the choice of a method until the account is to be stored.
   mutating func signIn(_ way: Way = .emailPassword, as account: NamedAccount = aigerim) {
     say(.choice(way.rawValue))
     say(way.form)
@@ -258,14 +258,14 @@ extension DeviceDriven {
     answered(Self.login(account))
   }
 
-  /// At the second factor.
+  /// A flow that waits for the code of the second factor.
   static func second() throws -> DeviceDriven {
     var driven = try knocking()
     driven.answered(twoFactor)
     return driven
   }
 
-  /// At home, where two accounts are.
+  /// A flow at the choice of an account (state `home`), by default of two accounts.
   static func home(
     grants: [String] = ["read.firstname", "read.phone"],
     _ accounts: [NamedAccount] = [
@@ -277,7 +277,7 @@ extension DeviceDriven {
     return driven
   }
 
-  /// At the local authentication, after the choice of an account.
+  /// A flow at the local authentication, after the choice of an account.
   static func proving(
     grants: [String] = ["read.firstname", "read.phone"]
   ) throws -> DeviceDriven {
@@ -286,7 +286,7 @@ extension DeviceDriven {
     return driven
   }
 
-  /// The person proves to be there, by a passcode.
+  /// Completes the local authentication with a passcode.
   mutating func prove(at time: Timestamp = now) {
     tell(.standing(.init(biometric: .noReader, passcode: .ready)))
     say(.passcode(Secret("1234-passcode")))
@@ -298,7 +298,7 @@ extension DeviceDriven {
     receive(.told(.localAuth(news)), at: time)
   }
 
-  /// What is remembered is being looked up.
+  /// A flow that looks up the remembered consents.
   static func recalling(
     grants: [String] = ["read.firstname", "read.phone"]
   ) throws -> DeviceDriven {
@@ -307,7 +307,7 @@ extension DeviceDriven {
     return driven
   }
 
-  /// At the permissions.
+  /// A flow at the consent step.
   static func permissions(
     grants: [String] = ["read.firstname", "read.phone"], remembered: Set<String> = []
   ) throws -> DeviceDriven {
@@ -316,7 +316,7 @@ extension DeviceDriven {
     return driven
   }
 
-  /// The consent is handed in.
+  /// A flow that hands in the consent.
   static func completing(
     grants: [String] = ["read.firstname", "read.phone"], remembered: Set<String> = [],
     granted: [String] = ["read.firstname", "read.phone"]

@@ -7,16 +7,16 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("A log-in to Freedom ID that succeeds")
+@Suite("Storing of a Freedom ID account after the sign-in")
 struct DeviceKeptTests {
-  /// Signed in; the account is to be kept.
+  /// Returns a flow that has signed in and is about to store the account.
   private func signedIn(_ login: JSONValue = Driven.login()) throws -> Driven {
     var driven = try Driven.checking()
     driven.answered(login)
     return driven
   }
 
-  @Test("is kept at once, with what ties it to the device")
+  @Test("a Freedom ID sign-in stores the account at once, with its device tokens")
   func keeps() throws {
     let driven = try signedIn()
     let grant = try #require(driven.kept)
@@ -40,7 +40,7 @@ struct DeviceKeptTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("is that of the account that was named, though it was forgotten and has another id now")
+  @Test("a sign-in to a named Freedom ID account continues even if the account gets a new id")
   func namedAnew() throws {
     var driven = try Driven.choosing(accounts: [], account: Driven.aigerim)
     driven.signIn()
@@ -48,7 +48,7 @@ struct DeviceKeptTests {
     #expect(driven.state == "home" && driven.flow.view.step.kind == .wait)
   }
 
-  @Test("by a label that is masked, whatever the provider sends")
+  @Test("the label of a stored Freedom ID account is masked, whatever the provider sends")
   func labels() throws {
     let labels: [(JSONValue?, String)] = [
       ("+7 ••• 67", "+7 ••• 67"), ("+77011234567", "+•••••••••67"), ("12345", "•••45"),
@@ -65,7 +65,7 @@ struct DeviceKeptTests {
     }
   }
 
-  @Test("leads on to the choice with the new account, by its label")
+  @Test("the Freedom ID device flow offers the new account for choice after the sign-in")
   func home() throws {
     var driven = try signedIn()
     #expect(driven.receive(.told(.kept(AccountID("acc_9")))) == .proceed([]))
@@ -78,7 +78,7 @@ struct DeviceKeptTests {
       ])
   }
 
-  @Test("stands beside those that are there, and is there once")
+  @Test("a new Freedom ID account joins the offered accounts and is listed once")
   func beside() throws {
     for (account, options) in [
       (
@@ -96,7 +96,7 @@ struct DeviceKeptTests {
     }
   }
 
-  @Test("is kept once more after a restart")
+  @Test("a restored Freedom ID device flow stores the signed-in account again")
   func restart() throws {
     var driven = try signedIn()
     let answer = driven.last
@@ -106,7 +106,7 @@ struct DeviceKeptTests {
     #expect(driven.state == "home")
   }
 
-  @Test("late unties the device: nobody waits for its tokens any more")
+  @Test("the Freedom ID device flow unlinks the device if a sign-in succeeds after the flow's end")
   func late() {
     let call = FreedomDeviceCall.otpCheck(
       challenge: "ch-1", code: Driven.code, device: installation)
@@ -126,9 +126,9 @@ struct DeviceKeptTests {
   }
 }
 
-@Suite("At home at Freedom ID")
+@Suite("Choice of an account and local authentication at Freedom ID")
 struct DeviceHomeTests {
-  @Test("a person chooses an account, then proves to be there")
+  @Test("the Freedom ID device flow asks for a fingerprint after the choice of an account")
   func choose() throws {
     var driven = try Driven.home()
     driven.say(.choice("acc_2"))
@@ -148,7 +148,7 @@ struct DeviceHomeTests {
     #expect(driven.step == .wait(.init(for: "what was granted before")))
   }
 
-  @Test("or by the passcode, where there is no reader or nothing is enrolled")
+  @Test("the Freedom ID device flow asks for the passcode without a reader or an enrolled finger")
   func passcode() throws {
     for biometric in [LocalAuthStanding.Biometric.noReader, .notEnrolled] {
       var driven = try Driven.proving()
@@ -172,7 +172,9 @@ struct DeviceHomeTests {
     }
   }
 
-  @Test("no account but those that are shown", arguments: ["acc_3", "", "phoneOTP", "Other"])
+  @Test(
+    "the Freedom ID device flow refuses the choice of an account that is not offered",
+    arguments: ["acc_3", "", "phoneOTP", "Other"])
   func unknown(id: String) throws {
     var driven = try Driven.home([Driven.aigerim])
     let before = driven.flow
@@ -186,14 +188,14 @@ struct DeviceHomeTests {
     #expect(driven.flow == before)
   }
 
-  @Test("another account is signed in to")
+  @Test("choosing another account in the Freedom ID device flow leads to the sign-in")
   func other() throws {
     var driven = try Driven.home()
     driven.say(.choice("other"))
     #expect(driven.flow.view == (try Driven.choosing()).flow.view)
   }
 
-  @Test("a person who does not want to be authenticated is asked to choose again")
+  @Test("cancelling the local authentication of Freedom ID leads back to the choice of an account")
   func cancel() throws {
     for isScanning in [true, false] {
       var driven = try Driven.proving()
@@ -217,7 +219,7 @@ struct DeviceHomeTests {
     }
   }
 
-  @Test("or goes back to the choice, without a word")
+  @Test("going back from Freedom ID's local authentication shows no problem and ignores a verdict")
   func back() throws {
     var driven = try Driven.proving()
     driven.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
@@ -228,7 +230,7 @@ struct DeviceHomeTests {
     #expect(driven.last == .ignore, "a late verdict opens nothing")
   }
 
-  @Test("a local authentication that fails ends the flow, in the authenticator's word")
+  @Test("a failed local authentication ends the Freedom ID device flow with its error code")
   func failed() throws {
     let ready = LocalAuthStanding(biometric: .ready(hasChanged: false), passcode: .ready)
     let fingerOnly = LocalAuthStanding(
@@ -263,7 +265,7 @@ struct DeviceHomeTests {
     }
   }
 
-  @Test("a finger that is not known leads to the passcode, not to the end")
+  @Test("three unknown fingers lead the Freedom ID device flow to the passcode, not to a failure")
   func missed() throws {
     var driven = try Driven.proving()
     driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
@@ -273,7 +275,7 @@ struct DeviceHomeTests {
     #expect(driven.problem?.provider?.code == "AUTH_FAILED")
   }
 
-  @Test("after a restart the person proves to be there once more, and chooses no more")
+  @Test("a restored Freedom ID device flow keeps the choice and repeats the local authentication")
   func restart() throws {
     var home = try Driven.home()
     let view = home.flow.view
@@ -296,16 +298,16 @@ struct DeviceHomeTests {
   }
 }
 
-@Suite("An account of Freedom ID that was named")
+@Suite("Named accounts in the Freedom ID device flow")
 struct DeviceNamedTests {
-  @Test("is chosen already where it is tied")
+  @Test("a named Freedom ID account that is linked is used without a choice step")
   func tied() throws {
     let driven = try Driven.home(account: Driven.bolat)
     #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
     #expect(driven.state == "home")
   }
 
-  @Test("is the only one to go back to")
+  @Test("a named Freedom ID account is the only choice after going back or cancelling")
   func noChoice() throws {
     for input in [FlowInput.back(.localAuth), .cancelLocalAuth] {
       var driven = try Driven.home(account: Driven.bolat)
@@ -323,7 +325,7 @@ struct DeviceNamedTests {
     }
   }
 
-  /// The named account is not tied any more, and its person is asked to sign in.
+  /// Returns a flow whose named account is no longer linked, so that it asks for a sign-in.
   private func untied() throws -> Driven {
     var driven = try Driven(
       accounts: [Driven.aigerim, Driven.bolat], account: Driven.aigerim)
@@ -331,7 +333,8 @@ struct DeviceNamedTests {
     return driven
   }
 
-  @Test("is signed in to where it is not tied any more, though others are")
+  @Test(
+    "a named Freedom ID account that is no longer linked must sign in although others are linked")
   func notTied() throws {
     var driven = try untied()
     #expect(driven.last == .proceed([]))
@@ -344,7 +347,7 @@ struct DeviceNamedTests {
     #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
   }
 
-  @Test("is nobody else's: another person's log-in is untied at once")
+  @Test("a sign-in of another subject than the named Freedom ID account's fails and is unlinked")
   func otherPerson() throws {
     var driven = try untied()
     driven.signIn(as: Driven.bolat)
@@ -358,7 +361,7 @@ struct DeviceNamedTests {
 }
 
 extension DeviceDriven {
-  /// What is kept stays kept, whatever becomes of a flow.
+  /// Whether a flow has nothing to undo after the sign-in, since the account is stored.
   fileprivate static var hasNothingToAbandon: Bool {
     guard var driven = try? checking() else { return false }
     driven.answered(login())

@@ -7,13 +7,13 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("A person signs in to Freedom ID")
+@Suite("Sign-in of the Freedom ID device flow")
 struct DeviceLogInTests {
   private static let sentStep = Step.EnterCode(
     purpose: .otp, channel: "sms", maskedTarget: "+7 ••• 67", digits: 6,
     expiresAt: now + .seconds(300), resendAt: now + .seconds(60), attemptsLeft: 3, alsoAsk: [])
 
-  @Test("by one of three ways")
+  @Test("the Freedom ID sign-in offers three methods, each with a form of one field")
   func ways() throws {
     let driven = try Driven.choosing()
     #expect(driven.state == "authentication")
@@ -36,7 +36,9 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("by no other way", arguments: ["", "other", "phone", "acc_1", "PHONEOTP"])
+  @Test(
+    "the Freedom ID sign-in refuses an unknown method and does not change",
+    arguments: ["", "other", "phone", "acc_1", "PHONEOTP"])
   func noWay(id: String) throws {
     var driven = try Driven.choosing()
     let view = driven.flow.view
@@ -45,7 +47,7 @@ struct DeviceLogInTests {
     #expect(driven.flow.view == view)
   }
 
-  @Test("by a phone number and the code that is sent there")
+  @Test("the Freedom ID sign-in by phone requests a code and checks it")
   func phoneOTP() throws {
     var driven = try Driven.form(.phoneOTP)
     driven.say(Driven.Way.phoneOTP.form)
@@ -65,7 +67,7 @@ struct DeviceLogInTests {
     #expect(driven.kept?.subject == Driven.subject)
   }
 
-  @Test("by an address or a number, and a password")
+  @Test("the Freedom ID sign-in by email or phone asks for the password before any call")
   func password() throws {
     for (way, name) in [
       (Driven.Way.emailPassword, LoginName.email(Driven.email)),
@@ -84,7 +86,7 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("with a second factor where it is switched on, after a password as after a code")
+  @Test("the Freedom ID sign-in asks for a second factor if the provider demands it")
   func twoFactor() throws {
     for start in [
       try Driven.knocking(.emailPassword), try Driven.knocking(.phonePassword),
@@ -107,7 +109,7 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("step by step back, to where the person came from")
+  @Test("going back in the Freedom ID sign-in leads to the step before")
   func back() throws {
     var driven = try Driven.coded()
     driven.say(.back(.enterCode))
@@ -126,7 +128,7 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("and goes back home from the choice where accounts are")
+  @Test("going back from the choice of a Freedom ID sign-in method leads to the offered accounts")
   func backHome() throws {
     var driven = try Driven.home()
     let home = driven.flow.view
@@ -136,7 +138,7 @@ struct DeviceLogInTests {
     #expect(driven.flow.view == home)
   }
 
-  @Test("a problem is gone with the step it was about")
+  @Test("going back from the Freedom ID password step clears the problem of a wrong password")
   func problemGone() throws {
     var driven = try Driven.knocking()
     driven.refused(401, 100_201)
@@ -145,7 +147,7 @@ struct DeviceLogInTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("by a number however it is written")
+  @Test("the Freedom ID sign-in accepts a phone number of 10 to 15 digits with usual separators")
   func phoneShapes() throws {
     for text in [
       "+77011234567", " +7 (701) 123-45-67 ", "+7.701.123.45.67", "+7\u{A0}701\u{A0}1234567",
@@ -169,7 +171,7 @@ struct DeviceLogInTests {
   }
 
   @Test(
-    "by no number that cannot be; nobody is asked, and nothing of it repeated",
+    "the Freedom ID sign-in refuses a malformed phone number and does not repeat it",
     arguments: [
       "", "+", "77011234567", "+770112345", "+7701123456789012", "+7701123456a", "+7701123４567",
       "++77011234567", "+7/701/1234567", "+77011234567" + String(repeating: " ", count: 60),
@@ -189,7 +191,9 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("by an address as it was typed", arguments: ["a@b", "Aigerim+x@пример.kz", longest])
+  @Test(
+    "the Freedom ID sign-in sends an email address as it was typed",
+    arguments: ["a@b", "Aigerim+x@пример.kz", longest])
   func emailShapes(text: String) throws {
     var driven = try Driven.form(.emailPassword)
     driven.say(.form(["email": Secret(text)]))
@@ -202,7 +206,7 @@ struct DeviceLogInTests {
   private static let longest = String(repeating: "a", count: 252) + "@b"
 
   @Test(
-    "by no address that cannot be",
+    "the Freedom ID sign-in refuses a malformed email address",
     arguments: [
       "", "@", "a@", "@b", "a", "a@b@c", "a b@c", "a@b\n", "a\u{A0}@b", "a\u{7F}@b", "\u{1}a@b",
       "a\(longest)", "+77011234567",
@@ -219,7 +223,7 @@ struct DeviceLogInTests {
     #expect(driven.flow == before)
   }
 
-  @Test("by a form with its field and no other")
+  @Test("a Freedom ID sign-in form accepts its own field and refuses any other")
   func fields() throws {
     for way in Driven.Way.allCases {
       let name = way == .emailPassword ? "email" : "phone"
@@ -235,7 +239,7 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("with a password of 1 to 256 characters")
+  @Test("the Freedom ID sign-in accepts passwords of 1 to 256 characters")
   func passwordLength() throws {
     for (count, isTaken) in [(0, false), (1, true), (256, true), (257, false)] {
       var driven = try Driven.named(.emailPassword)
@@ -250,7 +254,7 @@ struct DeviceLogInTests {
   }
 
   @Test(
-    "with a code of as many digits as the step says",
+    "the Freedom ID sign-in refuses a code without exactly the step's number of ASCII digits",
     arguments: ["", "73914", "7391466", "73914a", "７３９１４６", "73 914", "-73914"])
   func codeShape(text: String) throws {
     for start in [try Driven.coded(), try Driven.second()] {
@@ -264,7 +268,7 @@ struct DeviceLogInTests {
     }
   }
 
-  @Test("with a code of four to ten digits, and no fields beside it")
+  @Test("the Freedom ID sign-in accepts codes of 4 to 10 digits and refuses fields beside them")
   func codeFields() throws {
     for digits in [4, 10] {
       var driven = try Driven.coded(["digits": .integer(Int64(digits))])
@@ -280,7 +284,7 @@ struct DeviceLogInTests {
 }
 
 extension DeviceDriven {
-  /// At a second factor after a code by SMS.
+  /// A flow that waits for the second factor after the code of an SMS.
   static func checkedTwice() throws -> DeviceDriven {
     var driven = try checking()
     driven.answered(twoFactor)

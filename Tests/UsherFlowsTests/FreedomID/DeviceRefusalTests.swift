@@ -7,9 +7,9 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("A log-in to Freedom ID that is refused")
+@Suite("Refused sign-ins of the Freedom ID device flow")
 struct DeviceRefusalTests {
-  @Test("never tells whether it was the name or the password")
+  @Test("a refused Freedom ID password does not tell whether the name or the password was wrong")
   func wrongCredentials() throws {
     var told: [Problem] = []
     for way in [Driven.Way.emailPassword, .phonePassword] {
@@ -32,7 +32,7 @@ struct DeviceRefusalTests {
     #expect(told.count == 12)
   }
 
-  @Test("lets the person try again, with the same name")
+  @Test("a refused Freedom ID password may be entered again with the same name")
   func again() throws {
     var driven = try Driven.knocking()
     driven.refused(401, 100_201)
@@ -45,7 +45,7 @@ struct DeviceRefusalTests {
     #expect(driven.kept != nil)
   }
 
-  @Test("by a wrong code tells the attempts that are left, where the provider counts them")
+  @Test("a wrong Freedom ID code shows how many attempts the provider says are left")
   func wrongCode() throws {
     for (left, sentence) in [
       (2, "; 2 attempts left"), (1, "; 1 attempt left"), (0, "; 0 attempts left"),
@@ -65,7 +65,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("keeps the count it knows where the refusal has none, and reads it beside the error too")
+  @Test("a wrong Freedom ID code keeps the known number of attempts unless the reply has a new one")
   func attemptsElsewhere() throws {
     var driven = try Driven.checking()
     driven.refused(422, 100_202)
@@ -80,7 +80,7 @@ struct DeviceRefusalTests {
     #expect(uncounted.problem?.message == "the provider does not accept this code")
   }
 
-  @Test("because the time of the code is over asks nobody")
+  @Test("a Freedom ID code that is entered after its expiry is reported as expired without a call")
   func expiredHere() throws {
     for start in [try Driven.coded(), try Driven.second()] {
       var driven = start
@@ -94,7 +94,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("because the provider says so lets another code be asked for at once")
+  @Test("a Freedom ID code that the provider calls expired may be resent at once")
   func expiredThere() throws {
     for start in [try Driven.checking(), try Driven.checkingSecond()] {
       var driven = start
@@ -111,7 +111,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("a later time is not made of an earlier one by that")
+  @Test("a late reply about an expired Freedom ID code does not postpone its known expiry")
   func expiredLate() throws {
     var driven = try Driven.checking()
     driven.answered(.reply(Driven.refusal(410, 100_203)), at: now + .seconds(600))
@@ -119,7 +119,7 @@ struct DeviceRefusalTests {
     #expect(driven.codeStep?.resendAt == now + .seconds(60))
   }
 
-  @Test("too early for another code: says how long to wait, and asks nobody")
+  @Test("a Freedom ID resend before its time makes no call and tells how long to wait")
   func tooEarlyHere() throws {
     var driven = try Driven.coded()
     let step = driven.step
@@ -138,7 +138,7 @@ struct DeviceRefusalTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("too early says the provider: for the first code as for another")
+  @Test("a too early Freedom ID code request keeps the step, for the first code and for a resend")
   func tooEarlyThere() throws {
     var first = try Driven.named(.phoneOTP)
     first.refused(429, 100_205, after: 30)
@@ -153,7 +153,7 @@ struct DeviceRefusalTests {
     #expect(again.codeStep?.digits == 6)
   }
 
-  @Test("another code stands in the place of the first, of the same purpose")
+  @Test("a resent Freedom ID code replaces the first one and keeps its purpose")
   func resent() throws {
     for start in [try Driven.coded(), try Driven.second()] {
       var driven = start
@@ -173,7 +173,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("a code that cannot be had again leads back to the expired one")
+  @Test("a Freedom ID resend of an expired challenge leads back to the expired code")
   func resendUnknown() throws {
     var driven = try Driven.coded()
     driven.say(.resend, at: now + .seconds(60))
@@ -185,7 +185,7 @@ struct DeviceRefusalTests {
     #expect(checked.failure?.reason == .providerRejected)
   }
 
-  @Test("because it is locked ends the flow, and says for how long")
+  @Test("a locked Freedom ID sign-in fails and tells how long it is locked")
   func locked() throws {
     for start in [
       try Driven.named(.phoneOTP), try Driven.checking(), try Driven.knocking(),
@@ -203,7 +203,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("because the provider takes no more just now leaves the person at the step")
+  @Test("a rate-limited Freedom ID sign-in stays at its step and tells how long to wait")
   func busy() throws {
     for start in [
       try Driven.named(.phoneOTP), try Driven.checking(), try Driven.knocking(),
@@ -220,7 +220,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("for any other reason ends the flow, in the provider's words")
+  @Test("any other Freedom ID refusal ends the flow with the provider's message and the SDK's code")
   func others() throws {
     let refusals: [(Int, Int?, Failure.Reason, String)] = [
       (401, 100_001, .providerRejected, "incorrectApiKey"),
@@ -250,7 +250,7 @@ struct DeviceRefusalTests {
     }
   }
 
-  @Test("a code's own refusals mean nothing elsewhere")
+  @Test("a Freedom ID error code in the reply to the wrong kind of call is an unknownError")
   func misplaced() throws {
     var driven = try Driven.knocking()
     driven.refused(422, 100_202)
@@ -260,7 +260,9 @@ struct DeviceRefusalTests {
     #expect(home.failure?.provider?.code == "unknownError")
   }
 
-  @Test("by what is no answer ends the flow", arguments: [200, 201])
+  @Test(
+    "an unusable success reply ends the Freedom ID sign-in with provider_protocol_error",
+    arguments: [200, 201])
   func unusable(status: Int) throws {
     let answers: [(JSONValue, String)] = [
       ([:], "parsingError"), ([1], "networkError.bodyError"),
@@ -285,7 +287,7 @@ struct DeviceRefusalTests {
   }
 
   @Test(
-    "a challenge has an id, four to ten digits, and an end",
+    "a Freedom ID challenge needs an id, a length of 4 to 10 digits and an expiry",
     arguments: [
       ["challenge_id": nil], ["challenge_id": 7], ["challenge_id": ""],
       ["challenge_id": .string(String(repeating: "x", count: 257))], ["digits": nil],
@@ -302,7 +304,7 @@ struct DeviceRefusalTests {
     #expect(driven.failure?.provider?.code == "parsingError")
   }
 
-  @Test("and the rest of a challenge may be missing")
+  @Test("a Freedom ID challenge may lack the channel, the target, the resend time and the attempts")
   func sparseChallenge() throws {
     let driven = try Driven.coded([
       "channel": nil, "masked_target": nil, "resend_at": nil, "attempts_left": -1,
@@ -323,19 +325,19 @@ extension DeviceDriven {
     if case .enterCode(let step) = step { step } else { nil }
   }
 
-  /// Whether the person has to do something.
+  /// Whether the step asks the user for input.
   var isAsking: Bool {
     if case .wait = step { false } else { true }
   }
 
-  /// The code of a second factor is being checked.
+  /// A flow that checks the code of the second factor.
   static func checkingSecond() throws -> DeviceDriven {
     var driven = try second()
     driven.say(.code(code, fields: [:]))
     return driven
   }
 
-  /// Another code is being sent.
+  /// A flow that requests a resend.
   static func resending() throws -> DeviceDriven {
     var driven = try coded()
     driven.say(.resend, at: now + .seconds(60))

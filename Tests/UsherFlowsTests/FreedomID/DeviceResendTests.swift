@@ -7,22 +7,22 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-/// Each code makes somebody's telephone ring.
-@Suite("A code of Freedom ID that may have been sent")
+/// Every code goes to a real phone, so no code may be requested twice by mistake.
+@Suite("Freedom ID codes whose sending has an unknown outcome")
 struct DeviceResendTests {
-  /// Answers after which nobody knows what the provider did.
+  /// Outcomes that do not tell whether the provider sent the code.
   private static let lost: [CallOutcome] = [
     Driven.lost, .reply(reply([:], status: 500)), .reply(reply([:], status: 503)),
     .reply(reply([:], status: 408)),
   ]
-  /// Answers to a code that was sent, which nobody can use.
+  /// Replies to a code request that the flow cannot use, although the code may have been sent.
   private static let unusable: [CallOutcome] = [
     .unreadable(message: "too long"), .reply(reply(text: "{")), .reply(reply([:])),
   ]
 
   private static let resendAt = now + .seconds(60)
 
-  @Test("the first one is not asked for again by itself, and by the person a minute later")
+  @Test("a Freedom ID code request with a lost reply waits for the user, and for at least a minute")
   func first() throws {
     for outcome in Self.lost {
       var driven = try Driven.named(.phoneOTP)
@@ -48,7 +48,7 @@ struct DeviceResendTests {
     }
   }
 
-  @Test("another way to sign in is open at once")
+  @Test("another Freedom ID sign-in method is open at once after a lost code request")
   func otherWay() throws {
     var driven = try Driven.named(.phoneOTP)
     driven.answered(Driven.lost)
@@ -58,7 +58,7 @@ struct DeviceResendTests {
     #expect(driven.step == .enterPassword(.init(purpose: "login")))
   }
 
-  @Test("a first one whose answer cannot be used ends the flow, and says so")
+  @Test("an unusable reply to the first Freedom ID code request fails and mentions a possible SMS")
   func unusable() throws {
     for outcome in Self.unusable {
       var driven = try Driven.named(.phoneOTP)
@@ -68,7 +68,7 @@ struct DeviceResendTests {
     }
   }
 
-  @Test("another one leaves the code that was sent before, and waits a minute for a third")
+  @Test("a lost Freedom ID resend keeps the earlier code and blocks a third one for a minute")
   func again() throws {
     for outcome in Self.lost + Self.unusable {
       var driven = try Driven.resending()
@@ -84,8 +84,7 @@ struct DeviceResendTests {
     }
   }
 
-  @Test(
-    "a code that comes after its challenge's time is taken: the provider says whether it is good")
+  @Test("a Freedom ID code is sent to the provider even after its expiry if a resend was lost")
   func afterItsTime() throws {
     let late = now + .seconds(300)
     var driven = try Driven.coded()
@@ -95,7 +94,7 @@ struct DeviceResendTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("another one that is refused, or never reaches the provider, leaves the code sent before")
+  @Test("a refused or unsent Freedom ID resend keeps the earlier code")
   func notSent() throws {
     for (status, code) in [
       (401, 100_001), (403, 100_301), (404, nil), (400, 7), (401, 100_004),
@@ -115,7 +114,7 @@ struct DeviceResendTests {
     #expect(driven.problem?.reason == "provider_unreachable")
   }
 
-  @Test("is not asked for again by a restart, and is told where the flow is cancelled")
+  @Test("a restored Freedom ID flow does not request the code again and reports may_have_been_sent")
   func restart() throws {
     for start in [try Driven.named(.phoneOTP), try Driven.resending()] {
       #expect(start.flow.isOutcomeUnknown)

@@ -8,14 +8,14 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-/// A task of a log-in under way, what was typed last, and the step it came from.
+/// A sign-in with a call in progress, the secret that was typed last, and the step before.
 private struct Errand {
   let name: String
   let driven: Driven
   let typed: Secret?
   let origin: Step
 
-  /// Whether it makes the provider send a code.
+  /// Whether the call makes the provider send a code.
   var sends: Bool { typed == nil }
 
   static func all() throws -> [Errand] {
@@ -41,9 +41,9 @@ private struct Errand {
   }
 }
 
-@Suite("What a person has typed into a log-in to Freedom ID")
+@Suite("User input of a Freedom ID sign-in")
 struct DeviceTypedTests {
-  @Test("is sent again where the provider has certainly not seen it, after 1 to 16 seconds")
+  @Test("a Freedom ID sign-in call that was not sent is repeated after 1, 2, 4, 8 and 16 seconds")
   func unsent() throws {
     for errand in try Errand.all() {
       var driven = errand.driven
@@ -60,7 +60,7 @@ struct DeviceTypedTests {
         #expect(driven.receive(.woken) == .ignore)
       }
       driven.answered(Driven.gone)
-      // The code that was sent before is still good.
+      // A resend that fails does not end the flow: the code that was sent before is still valid.
       let isEnd = errand.name != "resend"
       #expect((driven.failure?.reason == .providerUnreachable) == isEnd)
       let word = isEnd ? driven.failure?.provider : driven.problem?.provider
@@ -68,7 +68,7 @@ struct DeviceTypedTests {
     }
   }
 
-  @Test("is the person's to repeat where the provider may have counted it")
+  @Test("a Freedom ID sign-in call with a lost reply is left to the user to repeat")
   func sent() throws {
     let outcomes: [(CallOutcome, String)] = [
       (Driven.lost, "networkError.streamError"),
@@ -88,7 +88,8 @@ struct DeviceTypedTests {
     }
   }
 
-  @Test("is asked for again after a restart, at the step where it was typed")
+  @Test(
+    "a restored Freedom ID sign-in asks again for the typed secret, at the step before the call")
   func restart() throws {
     for errand in try Errand.all() {
       for isPaused in [false, true] {
@@ -108,7 +109,7 @@ struct DeviceTypedTests {
     }
   }
 
-  @Test("is not made up where it is gone")
+  @Test("a Freedom ID sign-in that lost the typed secret asks for it instead of repeating the call")
   func gone() throws {
     for errand in try Errand.all() {
       var driven = errand.driven
@@ -125,7 +126,7 @@ struct DeviceTypedTests {
     }
   }
 
-  @Test("is never stored: no password or code, under way, in a pause or after it")
+  @Test("a Freedom ID password or code is never stored, neither during a call nor afterwards")
   func neverStored() throws {
     for errand in try Errand.all() {
       guard let typed = errand.typed?.revealed() else { continue }
@@ -149,7 +150,7 @@ struct DeviceTypedTests {
     }
   }
 
-  @Test("is stored sealed at most: the number or address, while the log-in lasts")
+  @Test("a Freedom ID phone number or email address is stored sealed, and only during the sign-in")
   func sealed() throws {
     var states = try Errand.all().map(\.driven)
     states += [try .coded(), try .second(), try .named(.emailPassword), try .resending()]
@@ -166,13 +167,13 @@ struct DeviceTypedTests {
     }
   }
 
-  /// All that is shown of a log-in.
+  /// Everything that the flow shows: its view and its last answer.
   private func told(_ driven: Driven) -> String {
     let view = driven.flow.view
     return "\(String(describing: view)) \(String(describing: driven.last))"
   }
 
-  @Test("is in no text, though the server repeats it, however it is written")
+  @Test("a typed Freedom ID secret is in no message, even if the provider repeats it differently")
   func echoes() throws {
     let texts: [(Driven, [String])] = [
       (try .knocking(), ["no Pass-word-secret", "PASS-WORD-SECRET!", "no aigerim@example.kz"]),
@@ -204,12 +205,12 @@ struct DeviceTypedTests {
     }
   }
 
-  @Test("costs the text only where it is repeated: other sentences stay whole")
+  @Test("a Freedom ID message that does not repeat the typed secret is shown unchanged")
   func otherSentences() throws {
     for errand in try Errand.all() {
       var driven = errand.driven
       driven.refused(400, 7, "closed from 22 to 6 o'clock")
-      // A resend that is refused leaves the code that was sent before.
+      // A refused resend does not end the flow: the code that was sent before is still valid.
       let isEnd = errand.name != "resend"
       #expect((driven.failure == nil) != isEnd)
       let message = isEnd ? driven.failure?.message : driven.problem?.message

@@ -8,14 +8,14 @@ import UsherFlows
 
 private typealias Driven = DeviceDriven
 
-@Suite("The words of Freedom ID's SDK")
+@Suite("Error codes of the Freedom ID SDK")
 struct DeviceWordTests {
-  /// Those the page FreedomID says cannot be met.
+  /// The codes that cannot occur according to the documentation page FreedomID.
   private static let impossible: Set<FreedomIDWord> = [
     .utilityError, .requestSendingError, .unknownNetworkError,
   ]
 
-  /// A way to each, and the reasons the page gives it.
+  /// A failure, the error code that it must have, and the reason that the page gives for the code.
   private struct Scenario {
     let word: FreedomIDWord
     let reason: Failure.Reason
@@ -143,7 +143,7 @@ struct DeviceWordTests {
     ]
   }
 
-  @Test("are told as the page says, for the reasons it gives")
+  @Test("every Freedom ID failure has the error code and the reason that the documentation lists")
   func told() throws {
     for scenario in try scenarios() {
       let failure = try #require(scenario.failure, "\(scenario.word)")
@@ -153,7 +153,7 @@ struct DeviceWordTests {
     }
   }
 
-  @Test("are all met in the SDK's own flow, but for the three that cannot be")
+  @Test("the Freedom ID device flow produces every SDK error code except three that cannot occur")
   func all() throws {
     let told = Set(try scenarios().compactMap { $0.failure?.provider?.code })
     let met = FreedomIDWord.allCases.filter { told.contains($0.rawValue) }
@@ -162,7 +162,7 @@ struct DeviceWordTests {
     #expect(FreedomIDWord.allCases.count == 22)
   }
 
-  @Test("stand in the page's table, each with the reasons that are met here")
+  @Test("the documentation's table lists every Freedom ID error code with its reasons")
   func page() throws {
     var root = URL(filePath: #filePath)
     for _ in 0..<4 { root.deleteLastPathComponent() }
@@ -172,7 +172,7 @@ struct DeviceWordTests {
     let rows = section.split(separator: "\n## ")[0].matches(
       of: /\| `([A-Za-z.]+)` \| ([a-z_`, ]*)\| ([^|]+) \|/)
     #expect(rows.map { String($0.1) }.sorted() == FreedomIDWord.allCases.map(\.rawValue).sorted())
-    // The HTTP client takes no redirect: in a daemon that scenario is requestReceivingError.
+    // The HTTP client follows no redirect: the daemon reports requestReceivingError in that case.
     let scenarios = try scenarios().filter {
       $0.word != .codeError || $0.reason != .providerProtocolError
     }
@@ -186,7 +186,7 @@ struct DeviceWordTests {
     }
   }
 
-  @Test("name the members that are wrong")
+  @Test("a Freedom ID validation failure names the members that are wrong")
   func wrongMembers() throws {
     let failure = failing(
       try Driven.named(.phoneOTP),

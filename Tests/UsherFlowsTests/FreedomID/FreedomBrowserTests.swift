@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("The way to Freedom's page and back")
+@Suite("Link and redirect of the Freedom ID oauth2 flow")
 struct FreedomBrowserTests {
-  @Test("grants that are none, or that nobody knows, ask nobody")
+  @Test("the Freedom ID oauth2 flow fails without a call if the grants are empty or unknown")
   func grants() throws {
     var driven = try PartnerAuthorize(grants: [])
     #expect(driven.failure?.reason == .invalidRequest)
@@ -19,7 +19,7 @@ struct FreedomBrowserTests {
     #expect(driven.state == "preparing" && driven.calls.isEmpty)
   }
 
-  @Test("each flow listens at a path of its own, which ends in 128 bits in hexadecimal")
+  @Test("the Freedom ID oauth2 flow listens at a path that ends in 128 random bits in hexadecimal")
   func path() throws {
     let driven = try PartnerAuthorize()
     let expectation = try #require(driven.expectation)
@@ -31,7 +31,7 @@ struct FreedomBrowserTests {
   }
 
   @Test(
-    "a fixed redirect gets it appended too",
+    "the Freedom ID oauth2 flow appends its secret path segment to a fixed redirect",
     arguments: [("/callback", "/callback/"), ("/", "/"), ("/a/b/", "/a/b/")])
   func fixed(path: String, begin: String) throws {
     var driven = try PartnerAuthorize {
@@ -52,7 +52,7 @@ struct FreedomBrowserTests {
   }
 
   @Test(
-    "a fixed port that another user holds ends the flow: there is no PKCE",
+    "the Freedom ID oauth2 flow has no PKCE and fails if another user holds its fixed port",
     arguments: [false, true])
   func takenByAnother(afterRestart: Bool) throws {
     var driven = try PartnerAuthorize {
@@ -68,7 +68,7 @@ struct FreedomBrowserTests {
     #expect(driven.word == "configurationError")
   }
 
-  @Test("without any port there is no way back")
+  @Test("the Freedom ID oauth2 flow fails with configurationError if no port is free")
   func noListener() throws {
     var driven = try PartnerAuthorize()
     driven.receive(.listenFailed("none"))
@@ -76,7 +76,7 @@ struct FreedomBrowserTests {
     #expect(driven.word == "configurationError")
   }
 
-  @Test("the provider's link is the step; it is good for ten minutes where it does not say")
+  @Test("the Freedom ID oauth2 flow shows the provider's link, for ten minutes if it has no expiry")
   func link() throws {
     var driven = try PartnerAuthorize()
     driven.listening()
@@ -90,7 +90,7 @@ struct FreedomBrowserTests {
   }
 
   @Test(
-    "its expire_at is taken where it is a time to come",
+    "the Freedom ID oauth2 flow uses the link's expire_at only if it is a time in the future",
     arguments: [
       ("1800000090", 90), ("1800000001", 1), ("1800000000", 600), ("1799999999", 600),
       ("-5", 600), ("soon", 600), ("", 600), ("99999999999999999999", 600),
@@ -104,7 +104,7 @@ struct FreedomBrowserTests {
   }
 
   @Test(
-    "it is https, or http on this machine",
+    "the Freedom ID oauth2 flow accepts a link only with https, or with http on loopback",
     arguments: [
       ("http://passport.freedompay.kz/login", false), ("http://127.0.0.1:9/login?a=b", true),
       ("javascript:alert(1)", false), ("", false), ("/login?track_id=1", false),
@@ -121,7 +121,7 @@ struct FreedomBrowserTests {
     #expect(text.isEmpty || driven.failure?.message.contains(text) != true)
   }
 
-  @Test("an answer without one cannot be read")
+  @Test("a Freedom ID reply without a link fails with parsingError")
   func noLink() throws {
     for json in [[:], ["redirect_uri": nil], ["redirect_uri": 7]] as [JSONValue] {
       var driven = try PartnerAuthorize()
@@ -132,7 +132,7 @@ struct FreedomBrowserTests {
     }
   }
 
-  @Test("a link whose time is over is replaced, without anybody doing anything")
+  @Test("the Freedom ID oauth2 flow replaces an expired link without any input")
   func renewed() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser(for: 30)
@@ -143,7 +143,7 @@ struct FreedomBrowserTests {
     driven.clock = now + .seconds(30)
     driven.receive(.woken)
     #expect(driven.calls.count == 1)
-    // Until there is the new one, the old one stands.
+    // The old link is shown until the new one arrives.
     #expect(driven.state == "browser" && driven.step?.redirectURI == uri)
     driven.answered(Freedom.said(["redirect_uri": "https://x.example/second"]))
     #expect(driven.step?.url == "https://x.example/second")
@@ -152,7 +152,7 @@ struct FreedomBrowserTests {
     #expect(driven.flow.view.problem == nil)
   }
 
-  @Test("while it is replaced, who comes back from the old one is let in")
+  @Test("the Freedom ID oauth2 flow accepts a redirect of the old link while it requests a new one")
   func backFromOld() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser(for: 30)
@@ -164,7 +164,7 @@ struct FreedomBrowserTests {
     #expect(driven.receive(.called(call, Freedom.gone)) == .ignore)
   }
 
-  @Test("a provider that is away is asked for a link five times more, and then given up")
+  @Test("the Freedom ID oauth2 flow repeats an unsent link request five times, then fails")
   func away() throws {
     var driven = try PartnerAuthorize()
     driven.listening()
@@ -181,7 +181,7 @@ struct FreedomBrowserTests {
     #expect(driven.word == "networkError.connectionError")
   }
 
-  @Test("a problem with the link is gone when there is one")
+  @Test("the Freedom ID oauth2 flow clears the problem of the link request once it has a link")
   func wellAgain() throws {
     var driven = try PartnerAuthorize()
     driven.listening()
@@ -193,7 +193,7 @@ struct FreedomBrowserTests {
   }
 
   @Test(
-    "a refusal has the SDK's word",
+    "a refused Freedom ID link request fails with the SDK's error code",
     arguments: [
       (401, nil, "incorrectApiKey"), (401, 100001, "incorrectApiKey"),
       (403, 100003, "transmissionError.appIntegrityError"), (403, 100301, "accessDenied"),
@@ -207,7 +207,7 @@ struct FreedomBrowserTests {
     #expect(driven.failure?.reason == (word == "accessDenied" ? .denied : .providerRejected))
   }
 
-  @Test("grants that the provider does not know are named")
+  @Test("the Freedom ID oauth2 flow names the grants that the provider calls invalid")
   func validation() throws {
     var driven = try PartnerAuthorize()
     driven.listening()
@@ -217,7 +217,7 @@ struct FreedomBrowserTests {
     #expect(driven.failure?.message == "Invalid: grants.1")
   }
 
-  @Test("the person's no is known by its code, every other error is not")
+  @Test("only error 100102 in the Freedom ID redirect is a denial; any other error is a rejection")
   func errors() throws {
     for (code, reason, word) in [
       ("100102", Failure.Reason.denied, "accessDenied"),
@@ -232,7 +232,7 @@ struct FreedomBrowserTests {
     }
   }
 
-  @Test("an answer with neither a code nor an error is none")
+  @Test("a Freedom ID redirect with neither a code nor an error fails with parsingError")
   func neither() throws {
     for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
       var driven = try PartnerAuthorize()
@@ -243,7 +243,7 @@ struct FreedomBrowserTests {
     }
   }
 
-  @Test("the URL may be pasted; of another path it is refused")
+  @Test("the Freedom ID oauth2 flow accepts only its own redirect URL as pasted input")
   func pasted() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser()
@@ -260,7 +260,7 @@ struct FreedomBrowserTests {
     #expect(driven.calls == [.exchange(code: Secret("c-1"))])
   }
 
-  @Test("after a restart the open page still works, and the link's time runs on")
+  @Test("a restored Freedom ID oauth2 flow listens at the old address and keeps the link's expiry")
   func restart() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser(for: 100)
@@ -275,7 +275,7 @@ struct FreedomBrowserTests {
     #expect(driven.calls == [.exchange(code: Secret("c-1"))])
   }
 
-  @Test("after one in which the link's time ended there is another")
+  @Test("a Freedom ID oauth2 flow that is restored after the link's expiry requests a new link")
   func lateRestart() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser(for: 100)
@@ -286,7 +286,7 @@ struct FreedomBrowserTests {
     #expect(driven.timer == .seconds(50))
   }
 
-  @Test("where the old port is not to be had, the person is sent again, to another path")
+  @Test("a restored Freedom ID oauth2 flow uses another path if the old port is not available")
   func stranded() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser()
@@ -299,7 +299,7 @@ struct FreedomBrowserTests {
     #expect(driven.flow.view.problem?.reason == "interrupted")
   }
 
-  @Test("a restart before there was a link begins anew")
+  @Test("a Freedom ID oauth2 flow that is restored without a link starts again at another path")
   func earlyRestart() throws {
     var driven = try PartnerAuthorize()
     let first = driven.expectation?.path

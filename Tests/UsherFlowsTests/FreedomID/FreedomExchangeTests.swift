@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("The code of Freedom's page")
+@Suite("Code exchange of the Freedom ID oauth2 flow")
 struct FreedomExchangeTests {
-  @Test("is redeemed, with the listener closed")
+  @Test("the Freedom ID oauth2 flow stops listening, redeems the code and requests the user")
   func redeemed() throws {
     var driven = try PartnerAuthorize()
     driven.toExchange()
@@ -18,7 +18,8 @@ struct FreedomExchangeTests {
     #expect(driven.state == "completion")
   }
 
-  @Test("that was certainly not seen is sent again")
+  @Test(
+    "the Freedom ID oauth2 flow repeats an exchange that the provider certainly did not process")
   func notSent() throws {
     for outcome in [Freedom.gone, .reply(reply([:], status: 429))] {
       var driven = try PartnerAuthorize()
@@ -31,7 +32,7 @@ struct FreedomExchangeTests {
     }
   }
 
-  @Test("that the provider puts off by 429 or 503 and Retry-After is sent again when it asks")
+  @Test("the Freedom ID oauth2 flow repeats the exchange after the Retry-After of a 429 or 503")
   func putOff() throws {
     let headers = ["retry-after": "7"]
     let busy: JSONValue = ["error": ["message": "busy", "code": 100999]]
@@ -51,7 +52,7 @@ struct FreedomExchangeTests {
     }
   }
 
-  @Test("that the provider puts off without a length that can be read is sent again too")
+  @Test("the Freedom ID oauth2 flow repeats the exchange after 1 s if Retry-After is unreadable")
   func putOffUnreadably() throws {
     var driven = try PartnerAuthorize()
     driven.toExchange()
@@ -62,7 +63,7 @@ struct FreedomExchangeTests {
     #expect(driven.calls == [.exchange(code: Secret("code-secret"))])
   }
 
-  @Test("that may be spent is not sent again: the person goes to the browser, to another path")
+  @Test("the Freedom ID oauth2 flow starts a fresh round at another path after a lost exchange")
   func lost() throws {
     for outcome in [Freedom.lost, .reply(reply([:], status: 502))] {
       var driven = try PartnerAuthorize()
@@ -78,7 +79,7 @@ struct FreedomExchangeTests {
     }
   }
 
-  @Test("that is lost three times ends the flow")
+  @Test("the Freedom ID oauth2 flow fails after the third lost exchange")
   func lostAgain() throws {
     var driven = try PartnerAuthorize()
     for _ in 1..<FreedomPartnerAuthorize.maxLostRounds {
@@ -92,7 +93,7 @@ struct FreedomExchangeTests {
     #expect(driven.word == "networkError.streamError")
   }
 
-  @Test("is not redeemed after a restart, nor between two tries")
+  @Test("a restored Freedom ID oauth2 flow does not redeem its code, even between two retries")
   func restart() throws {
     for isPaused in [false, true] {
       var driven = try PartnerAuthorize()
@@ -105,7 +106,7 @@ struct FreedomExchangeTests {
   }
 
   @Test(
-    "that the provider refuses ends the flow",
+    "a refused exchange ends the Freedom ID oauth2 flow with the SDK's error code",
     arguments: [
       (422, 100101, "authError"), (200, 100101, "authError"), (401, nil, "incorrectApiKey"),
       (401, 100001, "incorrectApiKey"), (400, nil, "unknownError"),
@@ -119,7 +120,7 @@ struct FreedomExchangeTests {
     #expect(driven.failure?.provider?.error == code.map { String($0) })
   }
 
-  @Test("brings tokens or nothing")
+  @Test("an exchange reply without valid tokens ends the Freedom ID oauth2 flow")
   func unreadable() throws {
     for changes in [
       ["access_token": nil], ["access_token": "a b"], ["access_token": 7],
@@ -146,9 +147,9 @@ struct FreedomExchangeTests {
   }
 }
 
-@Suite("Whose tokens they are")
+@Suite("User request of the Freedom ID oauth2 flow")
 struct FreedomPersonTests {
-  @Test("is asked, and makes an account of what was asked for, and nothing beyond")
+  @Test("the Freedom ID oauth2 flow completes with an account of only the requested members")
   func finished() throws {
     var driven = try PartnerAuthorize()
     driven.toPerson()
@@ -185,7 +186,7 @@ struct FreedomPersonTests {
     #expect(tokens.refreshExpiresAt == Timestamp(rfc3339: "2027-02-12T08:00:00.123Z"))
   }
 
-  @Test("what the answer has not was not granted, null is; nothing at all is a denial")
+  @Test("a member missing from a Freedom ID user is not granted, null is, and none is a denial")
   func leftOut() throws {
     var driven = try PartnerAuthorize(grants: ["read.email", "read.firstname", "read.gender"])
     driven.toPerson()
@@ -202,7 +203,7 @@ struct FreedomPersonTests {
     #expect(driven.failure?.reason == .denied && driven.word == "accessDenied")
   }
 
-  @Test("a consent is remembered as long as the configuration says")
+  @Test("the Freedom ID oauth2 flow stores consents for consent_days")
   func days() throws {
     var driven = try PartnerAuthorize(grants: ["openid"]) { $0.consentDays = 2 }
     driven.toPerson()
@@ -211,7 +212,7 @@ struct FreedomPersonTests {
     #expect(driven.completion?.result["profile"] == [:])
   }
 
-  @Test("tokens without an id are those of an account that nobody can log out")
+  @Test("Freedom ID tokens without an id leave the account without a tokenIdHash")
   func noID() throws {
     var driven = try PartnerAuthorize()
     driven.toExchange()
@@ -220,7 +221,7 @@ struct FreedomPersonTests {
     #expect(driven.completion?.grant?.attributes == ["mode": "oauth2"])
   }
 
-  @Test("somebody else than the account that was named is refused")
+  @Test("the Freedom ID oauth2 flow refuses another subject than the named account's")
   func otherPerson() throws {
     let known = KnownAccount(id: Freedom.account, subject: Freedom.person)
     for (id, isThem) in [(Freedom.person, true), ("5f0c1d2e-0000-4000-8000-000000000002", false)] {
@@ -234,7 +235,7 @@ struct FreedomPersonTests {
   }
 
   @Test(
-    "an answer that does not tell, or has no string where one must be, is none",
+    "a Freedom ID user without a valid id or with mistyped members fails with parsingError",
     arguments: [
       ["id": nil], ["id": 7], ["id": ""], ["id": "a b"],
       ["id": .string(String(repeating: "x", count: 129))], ["firstname": ["a"]],
@@ -248,7 +249,7 @@ struct FreedomPersonTests {
     #expect(driven.word == "parsingError")
   }
 
-  @Test("it is asked again where the answer is lost, and after a restart")
+  @Test("a Freedom ID user request is repeated after a lost reply and after a restart, then fails")
   func repeated() throws {
     var driven = try PartnerAuthorize()
     driven.toPerson()
@@ -268,7 +269,7 @@ struct FreedomPersonTests {
     #expect(driven.word == "networkError.codeError")
   }
 
-  @Test("a refusal speaks of the token")
+  @Test("a refused Freedom ID user request fails with the SDK's error code")
   func refused() throws {
     for (status, code, word) in [
       (401, nil, "transmissionError.autheticationError"),

@@ -5,9 +5,9 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("A grant")
+@Suite("Freedom ID grants")
 struct FreedomGrantTests {
-  /// The seed's table, and the spelling of the partner API.
+  /// Each grant with its name in the SDK, its name in the partner API and its profile member.
   private static let table: [(DataGrant, String, String, String)] = [
     (.dateOfBirth, "read.data_of_birth", "read.date_of_birth", "dateOfBirth"),
     (.firstname, "read.firstname", "read.firstname", "firstname"),
@@ -22,7 +22,7 @@ struct FreedomGrantTests {
     (.emails, "read.emails", "read.emails", "emails"),
   ]
 
-  @Test("has the SDK's word, the partner API's, and a member of the profile")
+  @Test("every Freedom ID grant has an SDK name, a partner API name, a profile member and a label")
   func words() {
     #expect(Self.table.map(\.0) == DataGrant.allCases)
     for (grant, word, wire, member) in Self.table {
@@ -37,7 +37,7 @@ struct FreedomGrantTests {
     #expect(DataGrant.allCases.filter(\.isList) == [.phones, .emails])
   }
 
-  @Test("is one of the table, letter by letter")
+  @Test("only the exact names of the table are Freedom ID grants")
   func others() {
     for text in ["", "firstname", "read.Firstname", "read.firstname ", "read.profile", "openid"] {
       #expect(DataGrant(either: text) == nil)
@@ -54,7 +54,7 @@ struct FreedomGrantTests {
     }
   }
 
-  @Test("is asked for once, in the table's order, however it comes")
+  @Test("Freedom ID grants are requested once each and in table order, whatever their spelling")
   func asked() throws {
     let words = [
       "read.emails", "read.date_of_birth", "read.firstname", "read.data_of_birth",
@@ -72,7 +72,9 @@ struct FreedomGrantTests {
     }
   }
 
-  @Test("opens its member and no other", arguments: DataGrant.allCases)
+  @Test(
+    "a Freedom ID grant opens its own profile member and no other",
+    arguments: DataGrant.allCases)
   func opens(grant: DataGrant) throws {
     var wire: [String: JSONValue] = ["ssn": "1", "id": "x"]
     for other in DataGrant.allCases {
@@ -84,7 +86,9 @@ struct FreedomGrantTests {
     #expect(try GrantedProfile(wire, granted: []).members.isEmpty)
   }
 
-  @Test("opens what is of its type, cleaned and within bounds", arguments: DataGrant.allCases)
+  @Test(
+    "a granted Freedom ID member must have its type and size, and its text is cleaned",
+    arguments: DataGrant.allCases)
   func types(grant: DataGrant) throws {
     let bad: [JSONValue] =
       grant.isList

@@ -5,11 +5,11 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("Tokens of Freedom ID whose person cannot be asked for")
+@Suite("Freedom ID tokens that are kept if the user request fails")
 struct FreedomKeptTests {
   private static let known = KnownAccount(id: Freedom.account, subject: Freedom.person)
 
-  /// What a sign-in leaves that the provider did not tell whose tokens it has.
+  /// Returns what a sign-in keeps if the provider's user reply has no id.
   private func kept(account: KnownAccount? = nil) throws -> HandoffSecret {
     var driven = try PartnerAuthorize(account: account)
     driven.toPerson()
@@ -18,7 +18,7 @@ struct FreedomKeptTests {
     return try #require(driven.flow.keptWhenAbandoned?.handoffSecret)
   }
 
-  @Test("are kept from the moment they come until the account is there")
+  @Test("Freedom ID tokens are kept as soon as the exchange brings them, also over a restart")
   func window() throws {
     var driven = try PartnerAuthorize()
     #expect(driven.flow.keptWhenAbandoned == nil)
@@ -32,7 +32,7 @@ struct FreedomKeptTests {
     #expect(driven.flow.keptWhenAbandoned?.handoffSecret == kept)
   }
 
-  @Test("are kept whatever fails but the tokens themselves, the person and the consent")
+  @Test("Freedom ID tokens are kept unless the tokens, the person or the consent is refused")
   func kinds() throws {
     for (outcome, isKept) in [
       (Freedom.refusal(403), true), (Freedom.refusal(401, 100001), true),
@@ -52,7 +52,7 @@ struct FreedomKeptTests {
     }
   }
 
-  @Test("make the account in the next sign-in, without the browser")
+  @Test("kept Freedom ID tokens make the account in the next sign-in without a browser")
   func goesOn() throws {
     let kept = try kept()
     var driven = try PartnerAuthorize(handoffSecrets: [kept])
@@ -65,7 +65,7 @@ struct FreedomKeptTests {
     #expect(grant.attributes["tokenIdHash"] != nil)
   }
 
-  @Test("are kept on where the provider is still away, and given up where it answers otherwise")
+  @Test("kept Freedom ID tokens stay if the provider is unreachable, and are dropped otherwise")
   func again() throws {
     let kept = try kept()
     var away = try PartnerAuthorize(handoffSecrets: [kept])
@@ -83,7 +83,7 @@ struct FreedomKeptTests {
     }
   }
 
-  @Test("are used for the same grants, account and provider only")
+  @Test("kept Freedom ID tokens are used only for the same grants, account and provider")
   func same() throws {
     let kept = try kept()
     for driven in [

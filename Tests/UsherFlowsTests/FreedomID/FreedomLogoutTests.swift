@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("Freedom's call about a log-out")
+@Suite("Log-out callbacks of Freedom ID")
 struct FreedomLogoutTests {
   private static func dialect(
     _ change: (inout FreedomIDSettings) throws -> Void = { _ in }
@@ -26,7 +26,7 @@ struct FreedomLogoutTests {
     ProviderRegistry.followUp(of: try Freedom.provider(), attributes: attributes)
   }
 
-  @Test("is taken in mode oauth2, where there is an address for it")
+  @Test("Freedom ID log-out callbacks are accepted only in mode oauth2 with a callback address")
   func taken() throws {
     let dialect = try #require(try Self.dialect())
     #expect(dialect.method == .post && dialect.path == "/v1/freedomid/revoke")
@@ -39,7 +39,7 @@ struct FreedomLogoutTests {
     #expect(other?.path == "/gone")
   }
 
-  @Test("shows the id of the tokens and nothing else, and is about no flow")
+  @Test("a Freedom ID log-out callback carries only the token id and names no flow")
   func reading() throws {
     let callback = try read("{\"id\": \"token-id-1\", \"new\": 1}")
     #expect(callback.authorization == Secret("token-id-1"))
@@ -47,7 +47,7 @@ struct FreedomLogoutTests {
   }
 
   @Test(
-    "that has none cannot be read",
+    "a Freedom ID log-out callback without a valid token id is refused",
     arguments: [
       "", "x", "[]", "null", "{", "{}", "{\"id\": null}", "{\"id\": 7}", "{\"id\": \"\"}",
       "id=token-id-1",
@@ -59,7 +59,7 @@ struct FreedomLogoutTests {
     #expect(throws: CallbackRefusal.self) { try read(body) }
   }
 
-  @Test("is answered alike, whether there are such tokens or not")
+  @Test("a Freedom ID log-out callback gets the same answer whether its token id is known or not")
   func answers() throws {
     let dialect = try #require(try Self.dialect())
     let taken = dialect.answer(.taken)
@@ -78,7 +78,7 @@ struct FreedomLogoutTests {
     }
   }
 
-  @Test("ends the grant of the account whose tokens it names")
+  @Test("a Freedom ID log-out callback ends the grant of the account with that token id")
   func learnt() throws {
     let followUp = try #require(
       try followUp([
@@ -102,7 +102,7 @@ struct FreedomLogoutTests {
     }
   }
 
-  @Test("names no account that has no such id")
+  @Test("an account without a token id has no follow-up for Freedom ID log-out callbacks")
   func none() throws {
     for attributes in [[:], ["tokenIdHash": ""], ["tokenIdHash": 7], ["tokenIdHash": nil]]
       as [[String: JSONValue]]

@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("Freedom ID by OpenID Connect")
+@Suite("Freedom ID in mode oidc")
 struct FreedomOIDCTests {
   private static func provider(pkce: Bool = false) throws -> ProviderConfig {
     try Freedom.provider {
@@ -14,7 +14,7 @@ struct FreedomOIDCTests {
     }
   }
 
-  /// As discovery with the provider's two own endpoints has it.
+  /// Metadata of discovery, with the provider's own two endpoints.
   private static let found = UsherFlowsTests.metadata {
     $0.issuer = "https://passport.freedompay.kz"
     $0.authorizationEndpoint = "https://passport.freedompay.kz/openid"
@@ -34,7 +34,7 @@ struct FreedomOIDCTests {
     .init(code: Secret("code-secret"), verifier: Secret("verifier"), redirectURI: "http://x/cb"),
     found)
 
-  @Test("a code is redeemed in JSON with Basic, and without a verifier")
+  @Test("Freedom ID in mode oidc redeems a code in JSON with Basic and without a code_verifier")
   func redeemed() throws {
     let request = try render(exchange)
     #expect(request.method == .post)
@@ -55,12 +55,12 @@ struct FreedomOIDCTests {
     #expect(!shown.contains("code-secret") && !shown.contains("s3cret-client"))
   }
 
-  @Test("with PKCE it has the verifier")
+  @Test("Freedom ID in mode oidc sends the code_verifier if PKCE is enabled")
   func verifier() throws {
     #expect(try body(render(exchange, pkce: true))?["code_verifier"] == "verifier")
   }
 
-  @Test("tokens are renewed in JSON with Basic")
+  @Test("Freedom ID in mode oidc refreshes tokens in JSON with Basic")
   func renewed() throws {
     let provider = try Self.provider()
     guard
@@ -76,7 +76,7 @@ struct FreedomOIDCTests {
     #expect(request.headers.contains { $0.value == Secret("Basic YWNtZTpzM2NyZXQtY2xpZW50") })
   }
 
-  @Test("the page gets state and nonce, and a challenge only where PKCE is switched on")
+  @Test("Freedom ID in mode oidc sends state and nonce, and a code_challenge only with PKCE")
   func page() throws {
     for pkce in [false, true] {
       var moment = UsherFlowsTests.moment()
@@ -104,7 +104,7 @@ struct FreedomOIDCTests {
     }
   }
 
-  @Test("nothing is called back, and nothing is probed beside discovery")
+  @Test("Freedom ID in mode oidc has scopes and authorize, but no probe and no callback")
   func others() throws {
     let provider = try Self.provider()
     #expect(ProviderRegistry.probe(of: provider) == nil)
@@ -116,7 +116,7 @@ struct FreedomOIDCTests {
   }
 }
 
-@Suite("Whether a provider of type freedomid can be used")
+@Suite("Probe of Freedom ID in mode device")
 struct FreedomProbeTests {
   private func judge(_ outcome: CallOutcome) throws -> (fine: Bool, message: String) {
     let provider = try Freedom.provider { $0.mode = .device }
@@ -125,7 +125,7 @@ struct FreedomProbeTests {
     return probe.judge(outcome)
   }
 
-  @Test("is asked in mode device, by the accounts of a device that nobody has")
+  @Test("the Freedom ID probe requests the accounts of an unknown device and judges the reply")
   func device() throws {
     #expect(try judge(Freedom.said(["accounts": []])).fine)
     #expect(try judge(Freedom.refusal(401, 100002)).fine)

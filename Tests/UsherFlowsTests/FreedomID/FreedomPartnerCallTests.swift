@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("A call of Freedom's partner API")
+@Suite("Requests of the Freedom ID partner API")
 struct FreedomPartnerCallTests {
   private static let uri = Secret("http://127.0.0.1:40001/callback/4f4f4f4f4f4f4f4f")
   private static let request = ProfileRequest(
@@ -30,10 +30,10 @@ struct FreedomPartnerCallTests {
         moment: moment()))
   }
 
-  /// acme:s3:cret
+  /// Base64 of acme:s3:cret
   private static let basic = "Basic YWNtZTpzMzpjcmV0"
 
-  @Test("is what the contract says")
+  @Test("every Freedom ID partner request has the method, URL, headers and body of the contract")
   func requests() throws {
     let base = "https://passport.freedompay.kz/api/v1/oauth"
     let account = "Bearer account-token"
@@ -78,7 +78,7 @@ struct FreedomPartnerCallTests {
     }
   }
 
-  @Test("asks for a person by his id too")
+  @Test("a Freedom ID profile request may name the person by freedom_id instead of by phone")
   func person() throws {
     var request = Self.request
     request.person = .freedomID("u-1")
@@ -87,7 +87,7 @@ struct FreedomPartnerCallTests {
     #expect(members["freedom_id"] == "u-1" && members["phone"] == nil)
   }
 
-  @Test("goes where the configuration says")
+  @Test("Freedom ID partner requests use the configured base URLs and paths")
   func paths() throws {
     let change: (inout FreedomIDSettings) throws -> Void = {
       $0.apiBaseURL = try ProviderURL(setting: "http://127.0.0.1:2/x")
@@ -97,7 +97,7 @@ struct FreedomPartnerCallTests {
     #expect(try render(Self.calls[7], change).url == "http://127.0.0.1:2/x/api/v1/oauth/user")
   }
 
-  @Test("is not made without what it shows")
+  @Test("Freedom ID partner requests are not rendered without the client's or account's credential")
   func missing() {
     for call in Self.calls[0...1] {
       #expect(throws: UsherError.self) { try render(call, secret: nil) }
@@ -108,13 +108,13 @@ struct FreedomPartnerCallTests {
     }
   }
 
-  @Test("carries an account's token where it is one's own, and nowhere else")
+  @Test("only profile and user management requests of Freedom ID carry an account's token")
   func accounts() {
     let none: [AccountID?] = [nil, nil, nil, nil]
     #expect(Self.calls.map(\.account) == none + Array(repeating: Freedom.account, count: 4))
   }
 
-  @Test("has its token refused by 100004, and by a 401 that says nothing else")
+  @Test("error 100004 or a 401 without a code means that Freedom ID refuses the account's token")
   func refusesToken() {
     for (status, code, isRefused) in [
       (401, 100004, true), (200, 100004, true), (401, nil, true), (401, 100001, false),
@@ -127,7 +127,7 @@ struct FreedomPartnerCallTests {
     }
   }
 
-  @Test("has no secret in its URL, its name or a dump of its request")
+  @Test("no Freedom ID partner call has a secret in its URL, its name or its description")
   func secrecy() throws {
     let secrets = [
       "s3:cret", "code-secret", "refresh-secret", "access-secret", "account-token", "4f4f4f4f",
@@ -141,7 +141,7 @@ struct FreedomPartnerCallTests {
     }
   }
 
-  @Test("does not give away what a refusal repeats: the redirect URI, the code, a token")
+  @Test("an echoed redirect URI, code or token is removed from a Freedom ID partner reply")
   func echoes() throws {
     for (call, secret) in zip(
       Self.calls,

@@ -27,9 +27,9 @@ private let exchange: [FlowEvent<FreedomPartnerCall>] = [
   .called(.exchange(code: Secret("c")), Freedom.said(Freedom.tokens()))
 ]
 
-@Suite("The contract of flows of the partner API")
+@Suite("Flow contract of the Freedom ID partner flows")
 struct FreedomPartnerContractTests {
-  @Test("is kept by authorize in every state")
+  @Test("every state of the Freedom ID oauth2 flow fulfils the flow contract")
   func authorize() throws {
     var flows: [DrivenFlow<FreedomPartnerAuthorize>] = []
     var driven = try PartnerAuthorize()
@@ -57,7 +57,7 @@ struct FreedomPartnerContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("is kept by requestProfile in every state")
+  @Test("every state of requestProfile fulfils the flow contract")
   func requestProfile() throws {
     var flows: [DrivenFlow<FreedomRequestProfile>] = []
     var driven = try ProfileFlow()
@@ -73,7 +73,7 @@ struct FreedomPartnerContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("is kept by createUser and updateUser in every state")
+  @Test("every state of createUser and updateUser fulfils the flow contract")
   func users() throws {
     let strays = nobodys + redirects + listeners + exchange
     var create = try CreateFlow()
@@ -88,7 +88,7 @@ struct FreedomPartnerContractTests {
         == [])
   }
 
-  @Test("a state with secrets is written by no other coder")
+  @Test("a plain JSON encoder refuses a Freedom ID oauth2 flow state that contains secrets")
   func plainCoder() throws {
     var driven = try PartnerAuthorize()
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
@@ -96,7 +96,7 @@ struct FreedomPartnerContractTests {
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
   }
 
-  @Test("each is found by its kind in its mode, and in no other")
+  @Test("every Freedom ID mode has exactly its own flow kinds")
   func registry() {
     let flows = ProviderRegistry.flows(of: .freedomidOAuth2).map { $0.kind }
     #expect(flows == ["authorize", "requestProfile", "createUser", "updateUser"])
@@ -112,7 +112,7 @@ struct FreedomPartnerContractTests {
     #expect(FreedomCreateUser.needsAccount && FreedomUpdateUser.needsAccount)
   }
 
-  @Test("one that is given up, too late, without its credential or its ground has the SDK's word")
+  @Test("every Freedom ID partner flow reports a failure reason with the same SDK error code")
   func givenUp() {
     for ending in Failure.Reason.allCases {
       let word: String? =

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// What flows of Freedom ID's partner API have in common.
+/// Fixtures for the flows of Freedom ID's partner API.
 enum Freedom {
   static let name = ProviderName("freedom")
   static let account = AccountID("acc_1")
@@ -35,7 +35,7 @@ enum Freedom {
     .reply(reply(json, status: status))
   }
 
-  /// An `error` that is null is none, here and in ``user(_:)``.
+  /// Returns a token reply. An `error` of null is no error, here and in ``user(_:)``.
   static func tokens(_ changes: [String: JSONValue?] = [:]) -> JSONValue {
     var members: [String: JSONValue] = [
       "id": "token-id-1", "access_token": "access-secret", "refresh_token": "refresh-secret",
@@ -56,13 +56,13 @@ enum Freedom {
   }
 }
 
-/// A flow of the partner API on its way, with the clock and the random bytes it draws.
+/// A flow of the partner API under test, with its clock and its source of random bytes.
 struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCall {
   typealias Call = FreedomPartnerCall
 
   var flow: Machine
   private(set) var last: Answer<Call>
-  /// What is under way.
+  /// The latest call, which the next outcome answers.
   private(set) var pending: Call?
   var clock = now
   private let entropy = CountingEntropy()
@@ -87,14 +87,14 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
     return last
   }
 
-  /// The call that is under way brings this.
+  /// Answers the latest call with this outcome.
   @discardableResult
   mutating func answered(_ outcome: CallOutcome) -> Answer<Call> {
     guard let pending else { return .ignore }
     return receive(.called(pending, outcome))
   }
 
-  /// As a restarted daemon finds it.
+  /// Stores and restores the flow, as a restarted daemon does.
   mutating func restart() throws {
     flow = try storedAndRead(flow)
     receive(.resumed)
@@ -133,7 +133,7 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
   }
 }
 
-/// A log-in with a browser.
+/// A sign-in with a browser.
 typealias PartnerAuthorize = PartnerFlow<FreedomPartnerAuthorize>
 
 extension PartnerFlow where Machine == FreedomPartnerAuthorize {
@@ -148,15 +148,15 @@ extension PartnerFlow where Machine == FreedomPartnerAuthorize {
       .init(grants: grants), account: account, handoffSecrets: handoffSecrets, settings: settings)
   }
 
-  /// The listener is where it was asked to be.
+  /// Reports that the listener has the requested path.
   mutating func listening() {
     guard let path = expectation?.path else { return }
     receive(.listening(redirectURI: "http://127.0.0.1:40001\(path)"))
   }
 
-  /// Up to the browser.
+  /// Drives the flow until it shows the link.
   ///
-  /// - Parameter seconds: How long the link is good; nil where it does not say.
+  /// - Parameter seconds: How long the link is valid; nil if the link does not say.
   mutating func toBrowser(for seconds: Double? = nil) {
     listening()
     answerLink(for: seconds)

@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// A profile that somebody else is asked for.
+/// A flow that requests another person's profile.
 typealias ProfileFlow = PartnerFlow<FreedomRequestProfile>
 
 extension PartnerFlow where Machine == FreedomRequestProfile {
@@ -32,11 +32,12 @@ extension PartnerFlow where Machine == FreedomRequestProfile {
   }
 }
 
-@Suite("A profile that somebody else is asked for")
+@Suite("Freedom ID profile requests")
 struct FreedomProfileTests {
   private let request = "01020304-0506-4708-890a-0b0c0d0e0f10"
 
-  @Test("is requested by an id of the flow's own, with the partner's account")
+  @Test(
+    "requestProfile sends an id of its own, the person and the grants for the partner's account")
   func requested() throws {
     let driven = try ProfileFlow()
     #expect(
@@ -56,7 +57,7 @@ struct FreedomProfileTests {
     #expect(profile.person == .phone("+77011234567"))
   }
 
-  @Test("is of one person, by a UUID or a phone number, and of fields alone")
+  @Test("requestProfile needs exactly one person, by UUID or phone number, and only data grants")
   func unfit() throws {
     let cases: [(String, (inout FreedomRequestProfile.Params) -> Void)] = [
       ("freedomId and phone", { _ in }),
@@ -87,7 +88,7 @@ struct FreedomProfileTests {
     }
   }
 
-  @Test("is asked about every few seconds until there is an answer")
+  @Test("requestProfile polls at the configured interval until the profile is completed")
   func polled() throws {
     var driven = try ProfileFlow(settings: { $0.pollSeconds = 7 })
     driven.answered(Freedom.said(["request_id": .string(request), "status": "pending"]))
@@ -111,14 +112,14 @@ struct FreedomProfileTests {
           ]))
   }
 
-  @Test("that was agreed to before is asked about at once")
+  @Test("requestProfile asks for the profile at once if the request was accepted")
   func accepted() throws {
     var driven = try ProfileFlow()
     driven.answered(Freedom.said(["status": "accepted"]))
     #expect(driven.calls == [.profileStatus(Freedom.account, request: request)])
   }
 
-  @Test("has the members that were granted, and says which")
+  @Test("requestProfile completes with the granted members of the profile and names their grants")
   func granted() throws {
     var driven = try ProfileFlow(["read.phone", "read.firstname"])
     driven.answered(Freedom.said(["status": "accepted"]))
@@ -127,7 +128,7 @@ struct FreedomProfileTests {
     #expect(driven.completion?.result["profile"] == ["phone": nil])
   }
 
-  @Test("that is refused, by the person or by the provider, ends the flow")
+  @Test("requestProfile fails if the person or the provider refuses the profile")
   func refused() throws {
     let cases: [(JSONValue, Failure.Reason, String, String)] = [
       (["status": "rejected"], .denied, "accessDenied", "the person does not give the profile"),
@@ -160,7 +161,8 @@ struct FreedomProfileTests {
     }
   }
 
-  @Test("whose answer contradicts the question is not believed")
+  @Test(
+    "requestProfile fails with dataProcessingError if the reply names another person or request")
   func contradiction() throws {
     for changes in [
       ["freedom_id": "5f0c1d2e-0000-4000-8000-000000000002"],
@@ -176,7 +178,7 @@ struct FreedomProfileTests {
     #expect(driven.word == "dataProcessingError")
   }
 
-  @Test("whose answer lacks what it must have cannot be read")
+  @Test("requestProfile fails with parsingError if a member of the reply is missing or mistyped")
   func unreadable() throws {
     for changes in [
       ["freedom_id": nil], ["profile": nil], ["profile": "x"], ["status": nil],
@@ -195,7 +197,7 @@ struct FreedomProfileTests {
     }
   }
 
-  @Test("is requested again by the same id where the answer is lost")
+  @Test("requestProfile repeats a lost request with the same id, also after a restart, then fails")
   func again() throws {
     var driven = try ProfileFlow()
     let call = driven.calls
@@ -213,7 +215,7 @@ struct FreedomProfileTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("is asked about as long as the flow lives, also while the provider is away")
+  @Test("requestProfile polls as long as the flow lives, even if the provider is unreachable")
   func away() throws {
     var driven = try ProfileFlow()
     driven.answered(Freedom.said(["status": "pending"]))
@@ -229,7 +231,7 @@ struct FreedomProfileTests {
     #expect(driven.flow.view.problem == nil)
   }
 
-  @Test("without a token there is none")
+  @Test("requestProfile fails with provider_rejected if the account's token is missing or refused")
   func noToken() throws {
     for outcome in [
       .noToken(message: "forgotten"), Freedom.refusal(401), Freedom.refusal(401, 100004),

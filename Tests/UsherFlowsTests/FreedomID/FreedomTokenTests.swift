@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("The tokens of Freedom ID")
+@Suite("Freedom ID tokens")
 struct FreedomTokenTests {
   private func dialect(_ mode: FreedomIDMode) throws -> any TokenDialect {
     let provider = try Freedom.provider {
@@ -25,7 +25,7 @@ struct FreedomTokenTests {
     return try dialect(mode).read(reply, to: request, at: now)
   }
 
-  @Test("are renewed by PATCH with the refresh token as Bearer, in each mode at its own place")
+  @Test("Freedom ID tokens are refreshed by PATCH at the mode's endpoint, with the token as Bearer")
   func renewal() throws {
     for (mode, path) in [
       (FreedomIDMode.oauth2, "/api/v1/oauth/token"), (.device, "/api/v1/device/token"),
@@ -42,13 +42,13 @@ struct FreedomTokenTests {
     }
   }
 
-  @Test("have absolute times; those of mode oauth2 bring their id along")
+  @Test("a Freedom ID token reply has absolute expiry times, and in mode oauth2 a token id")
   func granted() throws {
     for (mode, attributes) in [
       (FreedomIDMode.oauth2, ["tokenIdHash": FreedomTokenID.hash(of: "token-id-1")]),
       (.device, nil),
     ] as [(FreedomIDMode, [String: String]?)] {
-      // A time that is relative, as in OpenID, is not looked at (trap 11).
+      // The relative time that OpenID providers send is ignored (trap 11).
       let reply = Freedom.said(Freedom.tokens(["expires_in": 1]))
       guard case .granted(let tokens)? = try read(reply, mode) else {
         Issue.record("not granted")
@@ -63,7 +63,7 @@ struct FreedomTokenTests {
     }
   }
 
-  @Test("without an absolute time have none that is known")
+  @Test("a Freedom ID token reply without an absolute expiry leaves the expiry unknown")
   func endless() throws {
     let reply = Freedom.said(Freedom.tokens(["expires_in": 604_800, "access_expire_at": nil]))
     guard case .granted(let tokens)? = try read(reply) else {
@@ -73,7 +73,7 @@ struct FreedomTokenTests {
     #expect(tokens.expiresAt == nil)
   }
 
-  @Test("without a new refresh token keep the old one, and its time where none is told")
+  @Test("a Freedom ID refresh without a new refresh token keeps the old one, and its known expiry")
   func kept() throws {
     let end = now + .seconds(100)
     let previous = TokenSet(
@@ -99,7 +99,7 @@ struct FreedomTokenTests {
     #expect(tokens.refreshExpiresAt == nil)
   }
 
-  @Test("that are refused are dead, unless it is the client that is refused, or the request")
+  @Test("a refused Freedom ID refresh token is dead unless the client or the request was refused")
   func refused() throws {
     for (status, code, isDead) in [
       (401, 100004, true), (200, 100004, true), (401, nil, true), (403, 100301, true),
@@ -118,7 +118,7 @@ struct FreedomTokenTests {
         continue
       }
     }
-    // Somebody on the way may say so in the provider's place.
+    // Such a reply may come from a proxy, so the grant may still be valid.
     for outcome in [reply([:], status: 404), reply(text: "<html>", status: 403)] {
       guard case .retry? = try read(.reply(outcome)) else {
         Issue.record("the grant may still be good")
@@ -127,7 +127,8 @@ struct FreedomTokenTests {
     }
   }
 
-  @Test("are asked for later where the provider is away, and not believed where they are none")
+  @Test(
+    "a Freedom ID refresh is retried if the provider is unavailable, but an odd reply is refused")
   func others() throws {
     for status in [408, 429, 500, 503] {
       let reply = reply([:], status: status, headers: ["retry-after": "7"])
@@ -146,7 +147,7 @@ struct FreedomTokenTests {
     }
   }
 
-  @Test("are taken back in mode device alone, which unties the account")
+  @Test("Freedom ID tokens are revoked only in mode device, by unlinking the account")
   func revocation() throws {
     #expect(
       try dialect(.oauth2).revocation(Secret("t"), .refreshToken, bearer: nil) == nil)

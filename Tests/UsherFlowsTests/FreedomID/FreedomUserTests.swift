@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A user who is created.
+/// A createUser flow under test.
 typealias CreateFlow = PartnerFlow<FreedomCreateUser>
-/// A user who is updated.
+/// An updateUser flow under test.
 typealias UpdateFlow = PartnerFlow<FreedomUpdateUser>
 
 private let partner = KnownAccount(id: Freedom.account, subject: "partner")
@@ -30,11 +30,11 @@ extension PartnerFlow where Machine == FreedomUpdateUser {
   }
 }
 
-@Suite("A user of Freedom's")
+@Suite("Freedom ID user management")
 struct FreedomUserTests {
   private static let done = Freedom.said(["freedom_id": .string(Freedom.person)])
 
-  @Test("is created with all that is said of him")
+  @Test("createUser sends every given member and completes with the user's id")
   func created() throws {
     var driven = try CreateFlow {
       $0.phone = "+7 701 123 45 67"
@@ -62,7 +62,7 @@ struct FreedomUserTests {
         == Completion(grant: nil, result: ["freedomId": .string(Freedom.person)]))
   }
 
-  @Test("is updated in what is said of him")
+  @Test("updateUser sends only the given members of the user")
   func updated() throws {
     var driven = try UpdateFlow {
       $0.freedomId = Freedom.person.uppercased()
@@ -77,7 +77,7 @@ struct FreedomUserTests {
     #expect(driven.completion?.result == ["freedomId": .string(Freedom.person)])
   }
 
-  @Test("of whom something is said that cannot be is not sent, and the member is named")
+  @Test("createUser and updateUser refuse an invalid member without a call and name it")
   func unfit() throws {
     let cases: [(String, (inout FreedomCreateUser.Params) -> Void)] = [
       ("phone", { $0.phone = nil }), ("phone", { $0.phone = "+1" }), ("phone", { $0.phone = "" }),
@@ -117,7 +117,8 @@ struct FreedomUserTests {
     }
   }
 
-  @Test("is not sent again where it may have been done, and the failure says so")
+  @Test(
+    "a createUser or updateUser that may have been done is not repeated, and the failure says so")
   func mayBeDone() throws {
     for (outcome, word) in [
       (Freedom.lost, "networkError.streamError"),
@@ -140,7 +141,7 @@ struct FreedomUserTests {
     #expect(driven.failure?.message.hasSuffix("whether it was done is not known") == true)
   }
 
-  @Test("is sent again where it certainly was not done, also after a restart")
+  @Test("updateUser is repeated if it certainly was not done, also after a restart")
   func notDone() throws {
     for outcome in [Freedom.gone, .reply(reply([:], status: 429))] {
       var driven = try UpdateFlow()
@@ -162,7 +163,7 @@ struct FreedomUserTests {
     }
   }
 
-  @Test("that the provider refuses ends the flow with its word")
+  @Test("a refused createUser fails with the SDK's error code")
   func refused() throws {
     for (outcome, word) in [
       (Freedom.refusal(401), "transmissionError.autheticationError"),
@@ -179,7 +180,7 @@ struct FreedomUserTests {
     }
   }
 
-  @Test("whose answer cannot be read, or is about another, is not believed")
+  @Test("createUser and updateUser fail if the reply is unreadable or names another user")
   func unreadable() throws {
     for (json, word) in [
       ([:], "parsingError"), (["freedom_id": 7], "parsingError"),
