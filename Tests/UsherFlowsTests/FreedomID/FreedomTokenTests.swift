@@ -48,7 +48,7 @@ struct FreedomTokenTests {
       (FreedomIDMode.oauth2, ["tokenIdHash": FreedomTokenID.hash(of: "token-id-1")]),
       (.device, nil),
     ] as [(FreedomIDMode, [String: String]?)] {
-      // The relative time that OpenID providers send is ignored (trap 11).
+      // The relative time that OpenID providers send is ignored (contract §10, trap 11).
       let reply = Freedom.said(Freedom.tokens(["expires_in": 1]))
       guard case .granted(let tokens)? = try read(reply, mode) else {
         Issue.record("not granted")

@@ -4,14 +4,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A log-in on its way, with the clock and the random bytes it draws.
+/// A Paysafe authorize flow under test, with its clock and its source of random bytes.
 struct DrivenPaysafeAuthorize: DrivenMachine {
   var flow: PaysafeAuthorize
   private(set) var last: Answer<PaysafeCall>
   var clock = now
   private let entropy = CountingEntropy()
 
-  /// - Parameter credential: The client secret's name; nil for a public client.
+  /// - Parameter credential: The name of the client secret; nil for a public client.
   init(
     credential: String? = nil, account: KnownAccount? = nil,
     _ change: (inout PaysafeAuthorize.Params) -> Void = { _ in },
@@ -48,7 +48,7 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
 
   static let redirectURI = "http://127.0.0.1:40001/callback"
 
-  /// Up to the browser.
+  /// Drives the flow until it shows the authorization page.
   mutating func toBrowser() {
     if flow.view.state == "configuring" {
       receive(.called(.configToken(brand: "acme"), .reply(Self.configReply())))
@@ -56,13 +56,13 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
     if flow.view.state == "preparing" { receive(.listening(redirectURI: Self.redirectURI)) }
   }
 
-  /// Up to the tokens, or to the app that gets them.
+  /// Drives the flow until the daemon redeems the code or hands it to the app.
   mutating func toExchange() {
     toBrowser()
     receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
   }
 
-  /// As a restarted daemon finds it.
+  /// Stores and restores the flow, as a restarted daemon does.
   mutating func restart() throws {
     flow = try storedAndRead(flow)
     receive(.resumed)
@@ -77,7 +77,7 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
     return reply(.object(members))
   }
 
-  /// A JWT of the customer `sub` and perhaps more.
+  /// Returns a JWT with these claims, by default of the customer `c-1`.
   static func token(_ claims: JSONValue = ["sub": "c-1"]) -> Secret {
     signed(["alg": "RS256"], claims)
   }
@@ -93,7 +93,7 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
   }
 }
 
-// What came of it.
+// The parts of the last answer.
 extension DrivenPaysafeAuthorize {
   var exchange: PaysafeCall.Exchange? {
     if case .exchange(let exchange)? = calls.first { exchange } else { nil }

@@ -8,11 +8,11 @@ import UsherFlows
 typealias DrivenSCA = DrivenWallet<PaysafeSCA>
 typealias DrivenOperation = DrivenWallet<PaysafeOperation>
 
-/// A flow about a wallet on its way, with the clock it is told.
+/// A wallet flow under test, with its clock.
 struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == PaysafeCall {
   var flow: Machine
   private(set) var last: Answer<PaysafeCall>
-  /// The call whose outcome is awaited.
+  /// The latest call, which the next outcome answers.
   private(set) var pending: PaysafeCall?
   var clock = now
 
@@ -46,7 +46,7 @@ struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == P
   @discardableResult
   mutating func submit(_ input: FlowInput) -> Answer<PaysafeCall> { receive(.input(input)) }
 
-  /// What became of the call that is under way.
+  /// Answers the latest call with this outcome.
   @discardableResult
   mutating func answer(_ outcome: CallOutcome) -> Answer<PaysafeCall> {
     guard let pending else { return .ignore }
@@ -56,7 +56,8 @@ struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == P
   @discardableResult
   mutating func answer(_ reply: HTTPReply) -> Answer<PaysafeCall> { answer(.reply(reply)) }
 
-  /// Five troubles: a pause after each, twice as long as the one before, then the same call.
+  /// Answers the latest call with five failures. After each one the flow must pause, twice as long
+  /// as before, and then repeat the call.
   mutating func waitOutFive(
     _ outcome: CallOutcome, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -81,7 +82,7 @@ struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == P
     submit(.code(Secret(code), fields: [:]))
   }
 
-  /// As a restarted daemon finds it.
+  /// Stores and restores the flow, as a restarted daemon does.
   @discardableResult
   mutating func restart() throws -> Answer<PaysafeCall> {
     flow = try storedAndRead(flow)
@@ -89,7 +90,7 @@ struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == P
   }
 }
 
-// What came of it.
+// The parts of the last answer and of the view.
 extension DrivenWallet {
   var wake: Duration? {
     effects.compactMap { if case .wake(let pause) = $0 { pause } else { nil } }.last
@@ -109,10 +110,10 @@ extension DrivenWallet {
     if case .choose(let step) = flow.view.step { step } else { nil }
   }
 
-  /// The options' ids.
+  /// The ids of the offered options.
   var options: [String] { choice?.options.map(\.id) ?? [] }
 
-  /// The verification of the challenge that goes out.
+  /// The verification of the challenge that the flow requests.
   var challenge: PaysafeCall.Verification? {
     if case .challenge(_, let verification, _)? = calls.first { verification } else { nil }
   }
@@ -127,7 +128,7 @@ extension PaysafeCall.Verification {
   static let redirect = Self(method: "BIOMETRIC", channel: "REDIRECT")
 }
 
-/// What a wallet answers, with some members changed; nil takes one away.
+/// Replies of a wallet, with these members changed; a nil value removes the member.
 enum WalletReplies {
   static let event = PaysafeCall.Event(
     account: AccountID("acc_1"), id: "evt-1", walletOperationID: "wop-1")
@@ -174,7 +175,7 @@ enum WalletReplies {
       ], changes, 200)
   }
 
-  /// An open challenge, as the event tells of it.
+  /// Returns an open challenge, as the event reports it.
   static func open(_ verification: JSONValue, seconds: Int = 300) -> JSONValue {
     [
       "verification": verification, "digits": 6,
@@ -201,9 +202,9 @@ enum WalletReplies {
   }
 }
 
-// Flows as far as most tests want them.
+// Flows in the states that most tests need.
 extension DrivenSCA {
-  /// About the event, with a verification wanted or not.
+  /// Starts a flow about the event, with or without a wanted verification.
   init(
     wanting verification: PaysafeCall.Verification?,
     _ change: (inout PaysafeSCA.Params) -> Void = { _ in }
@@ -214,7 +215,7 @@ extension DrivenSCA {
     try self.init(params)
   }
 
-  /// A code by SMS was sent.
+  /// A flow that waits for a code by SMS.
   static func challenged(
     _ changes: [String: JSONValue?] = [:],
     _ change: (inout PaysafeSCA.Params) -> Void = { _ in }
@@ -224,7 +225,7 @@ extension DrivenSCA {
     return driven
   }
 
-  /// The PIN is awaited.
+  /// A flow that waits for the PIN.
   static func withPIN(offering available: [PaysafeSCA.Available]? = nil) throws -> DrivenSCA {
     var driven = try DrivenSCA(wanting: .pin) { $0.availableVerifications = available }
     driven.answer(
@@ -232,7 +233,7 @@ extension DrivenSCA {
     return driven
   }
 
-  /// The confirmation on another device is awaited.
+  /// A flow that waits for the confirmation on another device.
   static func pushed() throws -> DrivenSCA {
     var driven = try DrivenSCA(wanting: .push)
     driven.answer(
@@ -240,7 +241,7 @@ extension DrivenSCA {
     return driven
   }
 
-  /// The page of the provider is open.
+  /// A flow that shows the provider's page.
   static func redirected(_ page: String = WalletReplies.page) throws -> DrivenSCA {
     var driven = try DrivenSCA(wanting: .redirect) { $0.returnUrl = WalletReplies.returnURL }
     driven.answer(

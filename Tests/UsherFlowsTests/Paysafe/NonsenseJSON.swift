@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherTestKit
 
-/// JSON made of what a provider's answers are made of, put together without sense; the same in every run.
+/// Random JSON of the names and values that occur in a provider's replies, the same in every run.
 struct NonsenseJSON {
   var dice: SeededGenerator
   let names: [String]

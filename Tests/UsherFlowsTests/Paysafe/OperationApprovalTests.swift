@@ -5,18 +5,18 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("operation: the approval")
+@Suite("Approval of a Paysafe operation")
 struct OperationApprovalTests {
   private let byBody = reply(["scaDetails": SCADemandTests.details])
 
-  /// The details of another event.
+  /// Returns a demand to approve another event.
   private func another(_ id: JSONValue) -> HTTPReply {
     var details = SCADemandTests.details
     details["eventId"] = id
     return reply(["scaDetails": details])
   }
 
-  /// Verified, and about to be retried.
+  /// Returns a flow that is verified and retries its call.
   private func approved(_ demand: HTTPReply = SCADemandTests.byHeader) throws -> DrivenOperation {
     var driven = try DrivenOperation.payment()
     driven.answer(demand)
@@ -27,7 +27,7 @@ struct OperationApprovalTests {
   }
 
   @Test(
-    "trap 3: SCA by header or in the body, then the same call again in the same form",
+    "an approved Paysafe operation is repeated with its approval as it was demanded (trap 3)",
     arguments: [PaysafeCall.Approval.Form.header, .body])
   func wholeWay(form: PaysafeCall.Approval.Form) throws {
     var driven = try DrivenOperation.payment()
@@ -52,7 +52,7 @@ struct OperationApprovalTests {
     #expect(driven.result == ["status": 201, "body": ["paymentId": "p-1"]])
   }
 
-  @Test("the person chooses where nothing was wanted, or what was is not available")
+  @Test("the customer of a Paysafe operation chooses if the wanted verification is missing")
   func choosing() throws {
     var driven = try DrivenOperation.payment(wanting: nil)
     driven.answer(byBody)
@@ -68,7 +68,7 @@ struct OperationApprovalTests {
     #expect(driven.problem?.reason == "verification_unavailable")
   }
 
-  @Test("a demand that cannot be read ends it")
+  @Test("an unreadable demand for SCA ends a Paysafe operation with provider_protocol_error")
   func unreadable() throws {
     for demand in [reply(["scaDetails": [:]]), SCADemandTests.header("SCA x=y")] {
       var driven = try DrivenOperation.payment()
@@ -77,7 +77,7 @@ struct OperationApprovalTests {
     }
   }
 
-  @Test("what was not approved is not performed; a new flow may be approved")
+  @Test("a Paysafe operation whose approval is rejected or fails is not performed")
   func notApproved() throws {
     for (status, reason) in [
       ("REJECTED", .denied), ("FAILED", .attemptsExhausted),
@@ -92,7 +92,7 @@ struct OperationApprovalTests {
     }
   }
 
-  @Test("the event's time is known from the demand")
+  @Test("a Paysafe operation expires at the expirationTime of the demand")
   func expiry() throws {
     var details = SCADemandTests.details
     details["expirationTime"] = .string((now + .seconds(30)).description)
@@ -104,7 +104,7 @@ struct OperationApprovalTests {
     #expect(driven.failure?.reason == .expired)
   }
 
-  /// A flow as it is stored, with one piece of text exchanged for another.
+  /// Returns the stored flow with one piece of its text replaced by another.
   private func tampered(
     _ driven: DrivenOperation, _ old: String, _ new: String
   ) throws -> PaysafeOperation {
@@ -117,7 +117,7 @@ struct OperationApprovalTests {
   }
 
   @Test(
-    "an operation that is not the approved one any more is not performed",
+    "a Paysafe operation that no longer equals the approved one is not performed",
     arguments: [
       (#""120.00""#, #""920.00""#), ("/wallets/w/payments", "/wallets/w/payment5"),
       (#""POST""#, #""PUT""#), ("Bakery", "Butcher"), ("120.00 EUR", "1.00 EUR"),
@@ -139,7 +139,7 @@ struct OperationApprovalTests {
     #expect(driven.failure?.message.contains("approved") == true)
   }
 
-  @Test("nor is it when the change comes between two tries")
+  @Test("an approved Paysafe operation that changes between two tries is not performed")
   func changedLater() throws {
     var driven = try approved()
     driven.answer(WalletReplies.unsent)
@@ -148,7 +148,7 @@ struct OperationApprovalTests {
     #expect(driven.failure?.reason == .invalidRequest && driven.calls.isEmpty)
   }
 
-  @Test("a demand at the retry goes through SCA once more, three rounds at most")
+  @Test("a new demand at the retry of a Paysafe operation needs a new approval, three at most")
   func rounds() throws {
     var driven = try approved(another("evt-1"))
     for id in ["evt-2", "evt-3"] {
@@ -163,7 +163,7 @@ struct OperationApprovalTests {
     #expect(driven.failure?.reason == .providerRejected && driven.calls.isEmpty)
   }
 
-  @Test("trap 4: an event that was verified takes no further challenge: it is asked about")
+  @Test("Paysafe operation asks for the status of a verified event instead of a challenge (trap 4)")
   func sameEvent() throws {
     var driven = try approved(byBody)
     for _ in 0..<2 {
@@ -176,7 +176,7 @@ struct OperationApprovalTests {
     #expect(driven.failure?.reason == .providerRejected)
   }
 
-  @Test("a retry follows the form of the last demand")
+  @Test("the retry of a Paysafe operation has the form of the latest demand")
   func changedForm() throws {
     var driven = try approved(SCADemandTests.byHeader)
     #expect(driven.operationCall?.1?.form == .header)
@@ -185,7 +185,7 @@ struct OperationApprovalTests {
     #expect(driven.operationCall?.1?.form == .body)
   }
 
-  @Test("a retry that may have been performed is not performed again")
+  @Test("an approved Paysafe operation that may have been performed is not repeated")
   func lostRetry() throws {
     for outcome in [WalletReplies.gone, .reply(reply(text: "", status: 502))] {
       var driven = try approved()
@@ -202,7 +202,7 @@ struct OperationApprovalTests {
     #expect(unsent.operationCall?.1?.eventID == "evt-1")
   }
 
-  @Test("a restart within SCA goes on as there")
+  @Test("a Paysafe operation restored during SCA asks for the event's status and continues")
   func restartWithin() throws {
     var driven = try DrivenOperation.payment()
     driven.answer(byBody)
@@ -214,7 +214,7 @@ struct OperationApprovalTests {
     #expect(driven.operationCall?.1?.eventID == "evt-1")
   }
 
-  @Test("a read that needs approval is retried as a read is")
+  @Test("an approved GET of Paysafe operation is repeated after a 503 and after a restart")
   func read() throws {
     var driven = try DrivenOperation.get()
     driven.answer(byBody)
@@ -230,7 +230,7 @@ struct OperationApprovalTests {
     #expect(driven.result?["body"] == ["balance": 1])
   }
 
-  @Test("two operations on one account share nothing")
+  @Test("two Paysafe operations of one account share neither events nor approvals")
   func twoAtOnce() throws {
     var one = try DrivenOperation.payment()
     var two = try DrivenOperation.payment { $0.body = ["amount": "130.00"] }

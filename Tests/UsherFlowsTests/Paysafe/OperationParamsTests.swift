@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("operation: its parameters")
+@Suite("Parameters of Paysafe operation")
 struct OperationParamsTests {
   private func refusal(
     _ method: String = "GET", _ path: String = "/wallets/w", body: [String: JSONValue]? = nil,
@@ -25,7 +25,7 @@ struct OperationParamsTests {
   }
 
   @Test(
-    "a path leads where it seems to lead, or is refused",
+    "Paysafe operation refuses a path that is malformed, ambiguous or not normalised",
     arguments: [
       "", "wallets", "//evil.example/x", "/wallets//x", "/wallets/..", "/wallets/../auth",
       "/wallets/./x", "/.", "/wallets/%2e%2e/x", "/wallets/%2E./x", "/wallets/.%2e", "/%2e/x",
@@ -46,7 +46,7 @@ struct OperationParamsTests {
   private func refusal(path: String) throws -> UsherError? { try refusal("GET", path) }
 
   @Test(
-    "a path may have dots, encoded letters, parameters and a query",
+    "Paysafe operation accepts a path with dots, encoded letters, parameters and a query",
     arguments: [
       "/", "/wallets/w", "/wallets/w/", "/wallets/w.x", "/wallets/..x", "/wallets/%41%20b",
       "/wallets/w;v=1", "/wallets/w?next=//a/../%2F%25&x=1?2", "/wallets/~a-b_c@:$&()*+,=!",
@@ -56,7 +56,7 @@ struct OperationParamsTests {
     #expect(try refusal(path: path) == nil)
   }
 
-  @Test("a method is one of five, and GET has no body")
+  @Test("Paysafe operation accepts five HTTP methods, and a body with each of them but GET")
   func methods() throws {
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
       #expect(try refusal(method) == nil)
@@ -68,7 +68,7 @@ struct OperationParamsTests {
     }
   }
 
-  @Test("the approval is not the caller's to write")
+  @Test("Paysafe operation refuses a body with a top-level scaDetails member")
   func scaDetails() throws {
     for value: JSONValue in [[:], nil, "x"] {
       let error = try refusal("POST", body: ["scaDetails": value])
@@ -77,7 +77,7 @@ struct OperationParamsTests {
     #expect(try refusal("POST", body: ["inner": ["scaDetails": [:]]]) == nil)
   }
 
-  @Test("a number that would not go on as it was written is refused")
+  @Test("Paysafe operation refuses a number in the body that would not be sent as it was written")
   func bigNumbers() throws {
     for value: JSONValue in [.number(1e19), .number(-9_007_199_254_740_992), [.number(1e300)]] {
       #expect(try refusal("POST", body: ["amount": value])?.detail.field == "params.body")
@@ -87,7 +87,7 @@ struct OperationParamsTests {
     }
   }
 
-  @Test("what sca takes is checked as there")
+  @Test("Paysafe operation checks the parameters that it shares with sca as sca does")
   func shared() throws {
     let changes: [(String, (inout PaysafeOperation.Params) -> Void)] = [
       ("params.verification", { $0.verification = .init(method: "PASSKEYS") }),
@@ -101,7 +101,7 @@ struct OperationParamsTests {
   }
 
   @Test(
-    "what the configuration does not list is permitted to nobody, and named",
+    "Paysafe operation permits only the calls that the configuration lists and names a refused one",
     arguments: [
       ("GET", "/wallets/w", true), ("GET", "/wallets/w?x=/payments", true),
       ("POST", "/wallets/w/payments", true), ("POST", "/wallets/w/payments?x=1", true),
@@ -119,12 +119,12 @@ struct OperationParamsTests {
     }
   }
 
-  @Test("by default nothing is permitted")
+  @Test("Paysafe operation permits no call if the configuration lists none")
   func nothing() throws {
     #expect(try refusal("GET", "/wallets/w", operations: [])?.reason == .permissionDenied)
   }
 
-  @Test("parameters are read strictly")
+  @Test("Paysafe operation refuses unknown or mistyped parameters")
   func strict() throws {
     let schema = StrictDecoding.schema(of: PaysafeOperation.Params.self)
     let good: JSONValue = [

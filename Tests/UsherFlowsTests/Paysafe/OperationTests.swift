@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// Flows as far as most tests want them.
+// Flows in the states that most tests need.
 extension DrivenOperation {
   static func get() throws -> DrivenOperation {
     try DrivenOperation(.init(method: "GET", path: "/wallets/w"))
@@ -23,7 +23,7 @@ extension DrivenOperation {
     return try DrivenOperation(params)
   }
 
-  /// The call that is under way.
+  /// The operation that the last answer calls, with its approval.
   var operationCall: (WalletOperation, PaysafeCall.Approval?)? {
     if case .operation(let operation, _, let approval)? = calls.first {
       (operation, approval)
@@ -33,9 +33,9 @@ extension DrivenOperation {
   }
 }
 
-@Suite("operation: the call")
+@Suite("Calls of Paysafe operation")
 struct OperationTests {
-  @Test("what needs no SCA is answered at once")
+  @Test("a Paysafe operation that needs no SCA completes with the wallet's reply")
   func plain() throws {
     var driven = try DrivenOperation.payment()
     #expect(driven.state == "performing")
@@ -48,7 +48,7 @@ struct OperationTests {
     #expect(driven.result == ["status": 201, "body": ["paymentId": "p-1"]])
   }
 
-  @Test("every answer that asks for no SCA is the caller's to judge")
+  @Test("a Paysafe operation completes with any reply that demands no SCA, whatever its status")
   func answers() throws {
     let answers: [(HTTPReply, JSONValue)] = [
       (reply(["error": ["code": "X"]], status: 404), ["error": ["code": "X"]]),
@@ -64,7 +64,8 @@ struct OperationTests {
     }
   }
 
-  @Test("an answer that is said to be JSON and cannot be read is no success")
+  @Test(
+    "an unreadable JSON reply fails a Paysafe operation, and the outcome of a write is not known")
   func unreadable() throws {
     for type in ["application/json", "application/json; charset=utf-8", "application/hal+json"] {
       var answer = reply(text: #"{"scaDetails":{"eventId":"e"},"n":1e999}"#, status: 200)
@@ -80,7 +81,7 @@ struct OperationTests {
     }
   }
 
-  @Test("while a change is under way nobody knows whether it is done; else it is known")
+  @Test("the outcome of a Paysafe payment is unknown only while its call is in progress")
   func inTheDark() throws {
     var payment = try DrivenOperation.payment()
     #expect(payment.flow.isOutcomeUnknown)
@@ -91,7 +92,8 @@ struct OperationTests {
     #expect(try !DrivenOperation.get().flow.isOutcomeUnknown)
   }
 
-  @Test("while an SMS is under way a flow that ends says that it may have been sent")
+  @Test(
+    "a Paysafe flow reports that an SMS may have been sent while the SMS request is in progress")
   func messageUnderWay() throws {
     var sca = try DrivenSCA(wanting: .sms)
     #expect(sca.flow.isOutcomeUnknown && sca.flow.doubt == "an SMS may have been sent all the same")
@@ -117,7 +119,9 @@ struct OperationTests {
     #expect(payment.flow.doubt == "an SMS may have been sent all the same")
   }
 
-  @Test("a change that is answered 408 or 1xx may have been performed", arguments: [100, 101, 408])
+  @Test(
+    "a Paysafe payment answered with 408 or 1xx may have been performed and is not repeated",
+    arguments: [100, 101, 408])
   func unknownStatus(status: Int) throws {
     var payment = try DrivenOperation.payment()
     payment.answer(reply(text: "", status: status))
@@ -129,7 +133,7 @@ struct OperationTests {
     #expect(read.wake == .seconds(1))
   }
 
-  @Test("a read is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
+  @Test("a GET of Paysafe operation is repeated after 1, 2, 4, 8 and 16 seconds, then fails")
   func reads() throws {
     for outcome in [
       WalletReplies.gone, WalletReplies.unsent, .reply(reply(text: "", status: 500)),
@@ -142,7 +146,7 @@ struct OperationTests {
     }
   }
 
-  @Test("it waits as long as Retry-After says")
+  @Test("a GET of Paysafe operation waits as long as Retry-After says")
   func retryAfter() throws {
     for status in [429, 503] {
       var driven = try DrivenOperation.get()
@@ -154,7 +158,7 @@ struct OperationTests {
     }
   }
 
-  @Test("what may have been performed is not performed again, and the flow says so")
+  @Test("a Paysafe write that may have been performed is not repeated, and the failure says so")
   func writes() throws {
     for method in ["POST", "PUT", "PATCH", "DELETE"] {
       for (outcome, reason) in [
@@ -174,7 +178,7 @@ struct OperationTests {
     }
   }
 
-  @Test("what was certainly not performed is: not sent, or refused with 429")
+  @Test("a Paysafe payment that was not sent or was refused with 429 is repeated")
   func unsent() throws {
     for outcome in [WalletReplies.unsent, .reply(reply(text: "", status: 429))] {
       var driven = try DrivenOperation.payment()
@@ -187,7 +191,7 @@ struct OperationTests {
     }
   }
 
-  @Test("an answer to a read that cannot be one, and a dead grant, end it")
+  @Test("an unreadable reply or a missing access token ends a Paysafe operation")
   func ends() throws {
     var driven = try DrivenOperation.get()
     driven.answer(.unreadable(message: "larger than 1 MiB"))
@@ -198,7 +202,7 @@ struct OperationTests {
     #expect(driven.failure?.message.contains("log-in") == true)
   }
 
-  @Test("a restart repeats a read; of a write under way nobody knows what became")
+  @Test("a restored Paysafe operation repeats a GET, but fails for a write that was in progress")
   func restarts() throws {
     var read = try DrivenOperation.get()
     try read.restart()
@@ -209,13 +213,13 @@ struct OperationTests {
     #expect(write.failure?.reason == .providerUnreachable)
     #expect(write.failure?.retryable == false)
     #expect(write.failure?.message.contains("restarted") == true)
-    // Between two tries nothing was under way.
+    // Between two tries no call is in progress, so the write may be repeated.
     paused.answer(WalletReplies.unsent)
     try paused.restart()
     #expect(paused.operationCall?.0.method == .post)
   }
 
-  @Test("a body is the same after a restart, numbers and all")
+  @Test("the numbers in the body of a Paysafe operation are the same after a restart")
   func numbers() throws {
     var driven = try DrivenOperation.payment {
       $0.body = ["a": 1.0, "b": [2.5, ["c": -0.0, "d": 1.5e15, "e": 9_007_199_254_740_993]]]
@@ -227,7 +231,7 @@ struct OperationTests {
     #expect(first.body?["a"] == 1)
   }
 
-  @Test("only its own answer counts")
+  @Test("a Paysafe operation ignores replies to other calls")
   func strays() throws {
     var driven = try DrivenOperation.payment()
     let account = AccountID("acc_1")

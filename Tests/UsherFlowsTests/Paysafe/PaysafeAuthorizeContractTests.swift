@@ -14,7 +14,7 @@ private let secrets = [
   "caller-state-1",
 ]
 
-/// What no state waits for.
+/// Events that no state of the flow waits for.
 private let nobodys: [FlowEvent<PaysafeCall>] = [
   .called(.refresh(Secret("r"), brand: "acme"), .reply(Driven.tokenReply())),
   .called(
@@ -37,9 +37,9 @@ private let exchanges: [FlowEvent<PaysafeCall>] = [
   .input(.exchanged(["accessToken": Driven.token()])), .input(.exchangeFailed(reason: "x")),
 ]
 
-@Suite("The contract of Paysafe's authorize")
+@Suite("Flow contract of Paysafe authorize")
 struct PaysafeAuthorizeContractTests {
-  @Test("is kept in every state while the daemon redeems")
+  @Test("every state of Paysafe authorize fulfils the contract if the daemon redeems the code")
   func daemon() throws {
     var flows: [DrivenFlow<PaysafeAuthorize>] = []
     var driven = try Driven(credential: "secret")
@@ -71,7 +71,7 @@ struct PaysafeAuthorizeContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("is kept while the app does, and while the secrets are the caller's")
+  @Test("every state of Paysafe authorize fulfils the contract if the app redeems the code")
   func app() throws {
     var flows: [DrivenFlow<PaysafeAuthorize>] = []
     let late = nobodys + configTokens
@@ -92,7 +92,7 @@ struct PaysafeAuthorizeContractTests {
     #expect(checkProviderContract(flows, secrets: secrets + [verifier], at: moment()) == [])
   }
 
-  @Test("a state with secrets is written by no other coder")
+  @Test("a plain JSON encoder refuses a Paysafe authorize state that contains secrets")
   func plainCoder() throws {
     var driven = try Driven(settings: { $0.exchange = .app })
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
@@ -100,7 +100,7 @@ struct PaysafeAuthorizeContractTests {
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
   }
 
-  @Test("it is found by its kind")
+  @Test("Paysafe authorize is found by its kind and needs no account")
   func registry() {
     #expect(ProviderRegistry.flow("authorize", of: .paysafe) is PaysafeAuthorize.Type)
     #expect(!PaysafeAuthorize.needsAccount)

@@ -9,9 +9,9 @@ private typealias Driven = DrivenPaysafeAuthorize
 
 private let configToken = PaysafeCall.configToken(brand: "acme")
 
-@Suite("Paysafe authorize: before the browser")
+@Suite("Paysafe authorize up to the authorization page")
 struct PaysafeBeginTests {
-  @Test("it gets the fingerprint, listens, and sends the person to the browser")
+  @Test("Paysafe authorize gets the fingerprint, listens, and then opens the authorization page")
   func way() throws {
     var driven = try Driven(credential: "secret")
     #expect(driven.last == .proceed([.call(configToken)]))
@@ -30,7 +30,7 @@ struct PaysafeBeginTests {
     #expect(driven.query["digital_fingerprint"] == "finger-secret")
   }
 
-  @Test("the page has all it needs, and nothing twice")
+  @Test("the authorization URL of Paysafe authorize contains every parameter exactly once")
   func page() throws {
     var driven = try Driven {
       $0.brandIdentity = "globex-2.x"
@@ -59,7 +59,7 @@ struct PaysafeBeginTests {
     #expect(driven.query["login_strategy"] == "PASSWORD")
   }
 
-  @Test("what nobody asked for is not in the page")
+  @Test("the authorization URL of Paysafe authorize has no parameter that was not set")
   func barePage() throws {
     var driven = try Driven()
     driven.toBrowser()
@@ -71,7 +71,7 @@ struct PaysafeBeginTests {
     #expect(driven.page?.url.contains("/auth/brands/acme/authorize?") == true)
   }
 
-  @Test("the page may be elsewhere")
+  @Test("Paysafe authorize opens the configured authorization path with the brand filled in")
   func otherPath() throws {
     var driven = try Driven(settings: {
       $0.paths.authorize = try ProviderPath(setting: "https://id.example.com/{brandIdentity}/go")
@@ -80,7 +80,7 @@ struct PaysafeBeginTests {
     #expect(driven.page?.url.hasPrefix("https://id.example.com/acme/go?") == true)
   }
 
-  @Test("no config token is asked for without a credential, or where nobody wants it")
+  @Test("Paysafe authorize requests no config token without a credential or if none is wanted")
   func noConfigToken() throws {
     #expect(try Driven().flow.view.state == "preparing")
     let driven = try Driven(
@@ -92,7 +92,7 @@ struct PaysafeBeginTests {
     #expect(driven.calls == [])
   }
 
-  @Test("an app that gets the redirect itself needs no listener")
+  @Test("Paysafe authorize does not listen if the app receives the redirect")
   func appsRedirect() throws {
     for uri in [
       "https://partner.example/wallet/callback?from=wallet", "http://[::1]:9/cb",
@@ -107,7 +107,8 @@ struct PaysafeBeginTests {
     }
   }
 
-  @Test("no ephemeral port ends it; a taken fixed one leaves pasting")
+  @Test(
+    "Paysafe authorize fails without an ephemeral port, but accepts pasting for a taken fixed one")
   func listenFailed() throws {
     var driven = try Driven()
     driven.receive(.listenFailed("none left"))
@@ -129,7 +130,7 @@ struct PaysafeBeginTests {
   }
 }
 
-@Suite("Paysafe authorize: the config token")
+@Suite("Config token of Paysafe authorize")
 struct PaysafeConfigTokenTests {
   private func answered(_ outcome: CallOutcome) throws -> Driven {
     var driven = try Driven(credential: "secret")
@@ -137,7 +138,7 @@ struct PaysafeConfigTokenTests {
     return driven
   }
 
-  @Test("without a fingerprint goes on without one")
+  @Test("Paysafe authorize continues without a fingerprint if the config token reply has none")
   func without() throws {
     for reply in [
       Driven.configReply(["digital_fingerprint": .some(nil)]),
@@ -150,7 +151,7 @@ struct PaysafeConfigTokenTests {
     }
   }
 
-  @Test("with a fingerprint that cannot be one ends it")
+  @Test("Paysafe authorize fails if the digital fingerprint is malformed or too long")
   func unusable() throws {
     for value in ["", "a b", "a\u{0}", "ü", .string(String(repeating: "x", count: 2049)), 5, []]
       as [JSONValue]
@@ -163,7 +164,7 @@ struct PaysafeConfigTokenTests {
     #expect(driven.flow.view.state == "preparing")
   }
 
-  @Test("itself is not kept, and the fingerprint is in no plain text")
+  @Test("Paysafe authorize does not store the config token and does not print the fingerprint")
   func secrecy() throws {
     var driven = try answered(.reply(Driven.configReply()))
     driven.toBrowser()
@@ -173,7 +174,7 @@ struct PaysafeConfigTokenTests {
   }
 
   @Test(
-    "refused ends it in the provider's words",
+    "a refused config token request ends Paysafe authorize with the provider's error code",
     arguments: ["invalid_client", "unauthorized_client", "invalid_grant", "unsupported_grant_type"])
   func refused(code: String) throws {
     let driven = try answered(
@@ -183,7 +184,7 @@ struct PaysafeConfigTokenTests {
     #expect(driven.failure?.provider == word(code, "said so"))
   }
 
-  @Test("that cannot be read ends it")
+  @Test("an unreadable config token reply ends Paysafe authorize with provider_protocol_error")
   func unreadable() throws {
     for outcome in [
       CallOutcome.reply(reply(text: "<html>")), .unreadable(message: "too long"),
@@ -193,7 +194,7 @@ struct PaysafeConfigTokenTests {
     }
   }
 
-  @Test("is asked for again after 1, 2, 4, 8 and 16 seconds")
+  @Test("Paysafe authorize repeats the config token request after 1, 2, 4, 8 and 16 s, then fails")
   func backOff() throws {
     for outcome in [
       CallOutcome.unreachable(message: "gone", sent: true),
@@ -217,7 +218,7 @@ struct PaysafeConfigTokenTests {
     }
   }
 
-  @Test("waits as long as the provider asks")
+  @Test("Paysafe authorize waits as long as Retry-After says before the next config token request")
   func retryAfter() throws {
     let driven = try answered(.reply(reply(text: "", status: 503, headers: ["retry-after": "30"])))
     #expect(driven.last == .proceed([.wake(after: .seconds(30))]))

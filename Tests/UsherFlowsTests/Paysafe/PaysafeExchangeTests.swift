@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenPaysafeAuthorize
 
-@Suite("Paysafe authorize: the daemon redeems the code")
+@Suite("Code exchange of Paysafe authorize by the daemon")
 struct PaysafeExchangeTests {
   private func driven(account: KnownAccount? = nil) throws -> Driven {
     var driven = try Driven(account: account)
@@ -20,7 +20,7 @@ struct PaysafeExchangeTests {
     driven.receive(.called(call, outcome))
   }
 
-  @Test("and the account has its tokens, its brand and its name")
+  @Test("Paysafe authorize completes with an account that has the tokens, the brand and a label")
   func way() throws {
     var driven = try Driven { $0.keepAlive = true }
     driven.toExchange()
@@ -55,7 +55,7 @@ struct PaysafeExchangeTests {
     .string(Driven.token(claims).revealed())
   }
 
-  @Test("whose subject is the ID token's, or else the access token's")
+  @Test("the subject of a Paysafe account is the ID token's, else the access token's")
   func subject() throws {
     let mine = jwt(["sub": "c-1"])
     let nobodys = jwt(["aud": "x"])
@@ -69,13 +69,13 @@ struct PaysafeExchangeTests {
     #expect(try answered(tokens(nil, jwt(["sub": .string(longest)]))).grant?.subject == longest)
   }
 
-  @Test("from tokens of two people comes no account")
+  @Test("Paysafe authorize fails if the ID token and the access token have different subjects")
   func twoSubjects() throws {
     let driven = try answered(tokens(jwt(["sub": "c-1"]), jwt(["sub": "c-2"])))
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("from tokens that do not say whose they are comes no account")
+  @Test("Paysafe authorize fails if no token names a valid subject")
   func noSubject() throws {
     let payload = Base64URL.encode(Array(#"{"sub":"c-1"}"#.utf8))
     for token in [
@@ -93,7 +93,7 @@ struct PaysafeExchangeTests {
     }
   }
 
-  @Test("whose label is a name of either token, cleaned, else the subject")
+  @Test("the label of a Paysafe account is a cleaned name from either token, else the subject")
   func label() throws {
     let cases: [(JSONValue, JSONValue, String)] = [
       (["sub": "c-1"], ["sub": "c-1"], "c-1"),
@@ -108,7 +108,7 @@ struct PaysafeExchangeTests {
     }
   }
 
-  @Test("of somebody else than the named account ends it")
+  @Test("Paysafe authorize fails if another subject than the named account's signs in")
   func otherAccount() throws {
     let other = KnownAccount(id: AccountID("acc_1"), subject: "c-9")
     #expect(try answered([:], account: other).failure == .otherPerson)
@@ -117,7 +117,7 @@ struct PaysafeExchangeTests {
   }
 
   @Test(
-    "that is refused for good ends it in the provider's words",
+    "a refused code ends Paysafe authorize with the provider's error code",
     arguments: ["invalid_grant", "invalid_client", "invalid_request"])
   func refused(code: String) throws {
     var driven = try driven()
@@ -128,7 +128,7 @@ struct PaysafeExchangeTests {
     #expect(driven.failure?.provider == word(code, "said so"))
   }
 
-  @Test("that surely reached nobody is tried again with the same code")
+  @Test("Paysafe authorize repeats an unsent exchange after 1, 2, 4, 8 and 16 seconds, then fails")
   func unsent() throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)
@@ -144,7 +144,7 @@ struct PaysafeExchangeTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("waits for a provider that puts it off without a length that can be read")
+  @Test("Paysafe authorize repeats the exchange after 1 s if Retry-After is unreadable")
   func postponedUnreadably() throws {
     for asked in ["soon", "Sun, 06 Nov 1994 08:49:37 GMT"] {
       var driven = try driven()
@@ -155,7 +155,9 @@ struct PaysafeExchangeTests {
     }
   }
 
-  @Test("waits for a provider that says when it can redeem it", arguments: [429, 503])
+  @Test(
+    "Paysafe authorize repeats the exchange after the Retry-After of a 429 or 503",
+    arguments: [429, 503])
   func postponed(status: Int) throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)
@@ -165,7 +167,7 @@ struct PaysafeExchangeTests {
     #expect(driven.receive(.woken) == .proceed([.call(call)]))
   }
 
-  @Test("may be spent when the answer was lost: a fresh round, three at most")
+  @Test("Paysafe authorize starts a fresh round after a lost exchange and fails after the third")
   func lost() throws {
     for outcome in [
       CallOutcome.unreachable(message: "reset", sent: true), .reply(reply(text: "", status: 502)),
@@ -191,7 +193,7 @@ struct PaysafeExchangeTests {
     }
   }
 
-  @Test("of an earlier round is nobody's")
+  @Test("Paysafe authorize ignores the reply to the code of an earlier round")
   func stale() throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)
@@ -203,7 +205,7 @@ struct PaysafeExchangeTests {
       driven.receive(.called(call, .unreachable(message: "gone", sent: false))) == .ignore)
   }
 
-  @Test("answered with something unreadable ends it")
+  @Test("an unreadable token reply ends Paysafe authorize with provider_protocol_error")
   func unreadable() throws {
     for outcome in [
       CallOutcome.unreadable(message: "too long"), .reply(reply(text: "<html>")),
@@ -215,7 +217,7 @@ struct PaysafeExchangeTests {
     }
   }
 
-  @Test("is never stored: a restart between two tries begins a fresh round")
+  @Test("Paysafe authorize does not store its code and starts a fresh round once restored")
   func neverStored() throws {
     var driven = try driven()
     try answer(&driven, .unreachable(message: "refused", sent: false))
@@ -227,7 +229,7 @@ struct PaysafeExchangeTests {
     #expect(driven.flow.view.problem == .interrupted)
   }
 
-  @Test("leaves nothing to take back: the provider takes nothing back")
+  @Test("Paysafe authorize revokes no tokens after its end, because wallets cannot revoke tokens")
   func nothingToRevoke() throws {
     let driven = try driven()
     let call = try #require(driven.calls.first)

@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenPaysafeAuthorize
 
-@Suite("Paysafe authorize: the app redeems the code")
+@Suite("Code exchange of Paysafe authorize by the app")
 struct PaysafeHandoverTests {
   private func driven(
     account: KnownAccount? = nil, _ exchange: CodeExchange = .app,
@@ -30,7 +30,7 @@ struct PaysafeHandoverTests {
     return .input(.exchanged(fields))
   }
 
-  @Test("with the code, the verifier and a minute's time")
+  @Test("Paysafe authorize hands the app the code, the verifier and a deadline of one minute")
   func step() throws {
     var driven = try Driven(settings: { $0.exchange = .app })
     driven.toBrowser()
@@ -46,7 +46,8 @@ struct PaysafeHandoverTests {
     #expect(step.deadline == now + .seconds(60))
   }
 
-  @Test("always, where the challenge was the caller's; then there is no verifier")
+  @Test(
+    "a caller's own code challenge makes Paysafe authorize hand over the code without a verifier")
   func callersChallenge() throws {
     for exchange in CodeExchange.allCases {
       let driven = try driven(exchange, Self.bind)
@@ -56,7 +57,7 @@ struct PaysafeHandoverTests {
     }
   }
 
-  @Test("and hands in the access token, which says whose it is")
+  @Test("Paysafe authorize makes the account from the access token that the app hands in")
   func success() throws {
     var driven = try driven { $0.keepAlive = true }
     driven.clock = now + .seconds(59)
@@ -72,7 +73,7 @@ struct PaysafeHandoverTests {
     #expect(grant.tokens?.refreshExpiresAt == now + .seconds(1859))
   }
 
-  @Test("without expiresIn the token's own exp counts, if it is an integer")
+  @Test("Paysafe authorize uses the token's integer exp if the app hands in no expiresIn")
   func expiry() throws {
     let cases: [(JSONValue, Timestamp?)] = [
       (["sub": "c-1"], nil), (["sub": "c-1", "exp": 1_800_000_500], now + .seconds(500)),
@@ -87,7 +88,7 @@ struct PaysafeHandoverTests {
     }
   }
 
-  @Test("what it hands in is checked; a mistake changes nothing")
+  @Test("Paysafe authorize refuses a wrong field from the app and does not change")
   func wrong() throws {
     let token = Driven.token().revealed()
     let long = token + String(repeating: "x", count: 65_537 - token.utf8.count)
@@ -124,7 +125,7 @@ struct PaysafeHandoverTests {
     #expect(driven.grant != nil)
   }
 
-  @Test("up to sixty-four KiB of token and ten years of time")
+  @Test("Paysafe authorize accepts tokens of up to 64 KiB and an expiresIn of up to ten years")
   func longest() throws {
     let token = Driven.token().revealed()
     let long = token + String(repeating: "x", count: 65_536 - token.utf8.count)
@@ -134,14 +135,14 @@ struct PaysafeHandoverTests {
     #expect(driven.grant?.tokens?.expiresAt == now + .seconds(315_360_000))
   }
 
-  @Test("of somebody else than the named account ends it")
+  @Test("Paysafe authorize fails if the app's token names another subject than the account's")
   func otherAccount() throws {
     var driven = try driven(account: KnownAccount(id: AccountID("acc_1"), subject: "c-9"))
     driven.receive(Self.success())
     #expect(driven.failure == .otherPerson)
   }
 
-  @Test("or says that it could not, and why")
+  @Test("Paysafe authorize fails with the app's cleaned reason if the app cannot redeem the code")
   func failed() throws {
     for (reason, message) in [
       ("invalid_grant", "the app could not redeem the code: invalid_grant"),
@@ -155,7 +156,7 @@ struct PaysafeHandoverTests {
     }
   }
 
-  @Test("within its time, and not after it")
+  @Test("Paysafe authorize fails with a time-out at any event after the app's deadline")
   func deadline() throws {
     for event in [
       FlowEvent<PaysafeCall>.woken, .resumed, Self.success(),
@@ -169,7 +170,7 @@ struct PaysafeHandoverTests {
     }
   }
 
-  @Test("as long as the configuration says")
+  @Test("the app's deadline at Paysafe authorize is configurable")
   func otherDeadline() throws {
     var driven = try Driven(settings: {
       $0.exchange = .app
@@ -180,7 +181,7 @@ struct PaysafeHandoverTests {
     #expect(driven.exchangeStep?.deadline == now + .seconds(300))
   }
 
-  @Test("a timer that is early is set again")
+  @Test("a timer of Paysafe authorize that fires early is set again for the time that is left")
   func early() throws {
     var driven = try driven()
     driven.clock = now + .seconds(59)
@@ -189,7 +190,7 @@ struct PaysafeHandoverTests {
     #expect(driven.flow == before)
   }
 
-  @Test("also over a restart: the same step stands, for the time that is left")
+  @Test("a restored Paysafe authorize keeps the app's step and the time that is left")
   func restart() throws {
     var driven = try driven()
     let view = driven.flow.view
@@ -201,7 +202,7 @@ struct PaysafeHandoverTests {
     #expect(driven.grant != nil)
   }
 
-  @Test("there is no way back")
+  @Test("Paysafe authorize refuses to go back from the app's exchange step")
   func back() throws {
     var driven = try driven()
     driven.receive(.input(.back(.exchangeCredential)))

@@ -10,7 +10,7 @@ private typealias Change = @Sendable (inout PaysafeAuthorize.Params) -> Void
 
 private let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
-@Suite("Paysafe authorize: parameters")
+@Suite("Parameters of Paysafe authorize")
 struct PaysafeParamsTests {
   private static let bad: [(field: String, change: Change)] = [
     ("brandIdentity", { $0.brandIdentity = "" }), ("brandIdentity", { $0.brandIdentity = "a/b" }),
@@ -58,7 +58,9 @@ struct PaysafeParamsTests {
     ("codeChallenge", { $0.bind("12345678", challenge.dropLast(2) + "ü") }),
   ]
 
-  @Test("that cannot be are refused with their name", arguments: bad.indices)
+  @Test(
+    "Paysafe authorize refuses an invalid parameter with an error that names it",
+    arguments: bad.indices)
   func refused(index: Int) throws {
     let (field, change) = Self.bad[index]
     let error = #expect(throws: UsherError.self) { try Driven(change) }
@@ -76,12 +78,14 @@ struct PaysafeParamsTests {
     { $0.bind("12345678") }, { $0.bind(String(repeating: "~", count: 512)) },
   ]
 
-  @Test("at the edge of what may be are taken", arguments: good.indices)
+  @Test(
+    "Paysafe authorize accepts parameters at the edge of the allowed range",
+    arguments: good.indices)
   func taken(index: Int) throws {
     #expect(try Driven(Self.good[index]).failure == nil)
   }
 
-  @Test("a brand must be named where the configuration names none")
+  @Test("Paysafe authorize needs a brand from the caller if the configuration names none")
   func noBrand() throws {
     let nobodys: (inout PaysafeSettings) -> Void = { $0.brandIdentity = nil }
     let error = #expect(throws: UsherError.self) { try Driven(settings: nobodys) }
@@ -91,7 +95,7 @@ struct PaysafeParamsTests {
     #expect(driven.page?.url.contains("/brands/globex/") == true)
   }
 
-  @Test("are read strictly")
+  @Test("Paysafe authorize refuses unknown or mistyped parameters")
   func strictly() throws {
     let schema = StrictDecoding.schema(of: PaysafeAuthorize.Params.self)
     func read(_ json: JSONValue) throws(UsherError) -> PaysafeAuthorize.Params {
@@ -116,9 +120,9 @@ struct PaysafeParamsTests {
   }
 }
 
-@Suite("Paysafe authorize: the SDK's client identifier")
+@Suite("Client identifier of Paysafe authorize")
 struct PaysafeClientIdentifierTests {
-  @Test("is compared and goes no further")
+  @Test("Paysafe authorize compares clientIdentifier with client_id and does not keep it")
   func same() throws {
     let driven = try Driven { $0.clientIdentifier = WireSecret("acme-wallet") }
     #expect(driven.flow.view.state == "preparing")
@@ -126,7 +130,8 @@ struct PaysafeClientIdentifierTests {
   }
 
   @Test(
-    "of another client fails the flow in the SDK's word", arguments: ["", "acme", "ACME-WALLET"])
+    "a clientIdentifier of another client fails Paysafe authorize with dataError",
+    arguments: ["", "acme", "ACME-WALLET"])
   func other(identifier: String) throws {
     let driven = try Driven(credential: "secret") { $0.clientIdentifier = WireSecret(identifier) }
     #expect(driven.failure?.reason == .invalidRequest)
@@ -135,7 +140,7 @@ struct PaysafeClientIdentifierTests {
     #expect(driven.calls == [])
   }
 
-  @Test("is stored nowhere")
+  @Test("Paysafe authorize does not store the clientIdentifier")
   func notStored() throws {
     let driven = try Driven { $0.clientIdentifier = WireSecret("canary-identifier") }
     #expect(try !stored(driven.flow).contains("canary-identifier"))

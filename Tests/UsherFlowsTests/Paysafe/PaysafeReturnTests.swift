@@ -6,9 +6,9 @@ import UsherFlows
 
 private typealias Driven = DrivenPaysafeAuthorize
 
-@Suite("Paysafe authorize: the browser comes back")
+@Suite("The redirect of Paysafe authorize")
 struct PaysafeReturnTests {
-  @Test("with a code, which is redeemed with its own verifier")
+  @Test("Paysafe authorize stops listening and redeems the code with the verifier of its challenge")
   func code() throws {
     var driven = try Driven()
     driven.toBrowser()
@@ -24,7 +24,7 @@ struct PaysafeReturnTests {
     #expect(driven.flow.view.step == .wait(.init(for: "the provider's tokens")))
   }
 
-  @Test("and is ignored the second time")
+  @Test("Paysafe authorize ignores a second redirect")
   func twice() throws {
     for exchange in CodeExchange.allCases {
       var driven = try Driven(settings: {
@@ -37,7 +37,7 @@ struct PaysafeReturnTests {
     }
   }
 
-  @Test("by hand, at the address of the listener or of the app")
+  @Test("Paysafe authorize accepts a pasted redirect URL of the listener or of the app")
   func handedIn() throws {
     let app = "https://partner.example/cb?from=wallet"
     for (redirectURI, place) in [(nil, Driven.redirectURI + "?"), (app, app + "&")] {
@@ -50,7 +50,7 @@ struct PaysafeReturnTests {
     }
   }
 
-  @Test("with a wrong state or elsewhere: nothing changes")
+  @Test("Paysafe authorize refuses a pasted URL with a wrong state or address and does not change")
   func wrongState() throws {
     var driven = try Driven()
     driven.toBrowser()
@@ -72,7 +72,7 @@ struct PaysafeReturnTests {
     #expect(driven.flow == before)
   }
 
-  @Test("for a caller with a state of his own: that one counts")
+  @Test("Paysafe authorize uses the caller's own state and code challenge")
   func callersState() throws {
     let own = "caller-state-1"
     let change: (inout PaysafeAuthorize.Params) -> Void = {
@@ -92,7 +92,7 @@ struct PaysafeReturnTests {
   }
 
   @Test(
-    "with an error, which ends it in the provider's words",
+    "an error in the redirect ends Paysafe authorize with the provider's error code",
     arguments: [
       ("access_denied", .denied, true), ("invalid_request", .providerRejected, false),
       ("unauthorized_client", .providerRejected, false), ("", .providerRejected, false),
@@ -110,7 +110,7 @@ struct PaysafeReturnTests {
     #expect(driven.failure?.provider == word(code.isEmpty ? "unknown" : code, "said so"))
   }
 
-  @Test("with neither, which ends it")
+  @Test("a redirect with neither a code nor an error ends Paysafe authorize")
   func neither() throws {
     for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
       var driven = try Driven()
@@ -121,9 +121,9 @@ struct PaysafeReturnTests {
   }
 }
 
-@Suite("Paysafe authorize: after a restart")
+@Suite("Paysafe authorize after a restart")
 struct PaysafeResumeTests {
-  @Test("it asks for the config token again, also out of a pause")
+  @Test("a restored Paysafe authorize requests the config token again, even between two retries")
   func configuring() throws {
     let call = PaysafeCall.configToken(brand: "acme")
     var driven = try Driven(credential: "secret")
@@ -135,7 +135,7 @@ struct PaysafeResumeTests {
     #expect(driven.receive(.woken) == .ignore)
   }
 
-  @Test("it listens again")
+  @Test("a restored Paysafe authorize that was about to listen asks for the same listener again")
   func preparing() throws {
     var driven = try Driven()
     let before = driven.last
@@ -143,7 +143,7 @@ struct PaysafeResumeTests {
     #expect(driven.last == before)
   }
 
-  @Test("it asks for the old port, and the open page still works")
+  @Test("a restored Paysafe authorize listens on the old port, and its page stays valid")
   func samePort() throws {
     var driven = try Driven(credential: "secret")
     driven.toBrowser()
@@ -158,7 +158,7 @@ struct PaysafeResumeTests {
     #expect(driven.exchange != nil)
   }
 
-  @Test("it begins a fresh round when the old port is gone; the fingerprint stays")
+  @Test("a restored Paysafe authorize starts a fresh round if the old port is not available")
   func otherPort() throws {
     for event in [
       FlowEvent<PaysafeCall>.listenFailed("taken"),
@@ -179,7 +179,7 @@ struct PaysafeResumeTests {
     }
   }
 
-  @Test("a fresh round keeps the state and the challenge that are the caller's")
+  @Test("a fresh round of Paysafe authorize keeps the caller's own state and code challenge")
   func callersOwn() throws {
     var driven = try Driven {
       $0.state = WireSecret("caller-state-1")
@@ -194,7 +194,8 @@ struct PaysafeResumeTests {
     #expect(driven.query["redirect_uri"] == "http://127.0.0.1:40003/callback")
   }
 
-  @Test("it keeps everything for a fixed port, taken or not")
+  @Test(
+    "a restored Paysafe authorize keeps its URL for a fixed redirect, even if the port is taken")
   func fixedPort() throws {
     for (event, completes) in [
       (FlowEvent<PaysafeCall>.listenFailed("taken"), Step.OpenURL.Completion.submit),
@@ -212,7 +213,7 @@ struct PaysafeResumeTests {
     }
   }
 
-  @Test("nothing is to be done where the app gets the redirect itself")
+  @Test("a restored Paysafe authorize does nothing if the app receives the redirect")
   func appsRedirect() throws {
     var driven = try Driven { $0.redirectURI = "https://partner.example/cb" }
     let view = driven.flow.view
@@ -223,7 +224,7 @@ struct PaysafeResumeTests {
     #expect(driven.flow.view == view)
   }
 
-  @Test("a code in flight may be spent: a fresh round with problem interrupted")
+  @Test("Paysafe authorize restored during an exchange starts a fresh round and says interrupted")
   func redeeming() throws {
     for redirectURI in [nil, "https://partner.example/cb"] {
       var driven = try Driven { $0.redirectURI = redirectURI }

@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenPaysafeAuthorize
 
-@Suite("A call to Paysafe's token endpoint")
+@Suite("Requests to Paysafe's token endpoint")
 struct PaysafeTokenCallTests {
   private func render(
     _ call: PaysafeCall, secret: String? = nil,
@@ -31,7 +31,7 @@ struct PaysafeTokenCallTests {
       brand: "acme", code: Secret("c/1+ "), verifier: Secret("v-1"),
       redirectURI: "http://127.0.0.1:1/callback"))
 
-  @Test("proves the client by Basic, id and secret form-encoded before they are joined")
+  @Test("a Paysafe token request form-encodes client id and secret before it joins them for Basic")
   func basic() throws {
     for call in [
       PaysafeCall.configToken(brand: "acme"), exchange, .refresh(Secret("r"), brand: "acme"),
@@ -49,7 +49,7 @@ struct PaysafeTokenCallTests {
     }
   }
 
-  @Test("has the grant's own fields, and a public client's id")
+  @Test("a Paysafe token request has the fields of its grant, and a public client's client_id")
   func bodies() throws {
     let bodies: [(PaysafeCall, String)] = [
       (.configToken(brand: "acme"), "grant_type=client_credentials"),
@@ -70,7 +70,7 @@ struct PaysafeTokenCallTests {
     }
   }
 
-  @Test("goes to its brand, wherever that is")
+  @Test("a Paysafe token request goes to its brand's endpoint, even at another host")
   func address() throws {
     let call = PaysafeCall.configToken(brand: "globex")
     #expect(try render(call).url == "https://wallet.example.com/v1/auth/brands/globex/token")
@@ -80,7 +80,7 @@ struct PaysafeTokenCallTests {
     #expect(elsewhere.url == "https://id.example.com/globex/t")
   }
 
-  @Test("needs the credential the configuration names")
+  @Test("a Paysafe code exchange is not rendered without the configured client credential")
   func missingCredential() throws {
     let provider = try Driven.provider { $0.clientCredential = "wallet-secret" }
     for credential in [nil, Secret("")] {
@@ -90,7 +90,7 @@ struct PaysafeTokenCallTests {
     }
   }
 
-  @Test("prints no secret, nor does its request")
+  @Test("the debug descriptions of a Paysafe code exchange and of its request contain no secret")
   func secrecy() throws {
     let request = try render(exchange, secret: "canary")
     for text in [String(reflecting: request), String(reflecting: exchange)] {
@@ -99,7 +99,7 @@ struct PaysafeTokenCallTests {
   }
 }
 
-@Suite("Paysafe's tokens")
+@Suite("Paysafe tokens")
 struct PaysafeTokensTests {
   private func dialect(_ attributes: [String: JSONValue]) throws -> any TokenDialect {
     let handling = ProviderRegistry.tokens(of: try Driven.provider(), attributes: attributes)
@@ -107,7 +107,7 @@ struct PaysafeTokensTests {
     return dialect
   }
 
-  @Test("are renewed at the brand of their account, and never taken back")
+  @Test("Paysafe tokens are refreshed at the brand of their account and are never revoked")
   func brand() throws {
     for (attributes, brand) in [
       (["brandIdentity": "globex"], "globex"), ([:], "acme"),
@@ -125,7 +125,7 @@ struct PaysafeTokensTests {
     return tokens
   }
 
-  @Test("that speak of another customer than before are not theirs")
+  @Test("Paysafe tokens that name another subject than the account's have a flaw")
   func flaw() throws {
     let dialect = try dialect([:])
     #expect(dialect.flaw(in: try granted([:]), of: "c-1") == nil)

@@ -4,9 +4,11 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("sca: an attempt")
+@Suite("Attempts of Paysafe sca")
 struct SCAAttemptTests {
-  @Test("of the right code ends it with the scaDetails of the retry", arguments: [200, 201])
+  @Test(
+    "a right code completes Paysafe sca with the scaDetails for the retry",
+    arguments: [200, 201])
   func verified(status: Int) throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -24,7 +26,7 @@ struct SCAAttemptTests {
     #expect(silent.result?["statusReason"] == nil)
   }
 
-  @Test("of a wrong one leaves the step, with the attempts left by the server's count")
+  @Test("a wrong code leaves Paysafe sca at its step with the server's number of attempts left")
   func wrong() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter("000000")
@@ -40,7 +42,7 @@ struct SCAAttemptTests {
     #expect(driven.result != nil)
   }
 
-  @Test("counters are taken as they come: jumping, going back, absent, absurd")
+  @Test("Paysafe sca follows the server's attempt counters and shows none if they make no sense")
   func counters() throws {
     var driven = try DrivenSCA.challenged()
     let told: [(JSONValue?, JSONValue?, Int?)] = [
@@ -56,7 +58,7 @@ struct SCAAttemptTests {
     }
   }
 
-  @Test("at the limit it ends with the SDK's dataError")
+  @Test("a wrong code at the attempt limit ends Paysafe sca with dataError")
   func exhausted() throws {
     for current: JSONValue in [3, 4] {
       var driven = try DrivenSCA.challenged()
@@ -69,7 +71,7 @@ struct SCAAttemptTests {
     }
   }
 
-  @Test("that the customer refused is denied")
+  @Test("an attempt that the customer rejected ends Paysafe sca as denied")
   func rejected() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -78,7 +80,7 @@ struct SCAAttemptTests {
     #expect(driven.failure?.provider?.code == "REJECTED")
   }
 
-  @Test("that the provider repeats in its texts is not shown, however short it is")
+  @Test("Paysafe sca does not show a provider text that repeats the typed code, however short")
   func echoed() throws {
     for status in ["FAILED", "REJECTED", "VERIFIED"] {
       var driven = try DrivenSCA.challenged()
@@ -97,7 +99,7 @@ struct SCAAttemptTests {
     #expect(driven.failure?.message.contains("334455") == false)
   }
 
-  @Test("of a password that is part of the provider's own code changes nothing")
+  @Test("a typed password that is part of the provider's error code does not hide the code")
   func echoedWord() throws {
     var driven = try DrivenSCA.withPIN()
     driven.submit(.password(Secret("E")))
@@ -105,7 +107,7 @@ struct SCAAttemptTests {
     #expect(driven.problem?.reason == "challenge_expired")
   }
 
-  @Test("that cannot be a code is refused and costs nothing")
+  @Test("Paysafe sca refuses an impossible code without a call")
   func impossible() throws {
     var driven = try DrivenSCA.challenged()
     let before = driven.flow
@@ -126,7 +128,7 @@ struct SCAAttemptTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("of a password goes as it is typed; none or too much of it is refused")
+  @Test("Paysafe sca sends a password as it was typed and refuses an empty or too long one")
   func passwords() throws {
     for bad in ["", String(repeating: "x", count: 1025)] {
       var driven = try DrivenSCA.withPIN()
@@ -140,7 +142,7 @@ struct SCAAttemptTests {
     }
   }
 
-  @Test("after the challenge's time costs no call; another one is asked for")
+  @Test("Paysafe sca makes no call for a code after the challenge's expiry and allows a resend")
   func expired() throws {
     var driven = try DrivenSCA.challenged()
     driven.clock = now + .seconds(300)
@@ -164,7 +166,7 @@ struct SCAAttemptTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("of a PIN after its time: the same once more is among the alternatives")
+  @Test("an expired PIN challenge of Paysafe sca offers the PIN again as an alternative")
   func expiredPIN() throws {
     var driven = try DrivenSCA.withPIN()
     driven.clock = now + .seconds(300)
@@ -175,7 +177,7 @@ struct SCAAttemptTests {
     #expect(driven.challenge == .pin)
   }
 
-  @Test("without an open challenge is told as expired")
+  @Test("Paysafe sca reports an attempt without an open challenge as challenge_expired")
   func noChallenge() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -187,7 +189,7 @@ struct SCAAttemptTests {
     #expect(driven.calls.isEmpty)
   }
 
-  @Test("trap 4: at an event that is settled already asks how it stands, and submits nothing more")
+  @Test("an attempt at a completed event makes Paysafe sca ask for the event's status (trap 4)")
   func completed() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -197,7 +199,7 @@ struct SCAAttemptTests {
     #expect(driven.failure?.reason == .denied)
   }
 
-  @Test("trap 4: after VERIFIED nothing is sent, whatever comes")
+  @Test("Paysafe sca completes without another call after VERIFIED (trap 4)")
   func verifiedForGood() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -206,7 +208,7 @@ struct SCAAttemptTests {
   }
 
   @Test(
-    "that is refused ends it",
+    "a refused attempt ends Paysafe sca with the server's error code",
     arguments: [
       (404, "SCA_EVENT_NOT_FOUND", .providerRejected, "SCA_EVENT_NOT_FOUND"),
       (400, "INVALID_REQUEST", .providerRejected, "INVALID_REQUEST"),
@@ -221,7 +223,7 @@ struct SCAAttemptTests {
     #expect(driven.failure?.provider?.code == word)
   }
 
-  @Test("too soon after others leaves the step; the code may be entered again")
+  @Test("a rate-limited attempt leaves Paysafe sca at its step, and the code may be entered again")
   func tooMany() throws {
     var driven = try DrivenSCA.challenged()
     for (header, milliseconds) in [("7", 7000), (nil, nil)] as [(String?, Int?)] {
@@ -235,7 +237,7 @@ struct SCAAttemptTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("that was certainly not sent may be made again by the person")
+  @Test("Paysafe sca leaves it to the customer to repeat an attempt that was not sent")
   func unsent() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -245,7 +247,7 @@ struct SCAAttemptTests {
     #expect(driven.code?.attemptsLeft == 3)
   }
 
-  @Test("without a token ends it")
+  @Test("a missing access token at an attempt ends Paysafe sca with a retryable failure")
   func noToken() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
@@ -253,7 +255,7 @@ struct SCAAttemptTests {
     #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
   }
 
-  @Test("counts only by its own answer")
+  @Test("Paysafe sca ignores replies to other attempts and does not trust one about another event")
   func strays() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()

@@ -4,11 +4,13 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("sca: the challenge")
+@Suite("Challenges of Paysafe sca")
 struct SCAChallengeTests {
   private let operation = Operation(summary: "Pay", amount: "120.00 EUR", payee: "Bakery")
 
-  @Test("a code is asked for with all that the server tells", arguments: [200, 201])
+  @Test(
+    "Paysafe sca asks for a code with everything that the server tells about the challenge",
+    arguments: [200, 201])
   func code(status: Int) throws {
     var driven = try DrivenSCA(wanting: .sms) { $0.operation = operation }
     driven.answer(WalletReplies.challenge(status: status))
@@ -23,7 +25,7 @@ struct SCAChallengeTests {
   }
 
   @Test(
-    "a code's step names its channel",
+    "the code step of Paysafe sca names the channel of the code",
     arguments: [("EMAIL", "email"), ("AUTHENTICATOR", "authenticator")])
   func channel(channel: String, shown: String) throws {
     var driven = try DrivenSCA(wanting: .init(method: "OTP", channel: channel))
@@ -32,7 +34,7 @@ struct SCAChallengeTests {
     #expect(driven.code?.channel == shown)
   }
 
-  @Test("what the server leaves out is not made up")
+  @Test("Paysafe sca does not invent the challenge members that the server leaves out")
   func bare() throws {
     let bare: [String: JSONValue?] = [
       "verification": nil, "digits": nil, "expirationTime": nil,
@@ -50,7 +52,7 @@ struct SCAChallengeTests {
     #expect(try DrivenSCA.challenged(["digits": 6.0]).code?.digits == 6)
   }
 
-  @Test("without an expiry of its own the event's is shown")
+  @Test("Paysafe sca shows the event's expiry if the challenge has no valid expiry of its own")
   func eventsExpiry() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("PENDING"))
@@ -61,7 +63,7 @@ struct SCAChallengeTests {
   }
 
   @Test(
-    "PIN and password are asked for as such, with the other verifications to go to",
+    "Paysafe sca asks for a PIN or a password and offers the other verifications",
     arguments: [("PIN", "pin"), ("PASSWORD", "password")])
   func password(method: String, purpose: String) throws {
     var driven = try DrivenSCA(wanting: .init(method: method)) {
@@ -78,7 +80,7 @@ struct SCAChallengeTests {
     #expect(alone.password?.alternatives == nil)
   }
 
-  @Test("an alternative is another challenge; one that is not offered is refused")
+  @Test("an alternative makes Paysafe sca start another challenge, unless it is not offered")
   func alternative() throws {
     var driven = try DrivenSCA.withPIN(
       offering: [.init(method: "PIN"), .init(method: "OTP", channel: "SMS")])
@@ -93,7 +95,7 @@ struct SCAChallengeTests {
     #expect(driven.code?.channel == "sms")
   }
 
-  @Test("an alternative that cannot be had leads back, and is offered no more")
+  @Test("an unavailable alternative leads Paysafe sca back and is not offered again")
   func lostAlternative() throws {
     var driven = try DrivenSCA.withPIN(
       offering: [.init(method: "PIN"), .init(method: "OTP", channel: "SMS")])
@@ -105,7 +107,7 @@ struct SCAChallengeTests {
     #expect(driven.problem?.provider?.code == "VERIFICATION_NOT_AVAILABLE")
   }
 
-  @Test("the language goes along, the returnUrl only to the page that leads back to it")
+  @Test("Paysafe sca sends the language with a challenge, and the returnUrl only for REDIRECT")
   func instructions() throws {
     for (verification, url) in [
       (PaysafeCall.Verification.sms, nil), (.redirect, WalletReplies.returnURL),
@@ -119,7 +121,7 @@ struct SCAChallengeTests {
     }
   }
 
-  @Test("a resend is another challenge, which replaces expiry, digits and target")
+  @Test("a resend of Paysafe sca is a new challenge with its own expiry, digits and target")
   func resend() throws {
     var driven = try DrivenSCA.challenged()
     driven.clock = now + .seconds(60)
@@ -137,7 +139,7 @@ struct SCAChallengeTests {
     #expect(driven.code?.resendAt == now + .seconds(60))
   }
 
-  @Test("past the challenge limit the old code stays good, and asking meanwhile costs no call")
+  @Test("a resend over the challenge limit keeps the old code of Paysafe sca valid")
   func limited() throws {
     var driven = try DrivenSCA.challenged()
     driven.submit(.resend)
@@ -158,7 +160,7 @@ struct SCAChallengeTests {
     #expect(driven.challenge == .sms)
   }
 
-  @Test("a limit that names no time is taken for a minute")
+  @Test("a challenge limit without a time blocks the next resend of Paysafe sca for a minute")
   func limitWithoutTime() throws {
     var driven = try DrivenSCA.challenged()
     driven.submit(.resend)
@@ -166,7 +168,8 @@ struct SCAChallengeTests {
     #expect(driven.problem?.retryAfterMs == 60_000)
   }
 
-  @Test("past the limit before any challenge the person chooses again once it is over")
+  @Test(
+    "a challenge limit at the first challenge of Paysafe sca lets the customer choose again later")
   func limitedAtFirst() throws {
     for verification in [PaysafeCall.Verification?.none, .sms] {
       var driven = try DrivenSCA(wanting: verification) {
@@ -187,7 +190,7 @@ struct SCAChallengeTests {
     }
   }
 
-  @Test("a verification the event has not got leads to its others, by a question where need be")
+  @Test("a verification that the event lacks leads Paysafe sca to the event's other verifications")
   func unavailable() throws {
     var driven = try DrivenSCA(wanting: .sms)
     driven.answer(WalletReplies.refusal(400, "VERIFICATION_NOT_AVAILABLE"))
@@ -204,7 +207,7 @@ struct SCAChallengeTests {
   }
 
   @Test(
-    "any other refusal ends it, with the server's code",
+    "any other refused challenge ends Paysafe sca with the server's error code",
     arguments: [
       (400, "INVALID_REQUEST", .providerRejected),
       (400, "RETURN_URL_NOT_ALLOWED", .providerRejected),
@@ -219,7 +222,7 @@ struct SCAChallengeTests {
     #expect(driven.failure?.provider?.code == (code.isEmpty ? "http_\(status)" : code))
   }
 
-  @Test("attempts that are used up end it with the SDK's dataError and the server's own code")
+  @Test("exhausted attempts at a challenge end Paysafe sca with dataError and the server's code")
   func exhausted() throws {
     for code in ["ATTEMPTS_EXHAUSTED", ""] {
       var driven = try DrivenSCA(wanting: .sms)
@@ -230,7 +233,7 @@ struct SCAChallengeTests {
     }
   }
 
-  @Test("trap 4: an event that is settled takes no challenge; how it stands is asked")
+  @Test("a challenge at a completed event makes Paysafe sca ask for the event's status (trap 4)")
   func completed() throws {
     var driven = try DrivenSCA(wanting: .sms)
     driven.answer(WalletReplies.refusal(409, "EVENT_COMPLETED"))
@@ -238,7 +241,7 @@ struct SCAChallengeTests {
     var verified = driven
     verified.answer(WalletReplies.standing("VERIFIED"))
     #expect(verified.result?["status"] == "VERIFIED")
-    // A provider that contradicts itself is not asked for ever.
+    // A provider that contradicts itself is asked a limited number of times.
     for _ in 0..<5 {
       driven.answer(WalletReplies.standing("PENDING"))
       driven.receive(.woken)
@@ -248,7 +251,7 @@ struct SCAChallengeTests {
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("what was certainly not sent is sent again after 1, 2, 4, 8 and 16 seconds")
+  @Test("Paysafe sca repeats an unsent challenge after 1, 2, 4, 8 and 16 seconds, then fails")
   func unsent() throws {
     var driven = try DrivenSCA(wanting: .sms)
     driven.waitOutFive(WalletReplies.unsent)
@@ -256,14 +259,14 @@ struct SCAChallengeTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("an account whose grant is dead ends it")
+  @Test("a missing access token at a challenge ends Paysafe sca with a retryable failure")
   func noToken() throws {
     var driven = try DrivenSCA(wanting: .sms)
     driven.answer(.noToken(message: "dead"))
     #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
   }
 
-  @Test("the event's time being over ends it, also at the code")
+  @Test("Paysafe sca expires with the event, even if it waits for a code")
   func eventExpiry() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(

@@ -4,9 +4,9 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("sca: which verification")
+@Suite("Choice of a verification in Paysafe sca")
 struct SCAChoosingTests {
-  @Test("where nobody said, the event is asked about; what cannot be done is not offered")
+  @Test("Paysafe sca without a wanted verification asks the event and offers the usable ones")
   func required() throws {
     var driven = try DrivenSCA(wanting: nil)
     #expect(driven.state == "required")
@@ -23,7 +23,7 @@ struct SCAChoosingTests {
     #expect(driven.wake == .seconds(900))
   }
 
-  @Test("the caller's own list costs no question; with a returnUrl REDIRECT is offered too")
+  @Test("Paysafe sca offers the caller's usable verifications without a call")
   func callersList() throws {
     let driven = try DrivenSCA(wanting: nil) {
       $0.availableVerifications = [
@@ -49,7 +49,7 @@ struct SCAChoosingTests {
     #expect(driven.choice?.operation?.payee == "Bakery")
   }
 
-  @Test("an empty list means any agreed method; REDIRECT only where there is a way back")
+  @Test("an empty list makes Paysafe sca offer every method, but REDIRECT only with a returnUrl")
   func anyAgreed() throws {
     let ids = [
       "OTP.SMS", "OTP.EMAIL", "OTP.AUTHENTICATOR", "PIN", "PASSWORD", "PUSH_NOTIFICATION",
@@ -66,7 +66,7 @@ struct SCAChoosingTests {
     #expect(driven.options == ids)
   }
 
-  @Test("of one verification nobody is asked, nor where the caller has said")
+  @Test("Paysafe sca asks for no choice if one verification is usable or one is wanted")
   func noQuestion() throws {
     let one = try DrivenSCA(wanting: nil) {
       $0.availableVerifications = [.init(method: "PASSKEYS"), .init(method: "PIN")]
@@ -79,7 +79,7 @@ struct SCAChoosingTests {
   }
 
   @Test(
-    "trap 4: what the caller means is asked for as the provider spells it",
+    "Paysafe sca sends the wanted verification in the provider's spelling (trap 4)",
     arguments: [
       (
         .push, ["BIOMETRIC", "PUSH_NOTIFICATION"],
@@ -106,7 +106,7 @@ struct SCAChoosingTests {
     #expect(driven.challenge == sent)
   }
 
-  @Test("where any will do, it is asked for as the caller spells it")
+  @Test("Paysafe sca sends the wanted verification in the caller's spelling if the list is empty")
   func ownSpelling() throws {
     for asked in [
       PaysafeCall.Verification(method: "PIN", channel: "REDIRECT"),
@@ -122,7 +122,7 @@ struct SCAChoosingTests {
     #expect(channel.challenge == .init(method: "OTP", channel: "AUTHENTICATOR"))
   }
 
-  @Test("where only REDIRECT is left and no way back, the flow fails and names returnUrl")
+  @Test("Paysafe sca fails and names returnUrl if only REDIRECT is left and returnUrl is missing")
   func onlyRedirect() throws {
     let only = [PaysafeSCA.Available(method: "PIN", channel: "REDIRECT")]
     let driven = try DrivenSCA(wanting: nil) { $0.availableVerifications = only }
@@ -130,7 +130,7 @@ struct SCAChoosingTests {
     #expect(driven.failure?.message.contains("returnUrl") == true)
   }
 
-  @Test("where nothing can be done here, the flow fails")
+  @Test("Paysafe sca fails if none of the verifications is usable")
   func nothing() throws {
     let driven = try DrivenSCA(wanting: nil) {
       $0.availableVerifications = [.init(method: "PASSKEYS"), .init(method: "SMOKE")]
@@ -139,7 +139,7 @@ struct SCAChoosingTests {
     #expect(driven.failure?.message.contains("returnUrl") == false)
   }
 
-  @Test("a choice sends the challenge; one that is not offered is refused and changes nothing")
+  @Test("a choice makes Paysafe sca send the challenge; a choice that is not offered is refused")
   func choice() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("PENDING"))
@@ -153,7 +153,7 @@ struct SCAChoosingTests {
     #expect(driven.challenge == .pin)
   }
 
-  @Test("an event that is settled already needs nothing more")
+  @Test("Paysafe sca ends at once if the event is already verified, rejected or failed")
   func settled() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("VERIFIED"))
@@ -168,7 +168,7 @@ struct SCAChoosingTests {
   }
 
   @Test(
-    "an event that cannot be had ends it",
+    "a refused event request ends Paysafe sca with the server's error code",
     arguments: [
       (404, "SCA_EVENT_NOT_FOUND", .providerRejected), (410, "EVENT_EXPIRED", .expired),
       (403, "", .providerRejected), (401, "", .providerRejected), (400, "X", .providerRejected),
@@ -181,7 +181,7 @@ struct SCAChoosingTests {
   }
 
   @Test(
-    "an answer that cannot be read ends it",
+    "an unreadable event reply ends Paysafe sca with provider_protocol_error",
     arguments: [
       reply(text: "{"), reply([]), reply([:]), WalletReplies.standing("MAYBE"),
       WalletReplies.standing("PENDING", ["eventId": "evt-2"]),
@@ -196,7 +196,7 @@ struct SCAChoosingTests {
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 
-  @Test("a provider that is away is asked again after 1, 2, 4, 8 and 16 seconds, then it ends")
+  @Test("Paysafe sca repeats the event request after 1, 2, 4, 8 and 16 seconds, then fails")
   func away() throws {
     for outcome in [
       WalletReplies.gone, WalletReplies.unsent, .reply(reply(text: "", status: 503)),
@@ -209,7 +209,7 @@ struct SCAChoosingTests {
     }
   }
 
-  @Test("it waits as long as Retry-After says, and a provider that came back leaves no problem")
+  @Test("Paysafe sca waits as long as Retry-After says and clears its problem afterwards")
   func retryAfter() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(reply(text: "", status: 503, headers: ["retry-after": "30"]))
@@ -219,7 +219,7 @@ struct SCAChoosingTests {
     #expect(driven.state == "choosing" && driven.problem == nil)
   }
 
-  @Test("trap 5: an account whose grant is dead needs a new log-in, and the flow says so")
+  @Test("a missing access token ends Paysafe sca with a message about a new log-in (trap 5)")
   func noToken() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(.noToken(message: "the refresh token has expired"))
@@ -228,7 +228,7 @@ struct SCAChoosingTests {
     #expect(driven.failure?.message.contains("log-in") == true)
   }
 
-  @Test("an event whose time is over while the person chooses ends the flow")
+  @Test("Paysafe sca expires with the event while the customer chooses")
   func expiry() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("PENDING"))
@@ -240,7 +240,7 @@ struct SCAChoosingTests {
     #expect(driven.failure?.reason == .expired)
   }
 
-  @Test("an expiry that was over before it was told is another clock's: it ends nothing")
+  @Test("an event expiry that is already past when it arrives does not end Paysafe sca")
   func otherClock() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("PENDING", ["expirationTime": "2001-01-01T00:00:00Z"]))

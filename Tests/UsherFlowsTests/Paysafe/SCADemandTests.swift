@@ -4,7 +4,7 @@ import Testing
 import UsherCore
 import UsherFlows
 
-@Suite("A wallet's demand for SCA")
+@Suite("Demands for SCA in Paysafe wallet replies")
 struct SCADemandTests {
   static let details: JSONValue = [
     "eventId": "evt-1", "walletOperationId": "wop-1", "authenticationMode": "EMBEDDED",
@@ -14,7 +14,7 @@ struct SCADemandTests {
     "creationTime": "2027-01-15T08:00:00Z", "expirationTime": "2027-01-15T08:15:00Z",
   ]
 
-  /// `{"scaDetails": …}` in Base64.
+  /// Returns `{"scaDetails": …}` in Base64.
   static func encoded(_ details: JSONValue = details) -> String {
     Data((["scaDetails": details] as JSONValue).encoded()).base64EncodedString()
   }
@@ -33,7 +33,7 @@ struct SCADemandTests {
     return demand
   }
 
-  @Test("trap 3: it comes in a header or in a body, with the same members")
+  @Test("a demand for SCA has the same members in a header and in a body (trap 3)")
   func forms() throws {
     for form in [PaysafeCall.Approval.Form.header, .body] {
       let demand = try demand(form)
@@ -48,7 +48,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "in a header it may stand among others, be spelled in any case, and have commas in quotes",
+    "the SCA scheme is found in WWW-Authenticate among others, in any case, with quoted commas",
     arguments: [
       #"Bearer realm="a, b", error="invalid_token", SCA realm="x", auth-param1="B64""#,
       #"SCA realm="Authentication, \"quoted, twice\"", auth-param1="B64", Bearer realm="SCA x""#,
@@ -69,7 +69,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "a header of the scheme SCA that says nothing is unreadable, and still no word against the token",
+    "a malformed SCA header is unreadable but does not mean that the access token is refused",
     arguments: [
       "SCA", #"SCA realm="Authentication""#, #"SCA auth-param1="%%%""#, #"SCA auth-param1="""#,
       #"SCA auth-param1="e30=""#, #"SCA auth-param1="bm8=""#, #"SCA other-param="B64""#,
@@ -85,7 +85,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "details without an event, or with nothing that can be read, are unreadable",
+    "a demand for SCA without valid ids or with an unusable list is unreadable",
     arguments: [
       ("eventId", nil), ("eventId", ""), ("eventId", " "), ("eventId", "a\u{0}"), ("eventId", 1),
       ("eventId", "."), ("eventId", ".."),
@@ -107,7 +107,7 @@ struct SCADemandTests {
     }
   }
 
-  @Test("what makes no sense in its list is left out; none at all means any")
+  @Test("a demand for SCA skips malformed verifications, and a missing list means any")
   func lists() throws {
     var details = Self.details
     details["availableVerifications"] = [
@@ -130,7 +130,7 @@ struct SCADemandTests {
     }
   }
 
-  @Test("in a body it comes with any 2xx or 4xx; a time that is no time is unknown")
+  @Test("a demand for SCA in a body is read with any 2xx or 4xx, even if its expiry is invalid")
   func bodies() throws {
     var details = Self.details
     details["expirationTime"] = "soon"
@@ -147,7 +147,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "trap 3: anything else is no demand",
+    "a reply without scaDetails or with another status is no demand for SCA (trap 3)",
     arguments: [
       reply([:]), reply(["scaDetails": nil]), reply([["scaDetails": [:]]]), reply(text: "x"),
       reply(["scaDetails": details], status: 500), reply(["scaDetails": details], status: 302),
@@ -159,7 +159,7 @@ struct SCADemandTests {
     #expect(SCADemand.wanted(by: reply) == nil)
   }
 
-  @Test("trap 3: only a 401 that asks for no SCA says that the access token is not good")
+  @Test("only a 401 without a demand for SCA means that the access token is refused (trap 3)")
   func refusesToken() {
     let call = PaysafeCall.operation(
       WalletOperation(method: .get, path: "/x"), account: AccountID("acc_1"), approval: nil)

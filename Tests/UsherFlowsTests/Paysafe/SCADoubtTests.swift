@@ -4,16 +4,16 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("sca: lost answers and restarts")
+@Suite("Lost replies and restarts of Paysafe sca")
 struct SCADoubtTests {
-  /// Answers after which nobody knows what the provider did.
+  /// Outcomes that do not tell what the provider did.
   private static let lost: [CallOutcome] = [
     WalletReplies.gone, .unreadable(message: "too long"), .reply(reply(text: "{")),
     .reply(reply([:])), .reply(reply(text: "", status: 500)), .reply(reply(text: "", status: 503)),
     .reply(WalletReplies.verdict("PENDING", ["eventId": "evt-2"])),
   ]
 
-  @Test("an attempt whose answer is lost is never repeated: the event says what became of it")
+  @Test("Paysafe sca does not repeat an attempt with a lost reply; the event tells the outcome")
   func attempt() throws {
     for outcome in Self.lost {
       for standing: JSONValue in ["VERIFIED", "FAILED", "REJECTED", "PENDING"] {
@@ -36,7 +36,7 @@ struct SCADoubtTests {
     }
   }
 
-  @Test("a list that the caller gave stands, whatever the event says when it is asked about")
+  @Test("Paysafe sca keeps the caller's list of verifications after it asked the event")
   func callersList() throws {
     var driven = try DrivenSCA.withPIN(
       offering: [.init(method: "PIN"), .init(method: "OTP", channel: "EMAIL")])
@@ -46,7 +46,7 @@ struct SCADoubtTests {
     #expect(driven.password?.alternatives?.map(\.id) == ["OTP.EMAIL"])
   }
 
-  @Test("the question is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
+  @Test("Paysafe sca repeats the event request after a lost attempt five times, then fails")
   func inquiring() throws {
     for (outcome, reason) in [
       (WalletReplies.gone, .providerUnreachable), (WalletReplies.unsent, .providerUnreachable),
@@ -63,7 +63,7 @@ struct SCADoubtTests {
     }
   }
 
-  @Test("before a question it waits as long as Retry-After says")
+  @Test("Paysafe sca waits as long as Retry-After says before it asks for the event")
   func retryAfter() throws {
     let busy = reply(text: "", status: 503, headers: ["retry-after": "20"])
     var challenge = try DrivenSCA(wanting: .sms)
@@ -76,7 +76,7 @@ struct SCADoubtTests {
     #expect(attempt.wake == .seconds(20))
   }
 
-  @Test("the question may be refused")
+  @Test("a refused event request after a lost attempt ends Paysafe sca")
   func inquiryRefused() throws {
     for (outcome, reason) in [
       (.reply(WalletReplies.refusal(410, "EVENT_EXPIRED")), .expired),
@@ -91,7 +91,7 @@ struct SCADoubtTests {
     }
   }
 
-  @Test("a challenge whose answer is lost is not sent twice where the event knows it")
+  @Test("Paysafe sca does not repeat a lost challenge that the event shows as open")
   func challengeKnown() throws {
     for outcome in Self.lost {
       var driven = try DrivenSCA(wanting: .sms)
@@ -114,7 +114,7 @@ struct SCADoubtTests {
     }
   }
 
-  @Test("an SMS that the event's counter shows as not sent is sent again, once")
+  @Test("Paysafe sca repeats a lost SMS challenge once if the event shows that it was not sent")
   func challengeUnknown() throws {
     var driven = try DrivenSCA(wanting: .sms)
     let standing = WalletReplies.standing(
@@ -132,7 +132,7 @@ struct SCADoubtTests {
     #expect(driven.failure?.message.contains("an SMS may have been sent") == true)
   }
 
-  @Test("a PIN reaches nobody's telephone: it is asked for again, at most five times")
+  @Test("Paysafe sca repeats a lost PIN challenge up to five times, since it sends no message")
   func pinUnknown() throws {
     var driven = try DrivenSCA(wanting: .pin)
     for seconds in [1, 2, 4, 8, 16] {
@@ -146,7 +146,7 @@ struct SCADoubtTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a challenge that is never answered readably ends as unreadable")
+  @Test("Paysafe sca fails with provider_protocol_error if every challenge reply is unreadable")
   func unreadable() throws {
     var driven = try DrivenSCA(wanting: .pin)
     for _ in 0..<5 {
@@ -159,7 +159,7 @@ struct SCADoubtTests {
   }
 
   @Test(
-    "a lost resend went out where the count rose or the time is later; not where the count stands",
+    "the event's count and expiry tell Paysafe sca whether a lost resend was sent",
     arguments: [
       (2, 300, .wentOut), (1, 400, .wentOut), (1, 300, .notSent), (0, 200, .unknown),
       (nil, 400, .wentOut), (nil, 300, .unknown), (nil, nil, .unknown), (2, nil, .wentOut),
@@ -185,7 +185,7 @@ struct SCADoubtTests {
 
   enum Fate { case wentOut, notSent, unknown }
 
-  @Test("a lost change to another verification went out where it is the open one")
+  @Test("a lost change of verification in Paysafe sca was sent if the event shows it as open")
   func alternative() throws {
     var driven = try DrivenSCA.withPIN(
       offering: [.init(method: "PIN"), .init(method: "OTP", channel: "SMS")])
@@ -198,7 +198,7 @@ struct SCADoubtTests {
     #expect(driven.code?.channel == "sms")
   }
 
-  @Test("a lost redirect is sent again where its page is not known")
+  @Test("Paysafe sca repeats a lost REDIRECT challenge if the event does not tell its page")
   func redirectWithoutPage() throws {
     for (action, isKnown) in [
       ([:], false), (["redirectUrl": .string(WalletReplies.page)], true),
@@ -219,7 +219,7 @@ struct SCADoubtTests {
     }
   }
 
-  @Test("a restart: what is safe is asked again, what may have happened is asked about first")
+  @Test("a restored Paysafe sca asks for the event before it repeats what may have happened")
   func restarts() throws {
     var required = try DrivenSCA(wanting: nil)
     var challenging = try DrivenSCA(wanting: .sms)
@@ -254,7 +254,7 @@ struct SCADoubtTests {
     #expect(polling.result != nil)
   }
 
-  @Test("a restart while a person is asked changes nothing but the timer")
+  @Test("a restored Paysafe sca that waits for the customer changes only its timer")
   func standing() throws {
     var choosing = try DrivenSCA(wanting: nil)
     choosing.answer(WalletReplies.standing("PENDING"))
@@ -271,7 +271,7 @@ struct SCADoubtTests {
     #expect([choosing.flow.view, code.flow.view] == views)
   }
 
-  @Test("a restart after the times are over tells at once")
+  @Test("a Paysafe sca that is restored after the challenge's expiry reports it at once")
   func late() throws {
     var code = try DrivenSCA.challenged()
     code.clock = now + .seconds(400)

@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("sca: its parameters")
+@Suite("Parameters of Paysafe sca")
 struct SCAParamsTests {
   private func refusedField(
     _ change: (inout PaysafeSCA.Params) -> Void
@@ -20,7 +20,7 @@ struct SCAParamsTests {
     }
   }
 
-  @Test("blank, long or unprintable ids are refused with their name")
+  @Test("Paysafe sca refuses blank, long or unprintable ids with an error that names the field")
   func identifiers() throws {
     let long = String(repeating: "x", count: 257)
     for bad in ["", " ", "\t\n", "\u{2003}", "a\u{0}b", "a\nb", "a\u{7F}", ".", "..", long] {
@@ -32,7 +32,7 @@ struct SCAParamsTests {
   }
 
   @Test(
-    "trap 4: PUSH_NOTIFICATION is a method and a channel, AUTHENTICATOR both; what cannot be done is refused",
+    "Paysafe sca accepts every spelling of a usable verification and refuses others (trap 4)",
     arguments: [
       ("OTP", "SMS", true), ("OTP", "EMAIL", true), ("OTP", "AUTHENTICATOR", true),
       ("AUTHENTICATOR", nil, true), ("AUTHENTICATOR", "AUTHENTICATOR", true),
@@ -55,7 +55,7 @@ struct SCAParamsTests {
     #expect(field == (isTaken ? nil : "params.verification"))
   }
 
-  @Test("a verification that is not among those available is refused; of an empty list any is")
+  @Test("Paysafe sca refuses a verification that the given list lacks, unless the list is empty")
   func notAvailable() throws {
     let offered: [PaysafeSCA.Available] = [
       .init(method: "OTP", channel: "SMS"),
@@ -66,7 +66,7 @@ struct SCAParamsTests {
       $0.verification = .pin
     }
     #expect(field == "params.verification")
-    // Of several pages, one is not as good as another.
+    // REDIRECT verifications of different methods are not interchangeable.
     let page = try refusedField {
       $0.availableVerifications = [.init(method: "PIN", channel: "REDIRECT")]
       $0.verification = .redirect
@@ -84,7 +84,7 @@ struct SCAParamsTests {
     }
   }
 
-  @Test("a list of verifications that makes no sense is refused")
+  @Test("Paysafe sca refuses a malformed or too long list of verifications")
   func lists() throws {
     let many = Array(repeating: PaysafeSCA.Available(method: "PIN"), count: 33)
     for list in [
@@ -96,13 +96,13 @@ struct SCAParamsTests {
     }
   }
 
-  @Test("REDIRECT needs a returnUrl")
+  @Test("Paysafe sca needs a returnUrl for REDIRECT")
   func redirectWithoutReturnURL() throws {
     #expect(try refusedField { $0.verification = .redirect } == "params.returnUrl")
   }
 
   @Test(
-    "a returnUrl is https, or http on the loopback",
+    "Paysafe sca accepts a returnUrl only with https, or with http on loopback",
     arguments: [
       ("https://shop.example/back?a=b", true), ("http://127.0.0.1:9/back", true),
       ("http://[::1]:9/back", true), ("http://shop.example/back", false), ("/back", false),
@@ -115,7 +115,8 @@ struct SCAParamsTests {
     #expect(try refusedField { $0.returnUrl = url } == (isTaken ? nil : "params.returnUrl"))
   }
 
-  @Test("what people are shown cannot deceive them")
+  @Test(
+    "Paysafe sca refuses operation texts that are blank, too long or could mislead the customer")
   func operation() throws {
     let good = Operation(summary: "Pay", amount: "120.00 EUR", payee: "Bäckerei  Müller")
     #expect(try refusedField { $0.operation = good } == nil)
@@ -137,7 +138,7 @@ struct SCAParamsTests {
   }
 
   @Test(
-    "a language is a tag",
+    "Paysafe sca accepts only a language tag as the language",
     arguments: [
       ("en", true), ("en-GB", true), ("zh-Hant-TW", true), ("", false), ("e", false),
       ("en_GB", false), ("en-", false), ("1a", false),
@@ -147,7 +148,7 @@ struct SCAParamsTests {
     #expect(try refusedField { $0.language = tag } == (isTaken ? nil : "params.language"))
   }
 
-  @Test("there is no such flow without an account")
+  @Test("Paysafe sca and operation need an account")
   func account() throws {
     #expect(PaysafeSCA.needsAccount && PaysafeOperation.needsAccount)
     let origin = FlowContext<PaysafeSettings>(
@@ -162,7 +163,7 @@ struct SCAParamsTests {
     }
   }
 
-  @Test("parameters are read strictly")
+  @Test("Paysafe sca refuses unknown, missing or mistyped parameters")
   func strict() throws {
     let schema = StrictDecoding.schema(of: PaysafeSCA.Params.self)
     let good: JSONValue = [

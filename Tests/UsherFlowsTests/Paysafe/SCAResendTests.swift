@@ -4,8 +4,8 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-/// The person holds a code; another one is asked for, and does not come.
-@Suite("sca: a resend that fails")
+/// The customer has a code and requests another one, which does not arrive.
+@Suite("Failed resends of Paysafe sca")
 struct SCAResendTests {
   private func resending() throws -> DrivenSCA {
     var driven = try DrivenSCA.challenged()
@@ -13,7 +13,7 @@ struct SCAResendTests {
     return driven
   }
 
-  /// The code of the first challenge is still taken.
+  /// Expects that the flow still accepts the code of the first challenge.
   private func expectEarlierCode<Machine: FlowMachine>(
     _ driven: DrivenWallet<Machine>, _ comment: Comment
   ) {
@@ -27,7 +27,7 @@ struct SCAResendTests {
   }
 
   @Test(
-    "a resend that the provider refuses leaves the code that was sent before",
+    "a refused resend of Paysafe sca keeps the earlier code",
     arguments: [
       (400, "INVALID_REQUEST"), (403, ""), (404, "NOT_FOUND"), (422, "OTHER"),
       (409, "CHALLENGE_REQUIRED"), (400, "VERIFICATION_NOT_AVAILABLE"),
@@ -38,7 +38,7 @@ struct SCAResendTests {
     expectEarlierCode(driven, "\(status) \(code)")
   }
 
-  @Test("a resend that never reaches the provider leaves the code that was sent before")
+  @Test("an unsent resend of Paysafe sca keeps the earlier code")
   func unsent() throws {
     var driven = try resending()
     for _ in 0..<5 {
@@ -50,7 +50,7 @@ struct SCAResendTests {
     expectEarlierCode(driven, "unsent")
   }
 
-  @Test("a resend whose answers are lost leaves the code that was sent before")
+  @Test("a resend of Paysafe sca with lost replies keeps the earlier code")
   func lost() throws {
     var driven = try resending()
     for _ in 0..<5 {
@@ -64,8 +64,8 @@ struct SCAResendTests {
     expectEarlierCode(driven, "lost")
   }
 
-  /// What a server tells of an open event that has no counters: with the challenge, without its time, or
-  /// without it.
+  /// The challenge that a server without counters reports for an open event: without an expiry, and
+  /// none at all.
   private static let silent: [JSONValue?] = [
     ["verification": ["method": "OTP", "channel": "SMS"]], nil,
   ]
@@ -76,7 +76,7 @@ struct SCAResendTests {
       ["challenge": challenge, "currentChallenges": nil, "allowableChallenges": nil])
   }
 
-  @Test("a resend whose answer is lost is sent once where the server has no counters")
+  @Test("a lost resend of Paysafe sca is not repeated if the server has no counters")
   func silentServer() throws {
     for outcome in [
       WalletReplies.gone, .unreadable(message: "long"), .reply(reply(text: "", status: 503)),
@@ -95,7 +95,7 @@ struct SCAResendTests {
     }
   }
 
-  @Test("a first challenge whose answer is lost ends the flow where nobody tells of it")
+  @Test("a lost first challenge ends Paysafe sca if the event does not tell whether it was sent")
   func silentFirst() throws {
     for (verification, message) in [
       (.sms, "an SMS"), (.init(method: "OTP", channel: "EMAIL"), "an e-mail"),
@@ -117,7 +117,7 @@ struct SCAResendTests {
     }
   }
 
-  @Test("a payment whose first challenge may have been sent ends, and is not to be retried")
+  @Test("a Paysafe payment whose first challenge may have been sent fails and is not retryable")
   func silentOperation() throws {
     var driven = try DrivenOperation.payment()
     driven.answer(SCADemandTests.byHeader)
@@ -129,7 +129,7 @@ struct SCAResendTests {
     #expect(driven.failure?.message.contains("may have been sent") == true)
   }
 
-  @Test("a first challenge of an event that cannot be asked about ends, and is not to be retried")
+  @Test("a lost first challenge ends Paysafe sca as not retryable if the event request fails too")
   func nobodyTells() throws {
     for outcome in [
       WalletReplies.gone, .reply(WalletReplies.refusal(404, "")), .noToken(message: "dead"),
@@ -145,7 +145,7 @@ struct SCAResendTests {
     }
   }
 
-  @Test("a code that comes after its challenge's time is taken where another may have been sent")
+  @Test("Paysafe sca sends a code even after its expiry if a resend may have been sent")
   func afterItsTime() throws {
     var driven = try DrivenSCA.challenged()
     driven.clock = now + .seconds(300)
@@ -158,7 +158,7 @@ struct SCAResendTests {
     expectEarlierCode(driven, "after its time")
   }
 
-  @Test("a provider that does not tell how the event stands leaves the code that was sent before")
+  @Test("a lost resend of Paysafe sca keeps the earlier code if the event request fails too")
   func unknownStanding() throws {
     for outcome in [
       WalletReplies.gone, WalletReplies.unsent, .reply(reply(text: "x")),
@@ -174,7 +174,7 @@ struct SCAResendTests {
     }
   }
 
-  @Test("an alternative that fails leads back to the PIN")
+  @Test("a refused alternative leads Paysafe sca back to the PIN")
   func alternative() throws {
     for refusal in [WalletReplies.refusal(403, ""), WalletReplies.refusal(422, "OTHER")] {
       var driven = try DrivenSCA.withPIN(
@@ -185,7 +185,7 @@ struct SCAResendTests {
     }
   }
 
-  @Test("a payment whose resend fails goes on with the code that was sent before")
+  @Test("a Paysafe payment whose resend fails continues with the earlier code")
   func operation() throws {
     for isRefused in [true, false] {
       var driven = try DrivenOperation.payment()
@@ -201,7 +201,7 @@ struct SCAResendTests {
     }
   }
 
-  @Test("an event that is over, settled or out of attempts ends the flow all the same")
+  @Test("a resend for an expired or exhausted event ends Paysafe sca; a completed event is queried")
   func over() throws {
     for (status, code, reason) in [
       (410, "EVENT_EXPIRED", .expired), (422, "ATTEMPTS_EXHAUSTED", .attemptsExhausted),

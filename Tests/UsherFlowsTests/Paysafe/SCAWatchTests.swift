@@ -4,11 +4,11 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-@Suite("sca: what is confirmed elsewhere")
+@Suite("Push and REDIRECT verifications of Paysafe sca")
 struct SCAWatchTests {
   private let pending = WalletReplies.standing("PENDING")
 
-  @Test("trap 4: a push is waited for, whether it is a method or a channel")
+  @Test("Paysafe sca waits for a push, whether it is a method or a channel (trap 4)")
   func push() throws {
     for verification in [
       PaysafeCall.Verification.push, .init(method: "BIOMETRIC", channel: "PUSH_NOTIFICATION"),
@@ -26,7 +26,7 @@ struct SCAWatchTests {
     }
   }
 
-  @Test("the backend is asked again and again, without a new view, until it knows")
+  @Test("Paysafe sca polls the event with an unchanged view until the event is settled")
   func polls() throws {
     for settled: JSONValue in ["VERIFIED", "REJECTED", "FAILED"] {
       var driven = try DrivenSCA.pushed()
@@ -50,7 +50,7 @@ struct SCAWatchTests {
     }
   }
 
-  @Test("a redirect opens the provider's page, and is settled by the backend")
+  @Test("a REDIRECT verification opens the provider's page, but only the event settles Paysafe sca")
   func redirect() throws {
     var driven = try DrivenSCA.redirected()
     #expect(
@@ -65,7 +65,7 @@ struct SCAWatchTests {
     #expect(driven.failure?.reason == .denied)
   }
 
-  @Test("a way back that claims a failure proves nothing either")
+  @Test("a return URL that claims a failure does not end Paysafe sca; the event decides")
   func liar() throws {
     var driven = try DrivenSCA.redirected()
     driven.submit(.redirect(url: Secret(WalletReplies.returnURL + "?status=fail")))
@@ -73,7 +73,7 @@ struct SCAWatchTests {
     #expect(driven.result?["status"] == "VERIFIED")
   }
 
-  @Test("a way back while the backend is being asked asks it no second time")
+  @Test("a return URL that arrives during an event request makes no second request of Paysafe sca")
   func askedAlready() throws {
     var driven = try DrivenSCA.redirected()
     driven.receive(.woken)
@@ -84,7 +84,7 @@ struct SCAWatchTests {
   }
 
   @Test(
-    "a URL that is not the way back is refused and asks nothing",
+    "Paysafe sca refuses a URL that does not match returnUrl and makes no request",
     arguments: [
       "", "x", "https://shop.example/", "https://shop.example/backdoor?status=success",
       "https://evil.example/back", "http://shop.example/back",
@@ -98,7 +98,7 @@ struct SCAWatchTests {
   }
 
   @Test(
-    "a page that must not be opened is the provider's fault",
+    "an unsafe page URL ends Paysafe sca with provider_protocol_error",
     arguments: [
       "javascript:alert(1)", "http://wallet.example.com/", "/approve", "",
       "https://me@wallet.example.com/", "https://wallet.example.com/a b",
@@ -108,7 +108,7 @@ struct SCAWatchTests {
     #expect(try DrivenSCA.redirected(url).failure?.reason == .providerProtocolError)
   }
 
-  @Test("a page on the loopback, or with a part for the browser alone, may be opened")
+  @Test("Paysafe sca opens a page on loopback or with a fragment, and fails without a page")
   func goodPage() throws {
     for url in ["http://127.0.0.1:8080/approve", "https://wallet.example.com/app#/approve/1"] {
       #expect(try DrivenSCA.redirected(url).page?.url == url)
@@ -118,7 +118,7 @@ struct SCAWatchTests {
     #expect(none.failure?.reason == .providerProtocolError)
   }
 
-  @Test("while the provider is away it is asked less often, and that is told until it is back")
+  @Test("Paysafe sca polls less often and shows a problem while the provider is unreachable")
   func away() throws {
     var driven = try DrivenSCA.pushed()
     let view = driven.flow.view
@@ -147,7 +147,7 @@ struct SCAWatchTests {
     #expect(driven.wake == .seconds(6))
   }
 
-  @Test("an answer that cannot be read, a dead grant and an event that is gone end it")
+  @Test("an unreadable event reply, a missing token or a missing event ends Paysafe sca")
   func ends() throws {
     for (outcome, reason) in [
       (.reply(reply(text: "<html>")), .providerProtocolError),
@@ -163,7 +163,7 @@ struct SCAWatchTests {
     }
   }
 
-  @Test("a challenge whose time is over is asked about once more, then the person chooses anew")
+  @Test("Paysafe sca checks an expired push once more, then lets the customer choose again")
   func challengeExpiry() throws {
     var driven = try DrivenSCA.pushed()
     driven.clock = now + .seconds(301)
@@ -177,7 +177,7 @@ struct SCAWatchTests {
     #expect(driven.options.contains("PIN"))
   }
 
-  @Test("an event whose time is over ends it, unless it was settled in time")
+  @Test("an expired event ends Paysafe sca unless the last event request shows it as verified")
   func eventExpiry() throws {
     var driven = try DrivenSCA.pushed()
     driven.receive(.woken)

@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("A call to a wallet")
+@Suite("Requests to a Paysafe wallet")
 struct WalletCallTests {
   private let account = AccountID("acc_1")
 
@@ -30,7 +30,7 @@ struct WalletCallTests {
 
   private let base = "https://wallet.example.com/v1"
 
-  @Test("sends a challenge with language, returnUrl and device as far as they are known")
+  @Test("a Paysafe challenge request has language, returnUrl and device as far as they are known")
   func challenge() throws {
     let plain = try render(.challenge(WalletReplies.event, .pin, .init()))
     #expect(plain.method == .post)
@@ -54,7 +54,7 @@ struct WalletCallTests {
       ])
   }
 
-  @Test("submits an attempt, and asks how an event stands")
+  @Test("a Paysafe attempt posts the typed value, and an event request is a GET without a body")
   func attempt() throws {
     let attempt = try render(.attempt(WalletReplies.event, .sms, value: Secret("12\"3")))
     #expect(attempt.method == .post)
@@ -71,7 +71,7 @@ struct WalletCallTests {
     #expect(header("Authorization", event) == ["Bearer access-secret"])
   }
 
-  @Test("an event's id stays one segment of the path, whatever is in it")
+  @Test("an event id stays one segment of a Paysafe request's path, whatever it contains")
   func eventID() throws {
     for (id, segment) in [
       ("../x?y#z", "..%2Fx%3Fy%23z"), ("..", "%2E%2E"), ("a b/é", "a%20b%2F%C3%A9"),
@@ -81,7 +81,7 @@ struct WalletCallTests {
     }
   }
 
-  @Test("of the wallet goes as the caller wrote it, without headers of his")
+  @Test("a Paysafe operation request has the caller's path and body, and no headers of the caller")
   func operation() throws {
     let get = try render(
       .operation(.init(method: .get, path: "/wallets/w?a=b"), account: account, approval: nil))
@@ -94,7 +94,7 @@ struct WalletCallTests {
     #expect(Set(put.headers.map(\.name)) == ["Accept", "Content-Type", "Authorization"])
   }
 
-  @Test("carries its approval by header or in the body, as it was asked for")
+  @Test("a Paysafe operation request carries its approval in a header or in the body, as demanded")
   func approval() throws {
     let payment = WalletOperation(method: .post, path: "/x", body: ["amount": "1"])
     let details: JSONValue = ["eventId": "evt-1", "walletOperationId": "wop-1"]
@@ -117,7 +117,8 @@ struct WalletCallTests {
     .init(eventID: "evt-1", walletOperationID: "wop-1", form: form)
   }
 
-  @Test("names its account, and is not made without a token")
+  @Test(
+    "every Paysafe wallet request names its account and is not rendered without an access token")
   func tokens() throws {
     let calls: [PaysafeCall] = [
       .challenge(WalletReplies.event, .sms, .init()), .event(WalletReplies.event),
@@ -131,7 +132,7 @@ struct WalletCallTests {
     #expect(calls.map(\.name) == ["challenge", "event", "attempt", "operation"])
   }
 
-  @Test("prints no secret, nor does its request")
+  @Test("the debug descriptions of a Paysafe attempt and of its request contain no secret")
   func secrecy() throws {
     let call = PaysafeCall.attempt(WalletReplies.event, .pin, value: Secret("canary-pin"))
     for text in [String(reflecting: call), String(reflecting: try render(call))] {

@@ -9,7 +9,7 @@ import UsherTestKit
 private let secrets = ["123456", "pin-secret", "access-secret"]
 private let verified = CallOutcome.reply(WalletReplies.verdict("VERIFIED"))
 
-/// What no state waits for.
+/// Events that no state of the flows waits for.
 private let nobodys: [FlowEvent<PaysafeCall>] = [
   .called(.configToken(brand: "acme"), verified),
   .called(
@@ -45,9 +45,9 @@ private let pages: [FlowEvent<PaysafeCall>] = [
 private let inputs = codes + passwords + choices + pages
 private let answers = asked + challenges + attempts
 
-@Suite("The contract of sca and operation")
+@Suite("Flow contract of Paysafe sca and operation")
 struct WalletContractTests {
-  @Test("sca keeps it in every state")
+  @Test("every state of Paysafe sca fulfils the flow contract")
   func sca() throws {
     var flows: [DrivenFlow<PaysafeSCA>] = []
     func note(_ name: String, _ driven: DrivenSCA, _ strays: [FlowEvent<PaysafeCall>]) {
@@ -92,7 +92,7 @@ struct WalletContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("operation keeps it in every state")
+  @Test("every state of Paysafe operation fulfils the flow contract")
   func operation() throws {
     var flows: [DrivenFlow<PaysafeOperation>] = []
     func note(_ name: String, _ driven: DrivenOperation, _ strays: [FlowEvent<PaysafeCall>]) {
@@ -118,7 +118,7 @@ struct WalletContractTests {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
-  @Test("what a provider repeats of a PIN reaches nobody")
+  @Test("an echoed PIN and an echoed access token are removed from the failure of Paysafe sca")
   func echoes() throws {
     let call = PaysafeCall.attempt(WalletReplies.event, .pin, value: Secret("pin-secret"))
     let request = try call.render(

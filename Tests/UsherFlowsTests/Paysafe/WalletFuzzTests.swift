@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherTestKit
 
-/// Answers made of what a wallet's answers are made of, put together without sense.
+/// Random events, with replies of the names and values that occur in a wallet's replies.
 private struct Nonsense {
   var json: NonsenseJSON
 
@@ -34,7 +34,7 @@ private struct Nonsense {
     case 2: return .reply(reply(text: "{", status: status()))
     default:
       var body = json.value()
-      // So that it is sometimes taken for an answer.
+      // With the expected ids, some replies are accepted.
       if .random(using: &json.dice) {
         body["eventId"] = "evt-1"
         body["walletOperationId"] = "wop-1"
@@ -61,9 +61,10 @@ private struct Nonsense {
   }
 }
 
-@Suite("Whatever a wallet answers")
+@Suite("Random replies of a Paysafe wallet")
 struct WalletFuzzTests {
-  /// Drives a flow with nonsense until it ends, and checks that it is whole after every step.
+  /// Drives a flow with random events until it ends, and checks it after every step. Returns the
+  /// number of steps.
   private func drive<Machine: FlowMachine>(
     _ driven: DrivenWallet<Machine>, seed: UInt64
   ) throws -> Int where Machine.Call == PaysafeCall {
@@ -87,7 +88,9 @@ struct WalletFuzzTests {
     return 40
   }
 
-  @Test("a flow stays whole, and most come to an end", arguments: 0..<12 as Range<UInt64>)
+  @Test(
+    "Paysafe wallet flows stay consistent under random replies, and most of them end",
+    arguments: 0..<12 as Range<UInt64>)
   func nonsense(seed: UInt64) throws {
     var steps = 0
     for round in 0..<8 as Range<UInt64> {
