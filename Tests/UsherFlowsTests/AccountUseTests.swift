@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The policy evaluates rules and consents with the static `accountUse` of a flow type.
+/// Rules and consents rely on what a flow type declares in `needsAccount` and `accountUse`.
 @Suite("Declared account use of flow types")
 struct AccountUseTests {
   private struct Sample {
