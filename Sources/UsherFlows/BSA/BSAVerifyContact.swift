@@ -76,7 +76,7 @@ package struct BSAVerifyContact: FlowMachine {
     _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
   ) -> Answer<BSACall> {
     switch state {
-    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .verifying(var verification):
       let course = verification.receive(event, provider, at: moment.now)
       state = .verifying(verification)

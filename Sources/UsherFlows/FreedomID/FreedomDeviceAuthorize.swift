@@ -124,7 +124,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     _ event: FlowEvent<FreedomDeviceCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch state {
-    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .checking(let retrying): checking(event, retrying)
     case .authentication(let login): authentication(event, login, moment.now)
     case .keeping(let person): keeping(event, person, moment.now)

@@ -91,7 +91,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
-    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let secret): preparing(event, secret)
     case .visiting(let visit): visiting(event, visit, &moment)
     case .exchanging(let code, let retrying): exchanging(event, code, retrying, &moment)

@@ -104,7 +104,7 @@ package struct FreedomRequestProfile: FlowMachine {
     _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
-    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .requested(let inquiry, let retrying): requesting(event, inquiry, retrying)
     case .pending(let inquiry, let isAsking): pending(event, inquiry, isAsking)
     }

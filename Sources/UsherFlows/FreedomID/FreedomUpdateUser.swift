@@ -76,7 +76,7 @@ package struct FreedomUpdateUser: FlowMachine {
     _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
-    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .sending(var errand):
       let answer = errand.receive(event)
       state = .sending(errand)

@@ -146,7 +146,7 @@ package struct VerifyIdentity: FlowMachine {
     by event: FlowEvent<GoPayCall>, at moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch state {
-    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let login): preparing(event, login)
     case .login(let login, let redirectURI, let listener):
       loggingIn(event, login, redirectURI, listener, &moment)

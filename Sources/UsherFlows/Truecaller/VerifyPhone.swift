@@ -121,7 +121,7 @@ package struct VerifyPhone: FlowMachine {
     _ event: FlowEvent<TruecallerCall>, at moment: inout TransitionContext
   ) -> Answer<TruecallerCall> {
     switch state {
-    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .creating(let claim, let request): return creating(event, claim, request, moment.now)
     case .otpInitiated(let claim, let challenge):
       return otpInitiated(event, claim, challenge, moment.now)
