@@ -1,5 +1,4 @@
 package import UsherAPI
-package import UsherCore
 
 /// An event that a flow receives, grouped by its source.
 ///
