@@ -2,9 +2,10 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("Any JSON-RPC client", .mayBlock)
+@Suite("Interoperability with a JSON-RPC library from PyPI", .mayBlock)
 struct AnyClientTests {
-  /// Shared with `Packaging/install-dependencies`, which fills it beforehand.
+  /// The path of the Python virtual environment, which `Packaging/install-dependencies` fills
+  /// beforehand.
   private static var environmentPath: String {
     let environment = ProcessInfo.processInfo.environment
     if let path = environment["USHER_TEST_VENV"], !path.isEmpty { return path }
@@ -12,7 +13,8 @@ struct AnyClientTests {
     return "\(environment["XDG_CACHE_HOME"] ?? "\(home)/.cache")/usherd-test-venv"
   }
 
-  /// A Python that has the library; made where there is none.
+  /// Returns the path of a Python with `jsonrpcclient`; creates the virtual environment if it is
+  /// missing.
   private func python() throws -> String {
     let python = "\(Self.environmentPath)/bin/python3"
     let hasLibrary = {
@@ -30,7 +32,9 @@ struct AnyClientTests {
     return python
   }
 
-  @Test("a Python client from PyPI calls, batches, reads errors, and signs a person in")
+  @Test(
+    "a Python client of a PyPI library makes calls and batches, reads errors and completes a sign-in"
+  )
   func pythonClient() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(config: sandbox.provider())

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What happened stands in the audit, row for row; and what is done to it shows.
-@Suite("The audit of a day", .mayBlock)
+/// The audit log holds a row for each audited call, and `usherctl audit verify` finds changed rows.
+@Suite("Rows of the audit log and tampering with them", .mayBlock)
 struct AuditTests {
   private let sandbox: SandboxUnderTest
   private let clock: MovableClock
@@ -30,7 +30,7 @@ struct AuditTests {
     admin = try daemon.admin()
   }
 
-  /// A row by what a person would say of it.
+  /// The columns of an audit row that these tests compare.
   private struct Line: Equatable, CustomTestStringConvertible {
     var method: String
     var outcome = "ok"
@@ -56,14 +56,16 @@ struct AuditTests {
     }
   }
 
-  /// To the middle of a minute, the `number`th from now; the clock stays there.
+  /// Stops the clock at second 15 of the `number`th minute from now.
   private func move(toMinute number: Int64) throws {
     clock.stop()
     let second = Int64(Date().timeIntervalSince1970) % 60
     try clock.set(ahead: number * 60 + 15 - second)
   }
 
-  @Test("each call that was made is a row, and there is no other")
+  @Test(
+    "the audit log records audited calls in order, merges repeats within a minute and omits list calls"
+  )
   func day() throws {
     try move(toMinute: 1)
     _ = try admin.call("credential.set", ["name": "spare", "value": "CANARY-value"])
@@ -75,7 +77,7 @@ struct AuditTests {
     let given = try till.call("token.get", token)
     let revoke = try till.error(of: "token.revoke", ["account": .string(account)])
     let unknown = try till.error(of: "account.get", ["account": "acc_nobody"])
-    // Nobody minds these.
+    // Allowed list calls are not audited.
     _ = try till.call("token.list")
     _ = try till.call("provider.list")
     _ = try till.call("flow.list")
@@ -123,7 +125,7 @@ struct AuditTests {
     }
   }
 
-  @Test("usherctl lists and narrows; what was denied is found by its filter")
+  @Test("usherctl audit lists rows and filters them; the app socket has no audit methods")
   func usherctl() throws {
     try till.signIn()
     _ = try till.error(of: "token.revoke", ["provider": "demo"])
@@ -140,9 +142,9 @@ struct AuditTests {
     #expect(try till.reason(of: "audit.verify") == "method_not_found")
   }
 
-  // MARK: What somebody does to it
+  // MARK: Tampering with the database
 
-  /// Ten rows of denied calls.
+  /// Writes ten rows of denied calls, and expects that they verify.
   private func tenRows() throws {
     for _ in 0..<10 { _ = try till.error(of: "consent.list") }
     #expect(try rows().count == 10)
@@ -172,7 +174,7 @@ struct AuditTests {
   }
 
   @Test(
-    "a row that is deleted, altered, moved or cut off is found, at once and after a kill",
+    "usherctl audit verify finds a deleted, altered, copied or cut-off row, before and after a restart",
     arguments: [
       ("DELETE FROM audit WHERE n = 5", "row 5 is gone"),
       ("DELETE FROM audit WHERE n > 8", "rows 9 to 10 are gone, and the end is cut off"),

@@ -2,9 +2,11 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A daemon with rules that ask for a person, the programs they mean, and an account of the user's.
+/// A daemon with rules that require confirmation, the programs that they match, and a signed-in
+/// account.
 ///
-/// `kiosk` and `till` have to be agreed to; `desk` answers for `kiosk`, hears of events, and may do nothing else.
+/// Calls of `kiosk` and `till` must be confirmed. `desk` may answer the questions of `kiosk` and
+/// subscribe to events, and nothing else.
 struct ConfirmFixture {
   static let passcode = "canary-passcode-4711"
 
@@ -16,7 +18,7 @@ struct ConfirmFixture {
 
   /// - Parameters:
   ///   - limits: Lines of `[limits]`.
-  ///   - rules: More rules, after those.
+  ///   - rules: Further rules, appended to those of the three programs.
   init(
     limits: String = "", rules: (TemporaryDirectory) throws -> String = { _ in "" },
     clock: MovableClock? = nil
@@ -52,7 +54,7 @@ struct ConfirmFixture {
     account = try daemon.client().signIn()["result"]?["account"] ?? .null
   }
 
-  /// A new connection of a program's; `nil`: of one that no rule matches.
+  /// Opens a connection of the named program; `nil`: of this process, which no rule matches.
   func client(_ name: String? = nil) throws -> RawClient {
     guard let name else { return try daemon.client() }
     guard let program = programs[name] else { throw TestError("there is no \(name)") }
@@ -65,7 +67,7 @@ struct ConfirmFixture {
 }
 
 extension RawClient {
-  /// The question that a call has to wait for.
+  /// Makes a call that must fail because it needs confirmation, and returns the id of its question.
   func question(
     of method: String = "token.get", _ params: JSONValue = ["provider": "demo"]
   ) throws -> JSONValue {
@@ -76,7 +78,7 @@ extension RawClient {
     return id
   }
 
-  /// `result`, or the reason why there is none.
+  /// Makes a call and returns `result`, or the reason of its error.
   func outcome(
     of method: String = "token.get", _ params: JSONValue = ["provider": "demo"]
   ) throws -> String {
@@ -84,7 +86,9 @@ extension RawClient {
     return reply["result"] == nil ? reply.replyReason ?? "none" : "result"
   }
 
-  /// - Returns: `result`, or the reason why it is not taken.
+  /// Answers a question.
+  ///
+  /// - Returns: `result`, or the reason of the error.
   func answer(
     _ question: JSONValue, _ allow: Bool = true, _ remember: JSONValue? = nil
   ) throws -> String {
@@ -97,7 +101,7 @@ extension RawClient {
     try call("confirm.list")["questions"]?.arrayValue ?? []
   }
 
-  /// The person proves to be there, in a flow of this client's.
+  /// Completes a `local` `authenticate` flow of this client with the passcode.
   func prove() throws {
     let start = try startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "agree"])
@@ -114,7 +118,7 @@ extension RawClient {
     }
   }
 
-  /// What a subscription hears of next, of this topic.
+  /// Returns the next event of any subscription of this connection.
   func event() throws -> JSONValue {
     while true {
       let message = try next()

@@ -3,14 +3,16 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("a person agrees", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Confirmation of calls", .mayBlock, .timeLimit(.minutes(10)))
 struct ConfirmTests {
   private static let calls: [(String, JSONValue)] = [
     ("token.get", [:]), ("token.revoke", [:]), ("totp.code", [:]), ("account.get", [:]),
     ("account.forget", [:]),
   ]
 
-  @Test("each call that can be asked about is, once for each; the others are not")
+  @Test(
+    "each confirmable call of a confirm rule gets one question, also if repeated; list calls get none"
+  )
   func methods() throws {
     let fixture = try ConfirmFixture()
     let kiosk = try fixture.client("kiosk")
@@ -44,7 +46,8 @@ struct ConfirmTests {
     #expect(list["answers"] == [])
   }
 
-  @Test("the question says who asks for what; it has no secret, and nobody else's call is changed")
+  @Test(
+    "a question names the program, user, method, account and scope, and holds up only that program")
   func question() throws {
     let fixture = try ConfirmFixture()
     let id = try fixture.client("kiosk").question(of: "token.get", ["account": fixture.account])
@@ -63,7 +66,9 @@ struct ConfirmTests {
     #expect(try fixture.client("till").question() != id)
   }
 
-  @Test("a span that is none, and what is no answer, is refused by its field")
+  @Test(
+    "confirm.answer refuses bad parameters by name and an unknown question, and accepts a good answer"
+  )
   func badInput() throws {
     let fixture = try ConfirmFixture()
     let id = try fixture.client("kiosk").question()
@@ -87,9 +92,9 @@ struct ConfirmTests {
   }
 }
 
-@Suite("a person agrees: who may answer", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Permission to answer a confirmation question", .mayBlock, .timeLimit(.minutes(10)))
 struct ConfirmAnswererTests {
-  @Test("the one that asked does not answer without its person, and does with a passcode")
+  @Test("the asking program cannot answer its own question until the user has entered the passcode")
   func asker() throws {
     let fixture = try ConfirmFixture()
     try fixture.setPasscode()
@@ -107,7 +112,7 @@ struct ConfirmAnswererTests {
   }
 
   @Test(
-    "another user sees no question, unless his rule says so: then he answers it freely",
+    "another user can list and answer a question only if a rule's confirms setting says so",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
   func otherUser() throws {
     let fixture = try ConfirmFixture { _ in
@@ -143,7 +148,7 @@ struct ConfirmAnswererTests {
   }
 
   @Test(
-    "events of a question reach those who may answer it, and nobody else",
+    "confirm events reach the admin socket and the user's own programs, but no other user",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
   func events() throws {
     let fixture = try ConfirmFixture()
@@ -172,7 +177,8 @@ struct ConfirmAnswererTests {
     #expect(first["topic"] == "flow" && first["flow"] == flow["id"])
   }
 
-  @Test("usherctl lists and answers: with the passcode for its own user, or on the admin socket")
+  @Test(
+    "usherctl confirm lists questions and answers them, with the passcode or on the admin socket")
   func usherctl() throws {
     let fixture = try ConfirmFixture()
     try fixture.setPasscode()

@@ -3,9 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Hundreds that are silent, one that does not end its line, and many that come and go: whoever asks
-/// is answered meanwhile, and nothing of them is left.
-@Suite("A crowd at the real socket", .mayBlock, .ownProcess, .serialized, .timeLimit(.minutes(10)))
+/// Calls are answered beside hundreds of idle connections, an unfinished line and thousands of
+/// short-lived connections, and no descriptor stays open.
+@Suite(
+  "Many idle and short-lived connections", .mayBlock, .ownProcess, .serialized,
+  .timeLimit(.minutes(10)))
 struct CrowdTests {
   private static let silent = 500
 
@@ -32,7 +34,7 @@ struct CrowdTests {
     try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd").count
   }
 
-  /// One that comes, and leaves in the middle of something, or after it.
+  /// Opens a connection and closes it before, during or after some calls, depending on `number`.
   private func visit(_ number: Int, _ token: JSONValue) throws {
     let visitor = try daemon.client()
     let call = WarmCall.line("\(number)")
@@ -51,7 +53,9 @@ struct CrowdTests {
     }
   }
 
-  @Test("five hundred silent ones, half a line, and three thousand who come and go hold up nobody")
+  @Test(
+    "500 idle connections, a half-sent line and 3000 short-lived connections block no call and leak no fd"
+  )
   func crowd() throws {
     let token = try app.warm()
     for number in 0..<12 { try visit(number, token) }
@@ -72,7 +76,7 @@ struct CrowdTests {
       try visit(number, token)
       if number % 10 == 0 { #expect(try app.call("token.get", ["provider": "demo"]) == token) }
     }
-    // Of those who were silent each is heard, and what was begun can be ended.
+    // Every idle connection still works, and the half-sent line can be completed.
     for client in silent { #expect(try client.call("token.get", ["provider": "demo"]) == token) }
     try half.send(String(call.suffix(8)))
     let whole = try half.next()

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Nobody can make another one wait: functional tests with wide deadlines, no measuring.
-@Suite("Fairness of the real socket", .mayBlock, .serialized)
+/// No connection can block another one: functional tests with wide deadlines, without measurements.
+@Suite("Fairness between connections", .mayBlock, .serialized)
 struct FairnessTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -25,7 +25,8 @@ struct FairnessTests {
     try app.signIn()
   }
 
-  /// A hundred rounds of what apps ask for; none of them waits for the flood to end.
+  /// Makes a hundred rounds of typical calls, and one call on a new connection; all must be
+  /// answered.
   private func expectService(at location: SourceLocation = #_sourceLocation) throws {
     for _ in 0..<100 {
       let token = try app.call("token.get", ["provider": "demo"])
@@ -38,7 +39,7 @@ struct FairnessTests {
     #expect(token["accessToken"] != nil, sourceLocation: location)
   }
 
-  @Test("half-sent lines, short and long, delay nobody")
+  @Test("half-sent lines, short and long, block no other connection and can be completed later")
   func halfLines() throws {
     let clients = try (0..<20).map { _ in try daemon.client() }
     for (number, client) in clients.enumerated() {
@@ -46,12 +47,14 @@ struct FairnessTests {
       if number % 2 == 0 { _ = try client.sendWhatFits([UInt8](repeating: 0x20, count: 100_000)) }
     }
     try expectService()
-    // They can still finish what they began.
+    // A half-sent line can still be completed.
     try clients[1].send(#""system.status"}"#)
     #expect(try clients[1].next()["result"]?["ready"] == true)
   }
 
-  @Test("callers that leave in the middle of anything leave nothing behind", .ownProcess)
+  @Test(
+    "300 connections that close with unread replies block no call and grow memory by less than 64 MiB",
+    .ownProcess)
   func leaving() throws {
     let before = try residentKilobytes()
     let flow = try app.startFlow()
@@ -73,7 +76,7 @@ struct FairnessTests {
   }
 
   @Test(
-    "clients that ask and never read delay nobody, and what is kept for them is bounded",
+    "clients that never read their replies block no call and grow memory by less than 64 MiB",
     .ownProcess)
   func neverReading() throws {
     let before = try residentKilobytes()
@@ -82,7 +85,7 @@ struct FairnessTests {
     let packet = Array(String(repeating: call, count: 100).utf8)
     var asked = 0
     for _ in 0..<20 {
-      // A part of a line may be cut off: the daemon then has one more reply to write, an error's.
+      // The last line may be cut off: the daemon then has one more reply to write, an error.
       for client in clients { asked += try client.sendWhatFits(packet) }
       _ = try app.call("system.status")
     }
@@ -92,7 +95,7 @@ struct FairnessTests {
     #expect(growth < 64 * 1024, "\(growth) kB for \(asked) bytes of questions")
   }
 
-  @Test("calls that wait for a provider delay no other call, not even on their own connection")
+  @Test("calls that wait for a provider block no other call, not even on their own connection")
   func slowProvider() throws {
     try sandbox.hold("token", grantType: "refresh_token")
     for id: Int64 in 1...20 {

@@ -5,9 +5,9 @@ import UsherTestKit
 
 private let noRoot: Comment = "NOT TESTED: only root can be two users; run this as root"
 
-/// What one user does to the daemon, and what another one notices: functional, with wide deadlines.
-/// `usher-bench fairness` measures.
-@Suite("A flood at the real socket", .mayBlock, .serialized)
+/// One user floods the daemon while another one works: functional tests with wide deadlines.
+/// `usher-bench fairness` measures the delays.
+@Suite("Floods of calls and connections", .mayBlock, .serialized)
 struct FloodTests {
   private static let (flooding, working): (UInt32, UInt32) = (61_012, 61_011)
 
@@ -26,7 +26,7 @@ struct FloodTests {
       config: "[limits]\n\(limits)\n\n\(SilentProvider.config)\n\(rules)", logLevel: "warning")
   }
 
-  /// What users ask for while others flood.
+  /// Makes rounds of typical calls; each must be answered as without a flood.
   private func expectService(
     _ client: RawClient, rounds: Int = 50, at location: SourceLocation = #_sourceLocation
   ) throws {
@@ -40,8 +40,8 @@ struct FloodTests {
     }
   }
 
-  /// A program that sends calls, flow starts among them, over so many connections, until it is let
-  /// go of.
+  /// Starts a program that sends calls, flow starts among them, over `connections` connections
+  /// until it is released.
   private func flood(
     _ daemon: DaemonUnderTest, calls: Int, connections: Int = 300
   ) throws -> RunningProgram {
@@ -59,7 +59,7 @@ struct FloodTests {
   }
 
   @Test(
-    "of 100,000 calls over 300 connections, and flow starts, another user and the admin see nothing",
+    "100,000 calls and flow starts over 300 connections do not block another user or the admin socket",
     .ownProcess,
     .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
   func flood() throws {
@@ -71,11 +71,11 @@ struct FloodTests {
     try expectService(client)
     #expect(try client.startSilentFlow()["status"] == "active")
     for _ in 0..<50 { #expect(try admin.call("system.status")["ready"] == true) }
-    // Also who comes anew.
+    // New connections are served, too.
     try expectService(try other.client(), rounds: 1)
     let newcomer = try daemon.admin().call("system.status")
     #expect(newcomer["connections"]?.integerValue ?? 0 >= 256)
-    // Of all it wanted to start it has its thirty, and one more every two seconds.
+    // The flooding user gets its thirty flow starts, and one more every two seconds.
     #expect(newcomer["flows"]?.integerValue ?? 0 < 160)
     #expect(flood.isRunning && daemon.isRunning)
     flood.killAtOnce()
@@ -85,11 +85,11 @@ struct FloodTests {
   }
 
   @Test(
-    "who is over its share is answered all the same, also what it sent before it stopped sending",
+    "a throttled user gets every reply, also to calls sent before it shut down its sending side",
     .ownProcess,
     .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
   func throttled() throws {
-    // A line's time would be over long before its turn.
+    // Lines of a throttled user wait longer than `line_seconds`, which must not end the connection.
     let daemon = try daemon("user_share_percent = 10\nline_seconds = 1")
     let other = try OtherUser(Self.working, groups: "\(Self.working)", at: daemon)
     let client = try other.client()
@@ -107,7 +107,7 @@ struct FloodTests {
   }
 
   @Test(
-    "a client that connects 2048 times at once has 256, is told why 64 times, and others come in",
+    "of a user's 2048 connections at once 256 are served and 64 or more get an error; others still connect",
     .ownProcess)
   func connecting() throws {
     let daemon = try daemon()
@@ -115,9 +115,9 @@ struct FloodTests {
     for _ in 0..<2048 { clients.append(try daemon.client()) }
     var (served, told) = (0, 0)
     for client in clients {
-      // Those that were refused are closed by now.
+      // Refused connections are closed by now.
       try? client.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
-      // Who connects faster than it is accepted is closed without a word after 64 refusals.
+      // After 64 refusals within a second the daemon closes connections without an error.
       guard let reply = try client.receive() else { continue }
       if reply["result"]?["ready"] == true {
         served += 1
@@ -129,7 +129,7 @@ struct FloodTests {
       #expect(try client.isClosed())
       told += 1
     }
-    // The connections of the daemon's start count in the same second.
+    // The connections that waited for the daemon's start may count in the same second.
     #expect((250...256).contains(served), "\(served)")
     #expect(told >= 64)
     try eventually("one that comes alone is told the limit") {
@@ -146,7 +146,9 @@ struct FloodTests {
     try expectService(clients[0], rounds: 1)
   }
 
-  @Test("when 2048 connections are had, the admin socket still has its eight", .ownProcess)
+  @Test(
+    "when all 2048 connections are in use, the admin socket still accepts its reserved eight",
+    .ownProcess)
   func everyConnection() throws {
     let daemon = try daemon("connections_per_user = 4096")
     var clients: [RawClient] = []
@@ -162,7 +164,7 @@ struct FloodTests {
     #expect(try daemon.admin().next().replyLimit == "connections")
   }
 
-  @Test("ten thousand rules: the daemon starts, and each caller has its own")
+  @Test("usherd starts with ten thousand rules and applies the caller's own rule")
   func manyRules() throws {
     let strangers = (0..<9_999).map { place in
       """

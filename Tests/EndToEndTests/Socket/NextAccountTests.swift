@@ -2,16 +2,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// As ``NextRequestTests``, where it is the account, its token, its provider or the daemon that has
-/// become another.
+/// Like ``NextRequestTests``, for changes of the account, its token, its sharing or the clock.
 @Suite(
-  "The next call for a token, of another account", .mayBlock, .timeLimit(.minutes(10)))
+  "Repeated token.get calls after a change of the account", .mayBlock, .timeLimit(.minutes(10)))
 struct NextAccountTests {
   private static let demo: JSONValue = ["provider": "demo"]
 
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
-  /// It asks by the provider and by the account.
+  /// The client that repeats `token.get`, by provider and by account.
   private let client: RawClient
   private let other: RawClient
   private let account: JSONValue
@@ -25,14 +24,14 @@ struct NextAccountTests {
     account = ["account": signedIn ?? .null]
   }
 
-  /// The token that the client has been given by either word, ten times.
+  /// Asks for the token ten times by provider and ten times by account, and returns it.
   private func warm() throws -> JSONValue {
     let token = try client.warm()
     guard try client.warm(account) == token else { throw TestError("another token") }
     return token
   }
 
-  /// What the client is answered by either word.
+  /// Expects these outcomes of `token.get` by provider and by account.
   private func expect(
     _ byProvider: String, _ byAccount: String, at location: SourceLocation = #_sourceLocation
   ) throws {
@@ -40,7 +39,9 @@ struct NextAccountTests {
     #expect(try client.outcome(of: "token.get", account) == byAccount, sourceLocation: location)
   }
 
-  @Test("a token that another connection revoked is not given; the one of the next sign-in is")
+  @Test(
+    "token.get refuses a token that another connection revoked, and returns that of the next sign-in"
+  )
   func revoked() throws {
     let token = try warm()
     _ = try other.call("token.revoke", Self.demo)
@@ -50,7 +51,9 @@ struct NextAccountTests {
     #expect(next["accessToken"] != token["accessToken"] && next["account"] == token["account"])
   }
 
-  @Test("an account that another connection forgot is not there; one that comes then is another")
+  @Test(
+    "token.get fails after another connection forgot the account; the next sign-in makes a new account"
+  )
   func forgotten() throws {
     let token = try warm()
     _ = try other.call("account.forget", account)
@@ -61,7 +64,9 @@ struct NextAccountTests {
     #expect(try client.outcome(of: "token.get", account) == "not_found")
   }
 
-  @Test("a new token is given at once: by force elsewhere, and by another sign-in")
+  @Test(
+    "token.get returns the new token right after a forced refresh or a sign-in on another connection"
+  )
   func renewed() throws {
     let first = try warm()
     let forced = try other.call("token.get", ["provider": "demo", "forceRefresh": true])
@@ -73,7 +78,8 @@ struct NextAccountTests {
     #expect(again["account"] == first["account"])
   }
 
-  @Test("what was lent by a rule is nobody else's without it, though the connection stays")
+  @Test(
+    "a program's open connection loses a shared account as soon as the share setting is removed")
   func sharing() throws {
     let place = try TemporaryDirectory()
     let rules = try ["kiosk", "till"].map { try NamedProgram.rule($0, in: place) }
@@ -99,7 +105,9 @@ struct NextAccountTests {
     #expect(try kiosk.outcome() == "reauthentication_required")
   }
 
-  @Test("a token that was issued after now, by a clock that was set back, is refreshed once")
+  @Test(
+    "token.get refreshes once a token whose issue time is in the future because the clock was set back"
+  )
   func clockSetBack() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: sandbox.provider(), clock: clock)

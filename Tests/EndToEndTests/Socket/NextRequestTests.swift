@@ -2,14 +2,14 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// An open connection that has just been answered the same call again and again: what others change
-/// holds for its very next one.
+/// An open connection repeats the same call; a change of the rules must apply to its very next
+/// call.
 @Suite(
-  "The next call for a token, under other rules", .mayBlock, .timeLimit(.minutes(10)))
+  "Repeated token.get calls after a change of the rules", .mayBlock, .timeLimit(.minutes(10)))
 struct NextRequestTests {
   private static let demo: JSONValue = ["provider": "demo"]
 
-  /// The sandbox leaves the refresh token good for the whole scope.
+  /// Allows refreshes with a narrower scope: the sandbox's refresh token keeps the whole scope.
   private static let more = "narrow_refresh = true"
 
   private let sandbox: SandboxUnderTest
@@ -26,7 +26,7 @@ struct NextRequestTests {
     try daemon.reload(rules + sandbox.provider(more: Self.more))
   }
 
-  /// Rules that do not give what is asked for, and what is said then.
+  /// Rules that refuse the call, and the reason of the error.
   private static let refusing: [(rule: String, reason: String)] = [
     (OwnRule.text(allow: []), "permission_denied"),
     (OwnRule.text(allow: ["account.list", "token.list demo"]), "permission_denied"),
@@ -36,12 +36,12 @@ struct NextRequestTests {
     (OwnRule.text("hours = [\"\(OwnRule.hours(from: 120, to: 300))\"]"), "permission_denied"),
     (OwnRule.text("require_local_auth_seconds = 300"), "interaction_required"),
     (OwnRule.text("confirm = true"), "interaction_required"),
-    // The account is the user's.
+    // The account's owner is the user, not the client.
     (OwnRule.text("owner = \"client\""), "interaction_required"),
     (OwnRule.text("accounts = [\"subject:somebody-else\"]"), "interaction_required"),
   ]
 
-  @Test("a rule that is taken away, or narrowed in any way, is so at once; given back, too")
+  @Test("a removed, narrowed or restored rule applies to the next token.get of an open connection")
   func rules() throws {
     try client.signIn()
     let token = try client.warm()
@@ -58,7 +58,7 @@ struct NextRequestTests {
     #expect(try client.warm() == token, "the provider was not asked for another")
   }
 
-  @Test("a rule that was there all the time, with scopes, gives its token and no other")
+  @Test("token.get on an open connection returns only a token whose scope the caller's rule allows")
   func scopes() throws {
     try client.signIn()
     let whole = try client.warm()
@@ -75,7 +75,7 @@ struct NextRequestTests {
     #expect(try client.outcome(of: "token.get", narrow) == "permission_denied")
   }
 
-  @Test("a person who has to be there has to be there each time, a minute later too")
+  @Test("token.get needs a new local authentication when require_local_auth_seconds have passed")
   func localAuth() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
     let clock = MovableClock()
@@ -95,7 +95,8 @@ struct NextRequestTests {
     #expect(try client.outcome() == "interaction_required")
   }
 
-  @Test("what was agreed to once is had once, what is remembered until it is over or forgotten")
+  @Test(
+    "a confirmation allows one token.get; a remembered one lasts until it expires or is forgotten")
   func confirmed() throws {
     let clock = MovableClock()
     let fixture = try ConfirmFixture(clock: clock)

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("What policy.check says, and what happens then", .mayBlock)
+@Suite("Agreement of policy.check with real calls", .mayBlock)
 struct PolicyTests {
   private let daemon: DaemonUnderTest
 
@@ -29,7 +29,7 @@ struct PolicyTests {
     return (outcome.status, try JSONValue(parsing: Array(outcome.output.utf8)))
   }
 
-  @Test("a caller is told what the check says it would be, by the rule it names")
+  @Test("usherctl policy check predicts whether a call is allowed, and names the rule that decides")
   func agreement() throws {
     let client = try daemon.client()
     for (call, params, rule) in [
@@ -50,7 +50,9 @@ struct PolicyTests {
     }
   }
 
-  @Test("a check is about whoever is named, on the admin socket only")
+  @Test(
+    "usherctl policy check takes a unit, client or user; policy methods are on the admin socket only"
+  )
   func others() throws {
     let nobody = try check(["--unit", "other.service", "token.get", "silent"])
     #expect(nobody.reply["rule"] == "(no rule)")
@@ -64,7 +66,8 @@ struct PolicyTests {
     }
   }
 
-  @Test("show names file and line of each rule the daemon has")
+  @Test(
+    "usherctl policy show prints file and line of each rule, with and without asking the daemon")
   func show() throws {
     let outcome = try daemon.usherctl(["policy", "show"])
     let file = daemon.place.file("usherd.toml")

@@ -2,8 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every limit of RPC.md that a caller can reach, with small numbers in the configuration.
-@Suite("Limits of the real socket", .mayBlock, .serialized)
+/// Every limit of RPC.md that a caller can reach, configured with small numbers.
+@Suite("Limits of the app socket", .mayBlock, .serialized)
 struct SocketLimitTests {
   private func daemon(
     _ limits: String, more: String = SilentProvider.config, clock: MovableClock? = nil
@@ -11,14 +11,14 @@ struct SocketLimitTests {
     try DaemonUnderTest(config: "[limits]\n\(limits)\n\n\(more)", clock: clock)
   }
 
-  /// Returns when the daemon has done all that it could do by now: what another connection sent is read, and
-  /// timers that are due have gone off.
+  /// Returns when the daemon has read all that other connections have sent, and has fired all due
+  /// timers.
   private func settle(_ witness: RawClient) throws {
-    // Timers go off at the end of a turn of the daemon's loop, after calls were answered.
+    // Timers fire at the end of an event loop iteration, after calls were answered.
     for _ in 1...2 { _ = try witness.call("system.status") }
   }
 
-  /// The error of a limit: its reason, and the key of the setting that moves it.
+  /// Expects the error of a limit: its reason, and the key of the setting that controls the limit.
   private func expect(
     _ error: JSONValue?, _ reason: String, limit: String,
     at location: SourceLocation = #_sourceLocation
@@ -31,13 +31,13 @@ struct SocketLimitTests {
     #expect(data?["correlationId"]?.stringValue?.isEmpty == false, sourceLocation: location)
   }
 
-  /// A `system.status` of exactly that many bytes.
+  /// Returns a `system.status` call of exactly `count` bytes.
   private func padded(to count: Int) -> [UInt8] {
     let call = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
     return call + [UInt8](repeating: 0x20, count: count - call.count)
   }
 
-  @Test("a line over max_line_bytes is refused once, and the next one is read")
+  @Test("a line over max_line_bytes gets one error, and the next line of the connection is read")
   func lineBytes() throws {
     let daemon = try daemon("max_line_bytes = 4096")
     let client = try daemon.client()
@@ -54,7 +54,8 @@ struct SocketLimitTests {
     }
   }
 
-  @Test("a line that does not end within line_seconds ends the connection, also when it trickles")
+  @Test(
+    "a line that is unfinished after line_seconds ends the connection, even if bytes keep coming")
   func lineSeconds() throws {
     let clock = MovableClock()
     let daemon = try daemon("line_seconds = 300", clock: clock)
@@ -80,7 +81,7 @@ struct SocketLimitTests {
     #expect(try trickle.isClosed())
   }
 
-  @Test("nesting and batch are what the configuration says")
+  @Test("messages beyond the configured nesting or batch limit get an error that names the limit")
   func messageShape() throws {
     let daemon = try daemon("nesting = 4\nbatch = 2")
     let client = try daemon.client()
@@ -95,7 +96,8 @@ struct SocketLimitTests {
     #expect(fits.replyReason == "invalid_params")
   }
 
-  @Test("calls beyond calls_in_flight are overloaded; others are answered, and room comes back")
+  @Test(
+    "a call beyond calls_in_flight is refused as overloaded, and a cancelled call makes room again")
   func callsInFlight() throws {
     let daemon = try daemon("calls_in_flight = 2")
     let client = try daemon.client()
@@ -114,7 +116,9 @@ struct SocketLimitTests {
     }
   }
 
-  @Test("calls in flight are counted over all connections of a user, and not for the admin socket")
+  @Test(
+    "calls_in_flight_per_user counts all connections of a user, and does not limit the admin socket"
+  )
   func callsOfUser() throws {
     let daemon = try daemon("calls_in_flight_per_user = 3")
     let clients = try (0..<2).map { _ in try daemon.client() }
@@ -138,7 +142,7 @@ struct SocketLimitTests {
     ]
   }
 
-  @Test("a connection over connections_per_user gets one line and is closed")
+  @Test("a connection beyond connections_per_user gets one error line and is closed")
   func connectionsPerUser() throws {
     let daemon = try daemon("connections_per_user = 3")
     var clients: [RawClient] = []
@@ -149,7 +153,7 @@ struct SocketLimitTests {
     #expect(line["id"] == .null)
     expect(line["error"], "overloaded", limit: "connections_per_user")
     #expect(try over.isClosed())
-    // Root's admin socket is not closed by it.
+    // The limit does not apply to the admin socket.
     #expect(try daemon.admin().call("system.status")["connections"] == 4)
     clients.removeLast()
     try eventually("room came back") {
@@ -158,7 +162,7 @@ struct SocketLimitTests {
     #expect(try clients[0].call("system.status")["ready"] == true)
   }
 
-  @Test("when all connections are taken the admin socket still has its admin_reserve")
+  @Test("when all connections are in use, the admin socket still accepts admin_reserve connections")
   func connections() throws {
     let daemon = try daemon("connections = 16\nadmin_reserve = 2")
     var clients = [try onlyClient(of: daemon)]
@@ -173,7 +177,7 @@ struct SocketLimitTests {
     #expect(try third.isClosed())
   }
 
-  /// A client, once those that waited for the daemon's start are gone.
+  /// Opens a client, and waits until the connections that waited for the daemon's start are closed.
   private func onlyClient(of daemon: DaemonUnderTest) throws -> RawClient {
     let client = try daemon.client()
     try eventually("the connections of the start are closed") {
@@ -187,7 +191,7 @@ struct SocketLimitTests {
     return client
   }
 
-  @Test("flows beyond live_flows_per_user are rate limited, also when all start at once")
+  @Test("flow.start beyond live_flows_per_user is rate limited, also if all flows start at once")
   func liveFlows() throws {
     let daemon = try daemon("live_flows_per_user = 3")
     let client = try daemon.client()
@@ -206,16 +210,18 @@ struct SocketLimitTests {
       try client.reason(of: "flow.start", SilentProvider.start) == "rate_limited")
   }
 
-  @Test("flow starts beyond flow_starts_per_minute are rate limited, and told how long to wait")
+  @Test(
+    "flow.start beyond flow_starts_per_minute is rate limited and tells the caller how long to wait"
+  )
   func flowStarts() throws {
     let clock = MovableClock()
     let daemon = try daemon(
       "flow_starts_per_minute = 3\nlive_flows_per_user = 4", clock: clock)
-    // No new start comes due while the machine is busy.
+    // The stopped clock allows no further flow start, however long the test takes.
     clock.stop()
     let client = try daemon.client()
     for _ in 1...3 { _ = try client.startSilentFlow() }
-    // Another connection of the same user is no way round, and what was refused is no live flow.
+    // The limit covers all connections of a user, and a refused start is not a live flow.
     let other = try daemon.client()
     for _ in 1...3 {
       expect(
@@ -229,7 +235,7 @@ struct SocketLimitTests {
     #expect(try client.call("system.status")["flows"] == 3)
   }
 
-  @Test("who leaves unread_reply_bytes unread for unread_reply_seconds is disconnected")
+  @Test("a client that leaves unread_reply_bytes unread for unread_reply_seconds is disconnected")
   func unreadReplies() throws {
     let clock = MovableClock()
     let daemon = try daemon(
@@ -253,7 +259,7 @@ struct SocketLimitTests {
     #expect(try daemon.client().call("system.status")["ready"] == true)
   }
 
-  @Test("nobody may wait longer than a minute, or a negative time")
+  @Test("flow.start, flow.submit and flow.wait refuse a waiting time below zero or over one minute")
   func waits() throws {
     let daemon = try daemon("")
     let client = try daemon.client()
@@ -278,7 +284,9 @@ struct SocketLimitTests {
     #expect(try client.call("system.status")["flows"] == 1)
   }
 
-  @Test("a refresh by force is to be had once in force_refresh_seconds for an account")
+  @Test(
+    "a second forced refresh within force_refresh_seconds is rate limited and does not reach the provider"
+  )
   func forcedRefresh() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try daemon("force_refresh_seconds = 60", more: sandbox.provider())

@@ -2,8 +2,8 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A provider whose pages the configuration names: a flow reaches the browser's step, and stays
-/// there, without a server anywhere.
+/// A provider with configured endpoints and no server: a flow reaches the browser step and stays
+/// there.
 enum SilentProvider {
   static let config = """
     [[provider]]
@@ -24,9 +24,10 @@ enum SilentProvider {
   ]
 }
 
-/// How many files may be open.
+/// The limit on open files of this process.
 enum OpenFiles {
-  /// Lets this process, and what it starts, have that many where the system allows.
+  /// Raises the soft limit of this process, which its children inherit, to `count` or the hard
+  /// limit.
   static func allow(_ count: rlim_t) {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -37,7 +38,7 @@ enum OpenFiles {
 }
 
 extension RawClient {
-  /// The line that comes after `line` was sent; a closed connection is an error.
+  /// Sends a line and returns the next line that arrives; a closed connection is an error.
   func answer(to line: String, within seconds: Double = 60) throws -> JSONValue {
     try send(line)
     return try next(within: seconds)
@@ -50,7 +51,7 @@ extension RawClient {
     return message
   }
 
-  /// Sends a call, and leaves its reply to come.
+  /// Sends a call without waiting for its reply.
   func begin(_ id: JSONValue, _ method: String, _ params: JSONValue? = nil) throws {
     var request: JSONValue = ["jsonrpc": "2.0", "id": id, "method": .string(method)]
     request["params"] = params
@@ -64,22 +65,23 @@ extension RawClient {
     try send(request.text)
   }
 
-  /// A flow that stays at the browser's step.
+  /// Starts a flow that stays at the browser step.
   func startSilentFlow() throws -> JSONValue { try startFlow("silent") }
 
-  /// Leaves a call in flight that only its time-out or a cancel ends.
+  /// Sends a `flow.wait` that stays in flight until its time-out, `rpc.cancel` or the end of the
+  /// flow.
   func beginWaiting(_ id: JSONValue, for flow: JSONValue, milliseconds: Int64 = 60_000) throws {
     try begin(
       id, "flow.wait",
       ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": .integer(milliseconds)])
   }
 
-  /// Whether the next thing that happens is the end of the connection.
+  /// Whether the connection ends before another line arrives.
   func isClosed(within seconds: Double = 60) throws -> Bool { try receive(within: seconds) == nil }
 }
 
 extension MovableClock {
-  /// Waits until a call has so long to wait, and lets that time pass. For a clock that is stopped.
+  /// Waits until a timer of `seconds` is scheduled, and advances this stopped clock by that time.
   func endWait(ofSeconds seconds: Int64) throws {
     try eventually("a call waits") { hasTimer(in: .seconds(seconds)) }
     try advance(by: seconds)
@@ -87,7 +89,7 @@ extension MovableClock {
 }
 
 extension JSONValue {
-  // Of a reply.
+  // Members of a reply's error.
   var replyCode: Int64? { self["error"]?["code"]?.integerValue }
   var replyReason: String? { self["error"]?["data"]?["reason"]?.stringValue }
   var replyField: String? { self["error"]?["data"]?["field"]?.stringValue }

@@ -2,16 +2,16 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// Calls of `token.get` that a connection makes again and again, the same bytes each time.
+/// `token.get` calls that a connection repeats with the same bytes.
 enum WarmCall {
-  /// As ``RawClient/reply(to:_:within:)`` writes it, too.
+  /// Returns a call in the same encoding as ``RawClient/reply(to:_:within:)`` sends.
   static func line(_ id: String, _ params: String = #"{"provider":"demo"}"#) -> String {
     #"{"id":\#(id),"jsonrpc":"2.0","method":"token.get","params":\#(params)}"#
   }
 }
 
 extension RawClient {
-  /// Asks for a token ten times: whatever a connection keeps of a call, it keeps by then.
+  /// Asks for a token ten times, so that the connection has cached all that it caches of the call.
   ///
   /// - Returns: The reply's result, which is the same each time.
   @discardableResult
@@ -24,13 +24,13 @@ extension RawClient {
     return token
   }
 
-  /// The line that answers this one, without its end.
+  /// Sends a line and returns the next line that arrives, without its line feed.
   func bytesAnswering(_ line: String) throws -> [UInt8] {
     try send(line)
     return try nextBytes()
   }
 
-  /// As text: two texts may be equal though their bytes are not.
+  /// Like ``bytesAnswering(_:)``, as text. Two texts may be equal although their bytes differ.
   func lineAnswering(_ line: String) throws -> String {
     String(decoding: try bytesAnswering(line), as: UTF8.self)
   }
@@ -46,7 +46,7 @@ extension RawClient {
 }
 
 extension DaemonUnderTest {
-  /// Brings another configuration into force; nothing may be wrong with it.
+  /// Applies another configuration with `system.reload`, which must report no problem.
   func reload(_ config: String) throws {
     try place.write(config, to: "usherd.toml")
     let problems = try admin().call("system.reload")["problems"]
@@ -54,9 +54,11 @@ extension DaemonUnderTest {
   }
 }
 
-/// A `[[client]]` that means the user of these tests.
+/// A `[[client]]` rule that matches the user who runs the tests.
 enum OwnRule {
-  /// - Parameter more: More lines of it.
+  /// Returns the text of the rule.
+  ///
+  /// - Parameter more: Further lines of the rule.
   static func text(_ more: String = "", allow: [String] = ["*"]) -> String {
     let list = allow.map { "\"\($0)\"" }.joined(separator: ", ")
     return """
@@ -69,11 +71,11 @@ enum OwnRule {
       """
   }
 
-  /// `Mon-Sun 09:30-11:30`, by this machine's clock.
+  /// Returns hours such as `Mon-Sun 09:30-11:30`, in this machine's time zone.
   ///
   /// - Parameters:
   ///   - start: Minutes from now.
-  ///   - end: The same; less than a day after that.
+  ///   - end: Minutes from now; less than a day after `start`.
   static func hours(from start: Int, to end: Int) -> String {
     func time(_ minutes: Int) -> String {
       var moment = time_t(Date().timeIntervalSince1970) + minutes * 60

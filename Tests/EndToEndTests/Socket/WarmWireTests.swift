@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What is answered from memory is answered with the same bytes as what is not.
+/// Cached replies follow the same rules for ids, limits and order as other replies.
 @Suite(
-  "The words of a call that is made again and again", .mayBlock,
+  "Cached replies of repeated calls", .mayBlock,
   .timeLimit(.minutes(10)))
 struct WarmWireTests {
   private let sandbox: SandboxUnderTest
@@ -19,7 +19,8 @@ struct WarmWireTests {
     try client.warm()
   }
 
-  @Test("one id may be used again as soon as it is answered, and not while it waits")
+  @Test(
+    "a repeated call can reuse an id once it is answered, but not while a call with that id waits")
   func twice() throws {
     let one = WarmCall.line("7")
     try client.send("\(one)\n\(one)\n\(one)")
@@ -44,7 +45,9 @@ struct WarmWireTests {
     #expect(try client.lineAnswering(one) == replies[0])
   }
 
-  @Test("what waits does not keep it waiting, and what may wait is counted without it")
+  @Test(
+    "a cached token.get is answered while calls_in_flight is exhausted, and does not count towards it"
+  )
   func limits() throws {
     try daemon.reload(
       "[limits]\ncalls_in_flight = 2\ncalls_in_flight_per_user = 2\n" + sandbox.provider()
@@ -65,7 +68,8 @@ struct WarmWireTests {
     #expect(try client.next().replyLimit == "calls_in_flight")
   }
 
-  @Test("who reads only when nothing more can be sent gets each answer once, whole and in order")
+  @Test(
+    "a client that reads only when it cannot send more gets each reply once, complete and in order")
   func slowReader() throws {
     let token = try client.warm()
     let long = try client.lineAnswering(Self.discover("1"))

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Batches over the real socket", .mayBlock)
+@Suite("Batches on the app socket", .mayBlock)
 struct WireBatchTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient
@@ -16,7 +16,9 @@ struct WireBatchTests {
     #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"#
   }
 
-  @Test("a mixed batch is answered by one array: each call and each bad element, no notification")
+  @Test(
+    "a mixed batch gets one array with a reply for each call and bad element, but not for notifications"
+  )
   func mixed() throws {
     let elements = [
       Self.call(1), #"{"jsonrpc":"2.0","method":"system.status"}"#,
@@ -30,7 +32,7 @@ struct WireBatchTests {
     #expect(replies.first?["result"]?["ready"] == true)
   }
 
-  @Test("a batch is answered once its slowest call is")
+  @Test("a batch is answered when its slowest call ends, and does not hold up a later call")
   func slow() throws {
     let flow = try client.startSilentFlow()
     let wait: JSONValue = [
@@ -45,7 +47,7 @@ struct WireBatchTests {
     #expect(try client.next().arrayValue?.map { $0["id"] } == ["slow", 1])
   }
 
-  @Test("a call of a batch can be cancelled; the batch is then answered")
+  @Test("rpc.cancel cancels one call of a batch, and the batch is then answered")
   func cancelled() throws {
     let flow = try client.startSilentFlow()
     let wait: JSONValue = [
@@ -59,12 +61,12 @@ struct WireBatchTests {
     #expect(replies?.last?["result"] != nil)
   }
 
-  @Test("one syntax error spoils its whole line, and runs nothing of it")
+  @Test("a syntax error in a batch is a parse error of the whole line, and none of its calls runs")
   func halfBroken() throws {
     let start: JSONValue = [
       "jsonrpc": "2.0", "id": 1, "method": "flow.start", "params": SilentProvider.start,
     ]
-    // A peer whose first line is not JSON is not listened to (FirstLineTests).
+    // The daemon closes a connection whose first line is not JSON (FirstLineTests).
     _ = try client.call("system.status")
     let reply = try client.answer(to: "[\(start.text),{]")
     #expect(reply.replyCode == -32700)

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Calls over the real socket", .mayBlock)
+@Suite("Calls on the app socket", .mayBlock)
 struct WireCallTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient
@@ -13,7 +13,7 @@ struct WireCallTests {
     client = try daemon.client()
   }
 
-  @Test("a call gets one reply, a notification nothing, whatever becomes of it")
+  @Test("a call gets one reply, and a notification gets none, whether it succeeds or fails")
   func notifications() throws {
     try client.tell("system.status")
     try client.tell("no.such")
@@ -26,7 +26,7 @@ struct WireCallTests {
     #expect(reply["error"] == nil)
   }
 
-  @Test("an id of any legal type comes back exactly as it was written")
+  @Test("a reply repeats the id of its call byte for byte, whatever legal type the id has")
   func ids() throws {
     let ids = [
       "1", "0", "-7", "-0", "9007199254740993", "123456789012345678901234567890", "1.50", "1e3",
@@ -42,7 +42,7 @@ struct WireCallTests {
     }
   }
 
-  @Test("an id that still waits for its reply cannot be used again, by whatever spelling")
+  @Test("an id in flight is refused in every spelling, and can be used again after its reply")
   func idInUse() throws {
     let flow = try client.startSilentFlow()
     try client.beginWaiting("ab", for: flow)
@@ -58,7 +58,7 @@ struct WireCallTests {
     #expect(try client.next()["result"]?["ready"] == true)
   }
 
-  @Test("params travel by name: an array is invalid, a stray member is named")
+  @Test("invalid params get an error that names the wrong, missing or unknown member")
   func params() throws {
     let cases = [
       (#"{"id":1,"method":"rpc.hello","params":[]}"#, "params"),
@@ -83,7 +83,7 @@ struct WireCallTests {
     }
   }
 
-  @Test("what is not there, or is on the admin socket only, is not found")
+  @Test("unknown methods, and admin methods on the app socket, get method_not_found")
   func methods() throws {
     let admin = try daemon.admin()
     for method in ["no.such", "rpc.no.such", "", "SYSTEM.STATUS", "system.status ", "é"] {
@@ -97,7 +97,7 @@ struct WireCallTests {
     #expect(try admin.call("credential.list")["credentials"] == [])
   }
 
-  @Test("every error has a code, a sentence, a reason, and an id for the journal")
+  @Test("an error has a code, a message, a reason, and a correlation id that the log contains")
   func errors() throws {
     let error = try client.error(of: "flow.get", ["flow": "flw_none"])
     #expect(error["code"] == 1001)
@@ -110,7 +110,7 @@ struct WireCallTests {
     try eventually("the journal has it") { daemon.log.contains(correlation) }
   }
 
-  @Test("hello tells protocol, version, limits by their keys, and which start this is")
+  @Test("rpc.hello returns the protocol, the version, the limits and an instance id of this start")
   func hello() throws {
     let params: JSONValue = ["protocol": [1, 2], "client": ["name": "test", "version": "1"]]
     let hello = try client.call("rpc.hello", params)
@@ -126,7 +126,7 @@ struct WireCallTests {
     #expect(try daemon.client().call("rpc.hello")["instanceId"] != .string(instance))
   }
 
-  @Test("discover describes every method there is, and each is there")
+  @Test("rpc.discover lists methods in order, and each listed method exists on the socket it names")
   func discover() throws {
     let document = try client.call("rpc.discover")
     #expect(document["openrpc"]?.stringValue?.hasPrefix("1.") == true)
@@ -145,7 +145,7 @@ struct WireCallTests {
     }
   }
 
-  @Test("discover tells what the golden file of the contract holds, no more and no less")
+  @Test("rpc.discover returns exactly the methods and components of the golden file openrpc.json")
   func golden() throws {
     let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
     let tests = here.deletingLastPathComponent().deletingLastPathComponent()
@@ -163,7 +163,7 @@ struct WireCallTests {
     #expect(document["components"] == golden["components"])
   }
 
-  @Test("a reply comes when it is ready, before those of earlier calls that wait")
+  @Test("a call that is ready is answered before an earlier call that still waits")
   func outOfOrder() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: SilentProvider.config, clock: clock)
@@ -180,7 +180,8 @@ struct WireCallTests {
     #expect(slow["result"]?["transitions"] == [])
   }
 
-  @Test("who has said all gets every answer before the connection ends")
+  @Test(
+    "a client that shuts down its sending side gets every reply before the connection is closed")
   func halfClosed() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: SilentProvider.config, clock: clock)
@@ -189,12 +190,12 @@ struct WireCallTests {
     clock.stop()
     try client.begin("quick", "system.status")
     try client.beginWaiting("slow", for: flow, milliseconds: 50_000)
-    // The beginning of a line that will never end is no reason for an error.
+    // An unfinished last line must not cause an error.
     try client.send(raw: Array(#"{"jsonrpc":"2.0","#.utf8))
     client.finishSending()
     #expect(try client.next()["id"] == "quick")
-    // The daemon has read the end of the connection when it has gone round once more: else the time
-    // that it gives to a line would run out.
+    // After these calls the daemon has read the end of the stream; otherwise `line_seconds` would
+    // end the unfinished line first.
     let other = try daemon.client()
     for _ in 1...2 { _ = try other.call("system.status") }
     try clock.endWait(ofSeconds: 50)

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Giving up calls, and events, over the real socket", .mayBlock)
+@Suite("rpc.cancel and events on the app socket", .mayBlock)
 struct WireEventTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient
@@ -23,7 +23,7 @@ struct WireEventTests {
     other = try daemon.client()
   }
 
-  @Test("a cancelled call gets exactly one reply")
+  @Test("a call that rpc.cancel ends gets exactly one reply, with the error cancelled")
   func cancel() throws {
     let flow = try client.startSilentFlow()
     for (id, spelling): (JSONValue, JSONValue) in [(7, 7.0), ("a\"b", "a\"b"), (-1, -1)] {
@@ -34,29 +34,31 @@ struct WireEventTests {
       #expect(reply.replyCode == -32800)
       #expect(reply.replyReason == "cancelled")
     }
-    // Moves the flow on: a call that still waited would now answer.
+    // Changes the flow: a call that still waited would now be answered.
     _ = try other.call("flow.cancel", ["flow": flow["id"] ?? .null])
     try client.begin("after", "system.status")
     #expect(try client.next()["id"] == "after")
   }
 
-  @Test("cancelling what is not in flight does nothing; as a call it is answered")
+  @Test(
+    "rpc.cancel ignores an id that is not in flight on its own connection, and is answered as a call"
+  )
   func cancelNothing() throws {
     for id: JSONValue in [99, "none", .null, 1.5] { try client.tell("rpc.cancel", ["id": id]) }
     let flow = try client.startSilentFlow()
     try client.beginWaiting("1", for: flow)
-    // A number is not the string of it.
+    // The number 1 is not the string "1".
     try client.tell("rpc.cancel", ["id": 1])
     try client.begin("call", "rpc.cancel", ["id": 99])
     #expect(try client.next() == ["jsonrpc": "2.0", "id": "call", "result": [:]])
-    // Another connection's calls are its own.
+    // A connection cannot cancel a call of another connection.
     try other.beginWaiting("theirs", for: flow)
     try other.begin("heard", "system.status")
     #expect(try other.next()["id"] == "heard")
     try client.tell("rpc.cancel", ["id": "theirs"])
     try client.begin("after", "system.status")
     #expect(try client.next()["id"] == "after")
-    // The end of the flow ends both waits, which go on until then.
+    // Both calls still wait, until the end of the flow answers them.
     _ = try daemon.client().call("flow.cancel", ["flow": flow["id"] ?? .null])
     for (waiting, id): (RawClient, JSONValue) in [(client, "1"), (other, "theirs")] {
       let reply = try waiting.next()
@@ -64,7 +66,7 @@ struct WireEventTests {
     }
   }
 
-  @Test("a subscriber is told what happens, in order, without secrets, until it unsubscribes")
+  @Test("a subscriber gets flow events in order and without URLs, until it unsubscribes")
   func subscribe() throws {
     let subscription = try client.call("events.subscribe", ["topics": ["flow"]])
     let name = subscription["subscription"] ?? .null
@@ -93,7 +95,7 @@ struct WireEventTests {
     #expect(try client.reason(of: "events.unsubscribe", ["subscription": name]) == "not_found")
   }
 
-  @Test("only the topics asked for come, and there are none but the known ones")
+  @Test("a subscriber gets no events of other topics, and events.subscribe refuses unknown topics")
   func topics() throws {
     _ = try client.call("events.subscribe", ["topics": ["account", "token"]])
     _ = try other.startSilentFlow()
@@ -105,7 +107,7 @@ struct WireEventTests {
     #expect(try client.reason(of: "events.subscribe") == "invalid_params")
   }
 
-  @Test("a cursor of before the restart gets events.lost at once, not a silent gap")
+  @Test("events.subscribe with a cursor from before a restart gets events.lost at once")
   func sinceAnotherStart() throws {
     let before = try client.call("events.subscribe", ["topics": ["flow"]])
     try daemon.restart()
@@ -119,7 +121,9 @@ struct WireEventTests {
     #expect(lost["params"]?["cursor"] == reply["result"]?["cursor"])
   }
 
-  @Test("a subscriber that has said all is still told, and forgotten when it goes")
+  @Test(
+    "a subscriber that shut down its sending side still gets events, and is disconnected when it closes"
+  )
   func halfClosedSubscriber() throws {
     var listener: RawClient? = try daemon.client()
     _ = try listener?.call("events.subscribe", ["topics": ["flow"]])
@@ -132,7 +136,7 @@ struct WireEventTests {
     try eventually("its connection is closed") { try count() < before }
   }
 
-  @Test("a connection has at most 16 subscriptions, all its own")
+  @Test("a connection can have 16 subscriptions, and a full connection does not limit another one")
   func manySubscriptions() throws {
     for _ in 1...16 { _ = try client.call("events.subscribe", ["topics": ["flow"]]) }
     let error = try client.error(of: "events.subscribe", ["topics": ["flow"]])

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Bad lines on the real socket", .mayBlock)
+@Suite("Malformed lines on the app socket", .mayBlock)
 struct WireSyntaxTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient
@@ -10,7 +10,7 @@ struct WireSyntaxTests {
   init() throws {
     daemon = try DaemonUnderTest(config: "")
     client = try daemon.client()
-    // A peer whose first line is not JSON is not listened to (FirstLineTests).
+    // The daemon closes a connection whose first line is not JSON (FirstLineTests).
     _ = try client.call("system.status")
   }
 
@@ -19,7 +19,7 @@ struct WireSyntaxTests {
   }
 
   @Test(
-    "after a first call, what is not JSON is a parse error with id null, and no end",
+    "after a first call, a line that is not JSON gets a parse error with id null and closes nothing",
     arguments: [
       "", "{", "NaN", "\u{FEFF}{}", #"{"jsonrpc":"2.0","id":1,"method":"system.status"} x"#,
       #"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#,
@@ -36,7 +36,7 @@ struct WireSyntaxTests {
   }
 
   @Test(
-    "JSON that is no call is an invalid request, with the id where it can be read",
+    "JSON that is not a call gets an invalid_request error, with its id if that can be read",
     arguments: [
       ("1", "null"), ("{}", "null"), (#"{"jsonrpc":"2.0","id":1,"method":1}"#, "1"),
       (#"{"jsonrpc":2.0,"id":"a","method":"system.status"}"#, "\"a\""),
@@ -50,16 +50,18 @@ struct WireSyntaxTests {
     #expect(try isUsable())
   }
 
-  @Test("bytes that are not UTF-8 are a parse error")
+  @Test("a line that is not UTF-8 gets a parse error, and the connection stays usable")
   func notUTF8() throws {
     try client.send(raw: Array(#"{"jsonrpc":"2.0","id":""#.utf8) + [0xC0, 0x80, 0x0A])
     #expect(try client.next().replyReason == "parse_error")
     #expect(try isUsable())
   }
 
-  @Test("nesting may be 32 deep; at 33 it is a parse error that names the limit")
+  @Test(
+    "a call nested 32 levels deep is read; one of 33 levels gets a parse error that names the limit"
+  )
   func nesting() throws {
-    // The call is one, params two.
+    // The call is level 1, its params are level 2.
     let call = { (depth: Int) in
       let arrays = String(repeating: "[", count: depth - 2)
       let ends = String(repeating: "]", count: depth - 2)
@@ -78,7 +80,7 @@ struct WireSyntaxTests {
     #expect(try isUsable())
   }
 
-  @Test("an error repeats nothing of a line that may hold a secret")
+  @Test("no error reply and no log line repeats a secret from a refused line")
   func nothingRepeated() throws {
     let secret = "hunter2-canary"
     let lines = [
