@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Rows and head fit together whenever the daemon dies, and nothing is handed out unrecorded.
+/// The audit log verifies wherever the daemon dies, and no token is returned without an audit row.
 @Suite(
-  "the audit and a daemon that dies", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+  "Audit log across deaths and a full disk", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct AuditSurvivalTests {
   private let rule = """
     [[client]]
@@ -32,7 +32,7 @@ struct AuditSurvivalTests {
     try must(verified.status == 0, "\(verified.output) \(verified.errors)")
   }
 
-  @Test("killed again and again among calls, it never leaves a gap")
+  @Test("repeated kill -9 between calls leaves no gap in the audit log and loses no known row")
   func killed() throws {
     let daemon = try DaemonUnderTest(config: rule)
     var known: Int64 = 0
@@ -53,7 +53,7 @@ struct AuditSurvivalTests {
   }
 
   @Test(
-    "it dies before and after the commit of a row",
+    "the audit log verifies and continues after usherd died just before or after committing a row",
     arguments: [("audit.before-commit", 1), ("audit.after-commit", 2)])
   func failPoint(_ point: String, rows expected: Int) throws {
     let daemon = try DaemonUnderTest(config: rule)
@@ -70,7 +70,8 @@ struct AuditSurvivalTests {
     try checkWhole(daemon)
   }
 
-  @Test("on a full disk tokens are given until too much waits; with room, all is written")
+  @Test(
+    "on a full disk token.get works until 4096 audit rows wait; with room again all are written")
   func fullDisk() throws {
     let sandbox = try SandboxUnderTest()
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
@@ -85,7 +86,7 @@ struct AuditSurvivalTests {
     let token = try client.call("token.get", ["provider": "demo"])
     try disk.fill()
     #expect(try client.call("token.get", ["provider": "demo"]) == token)
-    // As many of one user as are rows each, minute after minute, until there are 4096.
+    // A user's first 60 failures a minute get a row each: make them until 4096 rows wait.
     var denied: Int64 = 0
     for minute in 1...70 {
       try clock.set(ahead: Int64(minute) * 60)
@@ -99,7 +100,7 @@ struct AuditSurvivalTests {
     #expect(error["data"]?["retryable"] == true)
     #expect(
       error["message"] == "the audit cannot be written, and nothing is done unrecorded")
-    // What is recorded only when it is denied goes on.
+    // Calls that are audited only if they are denied still succeed.
     #expect(try client.call("flow.list")["flows"]?.arrayValue?.count == 1)
     #expect(daemon.log.contains("the audit cannot be written"))
     try disk.empty()

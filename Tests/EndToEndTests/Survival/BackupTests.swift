@@ -3,8 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A host is lost, or its master key, and everything is there again: by real daemons run by hand.
-@Suite("backup, restore, recover", .mayBlock, .timeLimit(.minutes(10)))
+/// Recovers the state after the loss of a host or of a master key, with daemons that run without
+/// systemd.
+@Suite("Backup, restore and recovery", .mayBlock, .timeLimit(.minutes(10)))
 struct BackupTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -18,7 +19,7 @@ struct BackupTests {
 
   private var backup: String { daemon.place.file("backup") }
 
-  /// usherctl, with usherd in its `PATH`.
+  /// Runs usherctl with usherd in its `PATH`.
   private static func usherctl(
     _ arguments: [String], on daemon: DaemonUnderTest, input: String = ""
   ) throws -> (status: Int32, output: String, errors: String) {
@@ -41,7 +42,7 @@ struct BackupTests {
     try must(done.status == 0, "\(done)")
   }
 
-  /// A daemon on another host: with another master key, once used and stopped.
+  /// Creates the daemon of another host: with its own master key, used once and stopped.
   private func otherHost() throws -> DaemonUnderTest {
     let other = try DaemonUnderTest(config: sandbox.provider())
     _ = try other.admin().call("credential.set", ["name": "a", "value": "b"])
@@ -61,14 +62,15 @@ struct BackupTests {
     return names.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted()
   }
 
-  @Test("on a new host the printed key opens the backup, once: flows, tokens and audit are there")
+  @Test(
+    "usherctl restore with the recovery key brings flows, tokens and the audit log to a new host")
   func newHost() throws {
     try app.signIn()
     let flow = try app.startFlow()
     let key = try recoveryKey()
     try Self.backUp(daemon)
     #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
-    // What comes after the backup is not in it.
+    // The backup does not contain later flows.
     let late = try app.startFlow()
     #expect(try daemon.stop() == 0)
     let other = try otherHost()
@@ -80,7 +82,7 @@ struct BackupTests {
     let restored = try restore(["--recovery-key"], on: other, input: key.lowercased() + "\n")
     #expect(restored.status == 0, "\(restored)")
     #expect(FileManager.default.contents(atPath: "\(other.statePath)/master.key") == masterKey)
-    // Its own master key opens it from now on.
+    // The new host's own master key now opens the restored database.
     try other.start()
     let (client, admin) = (try other.client(), try other.admin())
     #expect(try client.call("token.get", ["provider": "demo"])["accessToken"] != nil)
@@ -96,7 +98,7 @@ struct BackupTests {
     #expect(try admin.call("system.status")["hasRecoveryKey"] == true)
   }
 
-  @Test("where the key file is gone or another, recover brings the database under a new one")
+  @Test("usherctl recover makes the database usable again if the master key is missing or wrong")
   func recover() throws {
     try app.signIn()
     let key = try recoveryKey()
@@ -136,7 +138,8 @@ struct BackupTests {
     }
   }
 
-  @Test("locked it makes no backup and no key; stopped, nobody does")
+  @Test(
+    "usherctl backup and setup fail while usherd is locked; backup fails while usherd is stopped")
   func locked() throws {
     _ = try daemon.admin().call("system.lock")
     for verb in [["backup", backup], ["setup", "--state", daemon.statePath]] {
@@ -150,7 +153,7 @@ struct BackupTests {
   }
 
   @Test(
-    "a daemon that dies in a backup leaves nothing when it is back; a copy nobody fetched goes too",
+    "usherd deletes at its next start a partial backup copy, and a copy that was never fetched",
     .ownProcess)
   func died() throws {
     try daemon.restart(environment: ["USHER_FAILPOINT": "store.copied:1"])
@@ -167,7 +170,7 @@ struct BackupTests {
     #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
   }
 
-  @Test("where a restore was cut short no new database is made")
+  @Test("usherd does not start after an interrupted restore, and creates no new database")
   func cutShort() throws {
     #expect(try daemon.stop() == 0)
     let database = "\(daemon.statePath)/usherd.db"
@@ -178,10 +181,12 @@ struct BackupTests {
     #expect(!FileManager.default.fileExists(atPath: database))
   }
 
-  @Test("who is told to end takes the recovery key out of memory", arguments: [SIGTERM, SIGHUP])
+  @Test(
+    "usherctl recover deletes its copy of the recovery key when it gets SIGTERM or SIGHUP",
+    arguments: [SIGTERM, SIGHUP])
   func toldToEnd(_ signal: Int32) throws {
     #expect(try daemon.stop() == 0)
-    // One that never comes to an end, so that it is told while it has the key.
+    // A usherd that does not end, so that the signal arrives while usherctl holds the key.
     let script = try daemon.place.write("#!/bin/sh\nexec sleep 60\n", to: "script")
     try daemon.place.install(script, as: "usherd")
     let key = "0000000-0000000-0000000-0000000-0000000-0000000-0000000-007FE2G"
@@ -207,7 +212,7 @@ struct BackupTests {
     #expect(try !isThere())
   }
 
-  @Test("a backup of a newer usherd leaves the database as it was")
+  @Test("usherctl restore refuses the backup of a newer usherd and leaves the database unchanged")
   func newer() throws {
     try app.signIn()
     try Self.backUp(daemon)

@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("The search for secrets")
+@Suite("Search for secrets in bytes")
 struct CanarySearchTests {
   @Test(
-    "finds a one-time code that stands by itself",
+    "the secret search finds a one-time code that has no ASCII letter or digit beside it",
     arguments: [
       #"{"code":"007620"}"#, "007620", "the code is 007620.", "otp=007620&next", "é007620",
       "1007620 and 007620", "MDA3NjIw",
@@ -15,13 +15,13 @@ struct CanarySearchTests {
   }
 
   @Test(
-    "does not take a part of a longer number or identifier for a one-time code",
+    "the secret search ignores the digits of a one-time code in a longer number or identifier",
     arguments: ["1795007620", "0076201", "flw_007620a", "a007620", "00762", ""])
   func chance(text: String) {
     #expect(!CanarySearch.occurs("007620", in: Data(text.utf8)))
   }
 
-  @Test("finds any other secret inside of a longer text")
+  @Test("the secret search finds any other secret inside a longer text")
   func secret() {
     #expect(CanarySearch.occurs("9876543210", in: Data("+919876543210".utf8)))
     #expect(CanarySearch.occurs("alice-01", in: Data("xalice-01x".utf8)))

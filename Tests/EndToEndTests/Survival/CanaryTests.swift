@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Secrets with a mark go through the daemon in every way; afterwards the mark is looked for wherever
-/// it must not be.
-@Suite("canaries", .mayBlock)
+/// Sends marked secrets through the daemon in many ways, and then searches for the mark in all
+/// places where it must not be.
+@Suite("Search for leaked secrets", .mayBlock)
 struct CanaryTests {
   private static let decoy = "decoy-provider"
 
@@ -33,7 +33,9 @@ struct CanaryTests {
     listener = RecordingClient(try daemon.client())
   }
 
-  @Test("what is secret is nowhere but where its purpose is", .ownProcess)
+  @Test(
+    "no secret is in the log, the files, the process, events or any reply but that of token.get",
+    .ownProcess)
   func everywhere() throws {
     let topics: JSONValue = ["flow", "account", "token", "provider"]
     try listener.reply(to: "events.subscribe", ["topics": topics])
@@ -65,7 +67,7 @@ struct CanaryTests {
     }
   }
 
-  @Test("the search finds what it looks for")
+  @Test("the leak search finds a marked token as text, in Base64 and in a token.get reply")
   func search() throws {
     let trace = Trace(mark)
     let token = "at_\(mark)_x"
@@ -82,14 +84,14 @@ struct CanaryTests {
   }
 }
 
-// What is done with the secrets.
+// Uses of the secrets.
 extension CanaryTests {
   private func setSecret() throws {
     let set = try daemon.usherctl(["credential", "set", "fake-secret"], input: clientSecret)
     try #require(set.status == 0, "\(set.errors)")
   }
 
-  /// Signs in without a client secret, then with every kind of answer there may be.
+  /// Signs in without a client secret, then with each kind of faulty answer, then without a fault.
   private func signIns() throws -> [String] {
     var pages = try signIn(nil, nil)
     try setSecret()
@@ -104,7 +106,9 @@ extension CanaryTests {
     return pages + (try signIn(nil, nil))
   }
 
-  /// - Returns: The pages the daemon showed.
+  /// Signs in, after making the next answer of an endpoint faulty if one is given.
+  ///
+  /// - Returns: The pages that the daemon showed in the browser.
   private func signIn(_ endpoint: String?, _ how: String?) throws -> [String] {
     if let endpoint, let how { try provider.spoil(endpoint, how) }
     var pages: [String] = []
@@ -146,7 +150,7 @@ extension CanaryTests {
     return pages
   }
 
-  /// Secrets where none belong.
+  /// Sends secrets in places that must not hold any.
   private func rudeness() throws -> [String] {
     let start = try client.reply(
       to: "flow.start",
@@ -203,7 +207,7 @@ extension CanaryTests {
     }
   }
 
-  /// - Returns: What the sandbox gave for its purpose.
+  /// - Returns: The access tokens that `token.get` returned for the sandbox.
   private func sandboxTokens() throws -> [String] {
     for kind in ["authorize", "device"] {
       let end = try Story(daemon, kind: kind, requestID: kind).run()
@@ -216,20 +220,21 @@ extension CanaryTests {
   }
 }
 
-// The search.
+// Search for the secrets.
 extension CanaryTests {
   private func secrets(_ more: [String]) throws -> [Trace] {
     let known = try provider.secrets()
     #expect(known.count { $0.hasPrefix("rt_") } > 10)
     let key = try Data(contentsOf: URL(fileURLWithPath: "\(daemon.statePath)/master.key"))
-    // Those without the mark: verifiers, ID tokens and their signatures, the client's header.
+    // Secrets without the mark: code verifiers, ID tokens and their signatures, the client's
+    // header.
     let unmarked = Set(known.filter { !$0.contains(mark) } + more)
     #expect(unmarked.count > 50)
     return [Trace(mark), Trace("alice-password"), Trace(key)]
       + unmarked.map { Trace(asItIs: $0) }
   }
 
-  /// What is known to be there is found, so what is not found is not there.
+  /// Expects that the search finds texts that are known to be in these places.
   private func expectDecoys(_ places: [(String, Data)], _ process: [(String, Data)]) throws {
     let decoy = Trace(Self.decoy)
     func bytes(_ name: String) -> Data { places.first { $0.0 == name }?.1 ?? Data() }

@@ -2,8 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// After a start no account is in memory.
-@Suite("accounts after a restart", .mayBlock, .timeLimit(.minutes(10)))
+/// Calls for accounts after a start, when no account is in memory.
+@Suite("Accounts after a restart", .mayBlock, .timeLimit(.minutes(10)))
 struct ColdAccountTests {
   private let sandbox: SandboxUnderTest
   private let clock = MovableClock()
@@ -26,7 +26,7 @@ struct ColdAccountTests {
     return ["account": account]
   }
 
-  @Test("every method finds what was there, as it was")
+  @Test("after a restart the account and token methods return the same replies as before")
   func found() throws {
     let account = try signedIn()
     let calls: [(String, JSONValue?)] = [
@@ -40,12 +40,12 @@ struct ColdAccountTests {
       try daemon.restart()
       let (method, params) = call
       let client = try daemon.client()
-      // Cold, then warm.
+      // The first call reads the account from the store, the second one from memory.
       for _ in 0..<2 { #expect(try client.call(method, params) == before[index], "\(method)") }
     }
   }
 
-  @Test("a token that is over is refreshed once, however many ask for the account at once")
+  @Test("after a restart 20 simultaneous token.get calls refresh an expired token only once")
   func refreshed() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
     let account = try signedIn()
@@ -58,7 +58,8 @@ struct ColdAccountTests {
     #expect(try sandbox.requests("token", grantType: "refresh_token") == before + 1)
   }
 
-  @Test("a row that does not open keeps nobody from the others, and is named")
+  @Test(
+    "errors, the log and --check-store name a damaged account row, and other accounts still work")
   func damaged() throws {
     let (alice, bob) = (try signedIn(), try signedIn("bob"))
     let id = try #require(alice["account"]?.stringValue)

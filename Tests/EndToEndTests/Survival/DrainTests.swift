@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What callers see of a daemon that is asked to stop (Service, "Stopping, and starting again").
-@Suite("stopping while somebody calls", .mayBlock)
+/// What callers observe while the daemon stops (Service.md, "Stopping, and starting again").
+@Suite("Stopping usherd during calls", .mayBlock)
 struct DrainTests {
   @Test(
-    "all that was sent before is answered, also where nobody reads the answers yet",
+    "all calls sent before a stop are answered, even if the client reads the replies later",
     arguments: [false, true])
   func sentBefore(readsLate: Bool) throws {
     let daemon = try DaemonUnderTest(
@@ -18,7 +18,8 @@ struct DrainTests {
         unread_reply_seconds = 300
         """)
     let client = try daemon.client()
-    // It has been let in: without systemd the queue of those who have not goes with the socket.
+    // The daemon has accepted the connection: without systemd, pending connections end with the
+    // socket.
     _ = try client.call("system.status")
     let calls = (1...500).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"system.status"}"# }
     try client.send(calls.joined(separator: "\n"))
@@ -34,7 +35,7 @@ struct DrainTests {
   }
 
   @Test(
-    "what is sent later the kernel refuses; what was heard is answered and kept, asked again or not",
+    "after SIGTERM no call can be sent, and a refresh in flight is answered and stored",
     .ownProcess)
   func sentLater() throws {
     let fixture = try HeldRefresh()
@@ -53,7 +54,7 @@ struct DrainTests {
     #expect(try fixture.sandbox.requests("token", grantType: "refresh_token") == 1)
   }
 
-  @Test("what is not answered within drain_seconds is told so")
+  @Test("a call that is not answered within drain_seconds gets shutting_down")
   func tooSlow() throws {
     let fixture = try HeldRefresh()
     let client = try fixture.begin()
@@ -64,13 +65,14 @@ struct DrainTests {
     #expect(try fixture.daemon.stop() == 0)
   }
 
-  @Test("what was sent before and is still unheard then is told so, too, to the last call")
+  @Test(
+    "calls sent before a stop and unread after drain_seconds get shutting_down, every one of them")
   func unheard() throws {
     let limits = "unread_reply_bytes = 4096\nunread_reply_seconds = 300"
     let fixture = try HeldRefresh(limits: limits)
     let (waiting, client) = (try fixture.begin(), try fixture.daemon.client())
     _ = try client.call("system.status")
-    // Long replies: nobody reads them, so most of the calls are not looked at.
+    // The long replies stay unread, so the daemon does not read most of the calls.
     let calls = (1...500).map { #"{"jsonrpc":"2.0","id":"c\#($0)","method":"rpc.discover"}"# }
     try client.send(calls.joined(separator: "\n"))
     let over = try fixture.receiveAfterDrain(waiting)
@@ -91,7 +93,7 @@ struct DrainTests {
     #expect(try fixture.daemon.stop() == 0)
   }
 
-  @Test("who does not read is waited for as the limits in force say, not those it began with")
+  @Test("a stop waits for unread replies as long as the reloaded limits say")
   func ownPatience() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(
@@ -104,8 +106,8 @@ struct DrainTests {
     let calls = (1...500).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"rpc.discover"}"# }
     try client.send(calls.joined(separator: "\n"))
     daemon.beginStop()
-    // With the first limits the daemon would wait for 300 s: longer than the clock is moved, and the test
-    // waits, altogether.
+    // With the first limits the daemon would wait for 300 s, longer than the clock is advanced and
+    // the test waits in total.
     for step in 1...20 where daemon.isRunning {
       try clock.advance(by: 10)
       try? eventually(within: 0.2 * Double(step), "the daemon has ended") { !daemon.isRunning }
@@ -115,7 +117,7 @@ struct DrainTests {
     #expect(try client.receive() != nil, "what had gone out is still there")
   }
 
-  @Test("half a call, a subscription and silence keep nobody waiting")
+  @Test("a half-sent call, a subscription and an idle connection do not delay a stop")
   func nothingUnderWay() throws {
     let daemon = try DaemonUnderTest(config: "[limits]\ndrain_seconds = 300\nline_seconds = 300")
     let (half, subscriber, silent) = try (daemon.client(), daemon.client(), daemon.client())
@@ -126,7 +128,7 @@ struct DrainTests {
     #expect(try daemon.stop() == 0)
   }
 
-  /// Until the daemon hears no more.
+  /// Waits until the daemon reads no more from the connection.
   private func expectDeaf(_ client: RawClient) throws {
     try eventually("what is sent is refused") {
       (try? client.send(raw: [0x20])) == nil
@@ -135,11 +137,11 @@ struct DrainTests {
 }
 
 extension DaemonUnderTest {
-  /// Asks it to stop, and does not wait for the end.
+  /// Asks the daemon to stop, without waiting for its end.
   fileprivate func beginStop() { Thread.detachNewThread { [self] in _ = try? stop() } }
 }
 
-/// A refresh that the provider does not answer until the test has the sandbox release it.
+/// A refresh whose answer the sandbox holds until the test releases it.
 private struct HeldRefresh {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
@@ -155,7 +157,7 @@ private struct HeldRefresh {
     try sandbox.hold("token", times: 1)
   }
 
-  /// Asks the daemon to stop, and returns what a connection is told when the time to drain is over.
+  /// Asks the daemon to stop, lets `drain_seconds` pass, and returns the connection's next message.
   func receiveAfterDrain(_ client: RawClient) throws -> JSONValue {
     clock.stop()
     daemon.beginStop()
@@ -166,7 +168,7 @@ private struct HeldRefresh {
     return try #require(try client.receive())
   }
 
-  /// The connection on which it is awaited.
+  /// Starts the refresh, and returns the connection that waits for it.
   func begin() throws -> RawClient {
     let client = try daemon.client()
     try client.send(

@@ -3,13 +3,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The daemon dies at every place where something is half done, and comes back.
-@Suite("a daemon that dies by itself", .mayBlock, .ownProcess)
+/// The daemon dies at each fail point of a sign-in or a cancellation, and is started again.
+@Suite("Deaths of usherd at fail points of a flow", .mayBlock, .ownProcess)
 struct FailPointTests {
   static let signInPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 
   @Test(
-    "wherever it dies in a sign-in, nothing that was told is lost and the sign-in is finished",
+    "after a death at any fail point of a sign-in, no reported state is lost and the sign-in ends",
     arguments: ["authorize", "device"])
   func signIn(kind: String) throws {
     let sandbox = try SandboxUnderTest()
@@ -20,11 +20,11 @@ struct FailPointTests {
         try signIn(kind, sandbox, dyingAt: "\(point):\(number)")
       }
     }
-    // Shown, come back, exchanged, verified, finished: at least.
+    // At least the transitions shown, come back, exchanged, verified and finished.
     #expect(counts.allSatisfy { $0 >= 5 }, "passed so often: \(counts)")
   }
 
-  @Test("a flow that was told to be cancelled is, and one that was not can be again")
+  @Test("an answered flow.cancel survives a death of usherd, and an unanswered one can be repeated")
   func cancel() throws {
     let sandbox = try SandboxUnderTest()
     for point in ["store.before-commit", "store.after-commit"] {
@@ -81,16 +81,16 @@ struct FailPointTests {
     return true
   }
 
-  /// A connection breaks a moment before the kernel tells of the death.
+  /// Whether the daemon was killed. Waits, because its connections break before it can be reaped.
   private func died(_ daemon: DaemonUnderTest) throws -> Bool {
     guard let status = try? daemon.exitStatus(within: 30) else { return false }
     try must(status == -SIGKILL, "it ended otherwise: \(status)")
     return true
   }
 
-  /// Runs with 1, 2, 3, … , some at a time, until one did not die.
+  /// Runs the body with 1, 2, 3, …, four at a time, until a daemon survives.
   ///
-  /// - Returns: How many died.
+  /// - Returns: How many daemons died.
   private func deaths(
     at point: String, _ run: @escaping @Sendable (Int) throws -> Bool
   ) throws -> Int {

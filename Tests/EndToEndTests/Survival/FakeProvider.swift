@@ -2,7 +2,7 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A provider whose every secret bears a mark, and which misbehaves on demand: `fake_provider.py`.
+/// A provider that marks its secrets and gives faulty answers on demand: `fake_provider.py`.
 final class FakeProvider {
   private let place: TemporaryDirectory
   private let program: RunningProgram
@@ -36,19 +36,19 @@ final class FakeProvider {
     """
   }
 
-  /// Spoils the next answer of an endpoint.
+  /// Makes the next answer of an endpoint faulty.
   func spoil(_ endpoint: String, _ how: String) throws {
     _ = try Web.get("\(base)/_next?\(endpoint)=\(how)")
   }
 
-  /// Every secret that has come or gone.
+  /// Returns every secret that the provider has received or sent.
   func secrets() throws -> [String] {
     try JSONValue(parsing: Web.get("\(base)/_secrets").body).arrayValue?
       .compactMap(\.stringValue) ?? []
   }
 }
 
-/// A client that keeps every line it got, but for the tokens it had asked for.
+/// A client that records all replies except successful ones of `token.get`.
 final class RecordingClient {
   private let client: RawClient
   private(set) var lines: [String] = []
@@ -62,13 +62,13 @@ final class RecordingClient {
     return reply
   }
 
-  /// Sends a line that is not worth an answer to any method.
+  /// Sends a malformed line, and records the reply.
   func reply(toLine line: String) throws {
     try client.send(line)
     if let reply = try client.receive() { lines.append(reply.text) }
   }
 
-  /// What was sent without being asked for, until nothing more comes.
+  /// Records notifications until none arrives within 0.2 seconds.
   func collect() {
     while let line = try? client.receive(within: 0.2) { lines.append(line.text) }
   }

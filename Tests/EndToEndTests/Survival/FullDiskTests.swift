@@ -3,8 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Whatever is acknowledged is on disk; what the world brought meanwhile waits for room.
-@Suite("a full disk", .mayBlock, .ownProcess)
+/// Acknowledged changes are on disk; a redirect that arrives on a full disk waits until there is
+/// room.
+@Suite("A full disk", .mayBlock, .ownProcess)
 struct FullDiskTests {
   private let sandbox: SandboxUnderTest
   private let disk: SmallDisk
@@ -20,7 +21,8 @@ struct FullDiskTests {
     client = try daemon.client()
   }
 
-  @Test("a flow that cannot be written is not begun; a cached token is still given")
+  @Test(
+    "on a full disk flow.start fails and can be repeated, and token.get returns the cached token")
   func start() throws {
     try client.signIn()
     let token = try client.call("token.get", ["provider": "demo"])
@@ -41,7 +43,7 @@ struct FullDiskTests {
     #expect(try admin.reason(of: "credential.set", credential) == "storage_unavailable")
     #expect(try admin.call("credential.list")["credentials"] == [])
     try disk.empty()
-    // The request id was not used up by what was never begun.
+    // The refused calls have not used up the request id.
     let flow = try client.flow(in: client.call("flow.start", start))
     try daemon.restart()
     let again = try daemon.client()
@@ -49,7 +51,9 @@ struct FullDiskTests {
     #expect(try again.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("an answer that cannot be written is not taken, and can be given again")
+  @Test(
+    "on a full disk flow.submit and flow.cancel change nothing; flow.submit works when there is room"
+  )
   func submit() throws {
     let flow = try client.startFlow()
     let back = try #require(try Person.decide(at: flow.page()).location)
@@ -68,14 +72,14 @@ struct FullDiskTests {
     #expect(try sandbox.requests("token", grantType: "authorization_code") == 1)
   }
 
-  @Test("a browser that comes back meanwhile is not sent away in vain")
+  @Test("a redirect that arrives on a full disk completes the sign-in as soon as there is room")
   func redirect() throws {
     let flow = try client.startFlow()
     let url = try flow.page()
     try disk.fill()
     let page = try Person.signIn(at: url)
     #expect(page.status == 200)
-    // Who asks meanwhile is told, and the flow stands where it stood on disk.
+    // Meanwhile a change gets an error, and the flow is as on disk.
     let id: JSONValue = ["flow": flow["id"] ?? .null]
     #expect(try client.reason(of: "flow.cancel", id) == "storage_unavailable")
     #expect(try client.call("flow.get", id)["flow"] == flow)
@@ -87,7 +91,9 @@ struct FullDiskTests {
     #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
   }
 
-  @Test("no refresh is sent while the disk is full; with room there is one, and nothing is lost")
+  @Test(
+    "on a full disk no refresh is sent; with room again one refresh succeeds and survives a restart"
+  )
   func refresh() throws {
     try signInBriefly()
     try disk.fill()
@@ -107,7 +113,7 @@ struct FullDiskTests {
     #expect(try sandbox.honours(try #require(next["accessToken"]?.stringValue)))
   }
 
-  @Test("a forced refresh on a full disk, and a death, do not lose the log-in")
+  @Test("a forced refresh on a full disk followed by kill -9 does not lose the grant")
   func deathOnFullDisk() throws {
     try client.signIn()
     try disk.fill()
@@ -120,7 +126,8 @@ struct FullDiskTests {
     #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
   }
 
-  @Test("a new log-in works after a refresh that was refused for want of room")
+  @Test(
+    "a sign-in works after a refresh that the full disk prevented, and its token can be refreshed")
   func signInMeanwhile() throws {
     try signInBriefly()
     try disk.fill()
@@ -132,12 +139,12 @@ struct FullDiskTests {
     #expect(refreshed["accessToken"] != new["accessToken"])
     #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
     try daemon.restart()
-    // Its refresh token is the new log-in's too.
+    // The stored refresh token works after the restart, too.
     _ = try daemon.client().call("token.get", ["provider": "demo", "forceRefresh": true])
     #expect(try sandbox.requests("token", grantType: "refresh_token") == 2)
   }
 
-  /// Signs in with a token that is soon over, while the next ones last.
+  /// Signs in and waits until the access token has expired; later tokens live 300 seconds.
   private func signInBriefly() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
     try client.signIn()

@@ -1,7 +1,7 @@
 import Foundation
 import UsherTestKit
 
-/// A usherd whose sockets somebody else holds, as systemd does: `socket_holder.py`.
+/// A usherd whose sockets another process holds, as systemd does: `socket_holder.py`.
 final class HeldDaemon: @unchecked Sendable {
   private let place: TemporaryDirectory
   private let holder: RunningProgram
@@ -27,7 +27,7 @@ final class HeldDaemon: @unchecked Sendable {
 
   func client() throws -> RawClient { try RawClient(socketPath) }
 
-  /// Returns when the old one has ended in order and the next one has been started.
+  /// Returns when the old process has ended with status 0 and the next one has been started.
   func restart() throws {
     let before = starts
     kill(holder.pid, SIGHUP)

@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What is not yours is not found; whose it is, the kernel says.
+/// Objects of other users are reported as `not_found`; the kernel identifies the caller.
 @Suite(
-  "two users of one machine", .mayBlock,
+  "Isolation of two users of one machine", .mayBlock,
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct IsolationTests {
   private let sandbox: SandboxUnderTest
@@ -29,7 +29,7 @@ struct IsolationTests {
     bob = try OtherUser(4002, groups: "4242", at: daemon)
   }
 
-  @Test("another's flow cannot be seen, answered or ended: it is as if there were none")
+  @Test("a flow of another user is answered like one that does not exist, and stays unchanged")
   func flows() throws {
     let mine = try alice.client()
     let flow = try mine.startFlow()
@@ -54,7 +54,8 @@ struct IsolationTests {
     #expect(try mine.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("another's account and token cannot be had, and a request id is everybody's own")
+  @Test(
+    "accounts and tokens of another user are not found, and two users can use the same request id")
   func accounts() throws {
     let account = try alice.signIn()["result"]?["account"]
     let other = try bob.client()
@@ -74,11 +75,11 @@ struct IsolationTests {
     _ = try other.call("flow.start", start)
     let token = try alice.client().call("token.get", ["provider": "demo"])
     #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
-    // Root at the socket for apps is a user like others.
+    // On the app socket, root is an ordinary user.
     #expect(try daemon.client().call("account.list")["accounts"] == [])
   }
 
-  @Test("another's events are not delivered")
+  @Test("a subscriber gets no events of another user, not even with an earlier cursor")
   func events() throws {
     let topics: JSONValue = ["topics": ["flow", "account", "token", "confirm", "kyc"]]
     let (mine, other) = (try alice.client(), try bob.client())
@@ -87,11 +88,11 @@ struct IsolationTests {
     let end = try alice.signIn()
     let first = try #require(try mine.receive())["params"]?["event"]
     #expect(first?["flow"] == end["id"])
-    // The first that Bob hears of is his own: whatever came before was not for him.
+    // Bob's first event is about his own flow: Alice's events were not delivered to him.
     let own = try bob.client().startFlow()
     let heard = try #require(try other.receive())["params"]?["event"]
     #expect(heard?["flow"] == own["id"])
-    // Nor is it told to who asks for what is past.
+    // A subscription from an earlier cursor gets no event of Alice, either.
     let late = try bob.client()
     _ = try late.call(
       "events.subscribe", ["topics": ["flow", "account"], "since": cursor ?? .null])
@@ -99,7 +100,7 @@ struct IsolationTests {
     #expect(past?["flow"] == own["id"])
   }
 
-  @Test("a browser of another user cannot finish a sign-in, though it has the right URL")
+  @Test("the redirect listener refuses another user's browser, even with the right URL")
   func browser() throws {
     let client = try alice.client()
     let flow = try client.startFlow()
@@ -121,7 +122,7 @@ struct IsolationTests {
     #expect(daemon.log.contains("a browser of another user came to a redirect listener"))
   }
 
-  @Test("who is not in the group may ask how the daemon is, and nothing else")
+  @Test("a user outside access.group gets system.status without providers, and no other method")
   func outsider() throws {
     let carol = try OtherUser(4003, groups: "4003", at: daemon)
     let outsider = try carol.client()
@@ -140,16 +141,17 @@ struct IsolationTests {
     withExtendedLifetime(carol) {}
   }
 
-  @Test("the admin socket lets nobody else in, and admin methods exist nowhere else")
+  @Test(
+    "another user cannot connect to the admin socket, and the app socket has no credential.list")
   func admin() throws {
     #expect(try alice.connect(to: daemon.socketPath) == "connected")
     #expect(try alice.connect(to: daemon.adminSocketPath) == "EACCES")
     #expect(try alice.client().reason(of: "credential.list") == "method_not_found")
   }
 
-  @Test("the limits of one user are not felt by another")
+  @Test("a user who has reached live_flows_per_user does not limit the flow starts of another user")
   func limits() throws {
-    // No new start comes due while the machine is busy.
+    // The stopped clock allows no further flow start, however long the test takes.
     clock.stop()
     let (mine, other) = (try alice.client(), try bob.client())
     for _ in 0..<3 { _ = try mine.startFlow() }
@@ -168,7 +170,8 @@ struct IsolationTests {
     _ = try mine.startFlow()
   }
 
-  /// What the call says of somebody else's thing is, but for its name, what it says of nothing.
+  /// Expects that the error for another user's object equals the one for an unknown id, except for
+  /// the id.
   private func expectNothing(
     _ method: String, _ params: JSONValue, _ member: String, _ id: JSONValue?,
     _ client: RawClient
@@ -193,7 +196,7 @@ struct IsolationTests {
 }
 
 extension OtherUser {
-  /// Signs the person of this user in.
+  /// Completes a sign-in with this user's browser.
   @discardableResult
   fileprivate func signIn() throws -> JSONValue {
     let client = try client()

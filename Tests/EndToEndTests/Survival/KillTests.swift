@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `kill -9` at each step of a sign-in, as the power or the kernel would do it.
-@Suite("kill -9 in the middle of a sign-in", .mayBlock)
+/// `kill -9` in the middle of a sign-in, which has the effect of a power failure or an OOM kill.
+@Suite("kill -9 in the middle of a sign-in, and restarts", .mayBlock)
 struct KillTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -15,11 +15,13 @@ struct KillTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  @Test("where the port is taken meanwhile, there is a new page and a word about it", .ownProcess)
+  @Test(
+    "a flow whose redirect port was taken after kill -9 gets a new page and the problem interrupted",
+    .ownProcess)
   func portTaken() throws {
     var (before, old): (JSONValue, String) = (.null, "")
     var squatter: TakenPort?
-    // Where another program gets the port first, the next flow has another port.
+    // If another program gets the port first, the next flow has another port.
     try eventually("the port of a flow is taken") {
       if !daemon.isRunning { try daemon.start() }
       before = try daemon.client().startFlow()
@@ -40,7 +42,9 @@ struct KillTests {
     withExtendedLifetime(squatter) {}
   }
 
-  @Test("a code in flight is asked for again", .ownProcess)
+  @Test(
+    "after kill -9 during the code exchange a flow asks for a new sign-in, and then succeeds",
+    .ownProcess)
   func exchanging() throws {
     try sandbox.hold("token")
     let before = try daemon.client().startFlow()
@@ -58,7 +62,7 @@ struct KillTests {
     try expectToken()
   }
 
-  @Test("what has ended stays as it ended")
+  @Test("a restart changes no ended flow, account or token, and causes no refresh")
   func ended() throws {
     let client = try daemon.client()
     let cancelled = try client.startFlow()
@@ -82,7 +86,7 @@ struct KillTests {
 }
 
 extension RawClient {
-  /// Follows a flow until it is as wanted.
+  /// Waits for changes of a flow until it meets a condition.
   func flow(
     of flow: JSONValue, until holds: (JSONValue) -> Bool
   ) throws -> JSONValue {

@@ -3,10 +3,12 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Starting and stopping as systemd, or a person at a terminal, does it.
-@Suite("starting and stopping", .mayBlock)
+/// Starts and stops the daemon as systemd, or a user at a terminal, does.
+@Suite("Starting and stopping usherd", .mayBlock)
 struct LifeTests {
-  @Test("SIGTERM answers who waits, and ends with 0; the flow goes on after the next start")
+  @Test(
+    "a stop answers a waiting flow.wait and ends with status 0; the flow continues at the next start"
+  )
   func terminate() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(config: sandbox.provider())
@@ -16,7 +18,7 @@ struct LifeTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"w","method":"flow.wait","params":{"flow":\#(flow["id"]?.text ?? ""),"#
         + #""revision":\#(flow["revision"]?.text ?? ""),"timeoutMs":60000}}"#)
-    // The later call is answered, so the earlier one is being waited for.
+    // The later call is answered, so the earlier one is waiting.
     _ = try client.call("system.status")
     #expect(try daemon.stop() == 0)
     let answer = try #require(try client.receive())
@@ -32,7 +34,8 @@ struct LifeTests {
     #expect(try daemon.client().finished(flow)["status"] == "succeeded")
   }
 
-  @Test("it is not ready where it cannot start, and says why")
+  @Test(
+    "a usherd that cannot start exits with 1, tells systemd the reason and does not report READY")
   func notReady() throws {
     let place = try TemporaryDirectory()
     let systemd = try NotifySocket(place.file("notify"))
@@ -53,12 +56,12 @@ struct LifeTests {
     #expect(messages.allSatisfy { !$0.contains("READY=1") })
   }
 
-  @Test("sockets that systemd opened are taken by their names, and left to it")
+  @Test("usherd identifies the sockets that systemd passes by name, and leaves them when it stops")
   func activation() throws {
     let place = try TemporaryDirectory()
     let systemd = try NotifySocket(place.file("notify"))
     let program = try activate(place, names: "usherd-admin.sock:usherd.sock")
-    // The first connection starts it.
+    // The first connection starts the daemon.
     let client = try connect(place.file("u"))
     #expect(try client.call("system.status")["ready"] == true)
     #expect(try client.reason(of: "credential.list") == "method_not_found")
@@ -70,7 +73,7 @@ struct LifeTests {
     #expect(FileManager.default.fileExists(atPath: place.file("a")))
   }
 
-  @Test("a socket of another name is refused")
+  @Test("usherd exits with 1 if systemd passes a socket of an unknown name, and logs that name")
   func wrongName() throws {
     let place = try TemporaryDirectory()
     let program = try activate(place, names: "usherd-admin.sock:usherd.socket")
@@ -80,7 +83,8 @@ struct LifeTests {
     withExtendedLifetime(client) {}
   }
 
-  /// `systemd-socket-activate` becomes the daemon when somebody connects. The admin socket is first.
+  /// Starts `systemd-socket-activate`, which becomes the daemon at the first connection. The admin
+  /// socket is passed first.
   private func activate(_ place: TemporaryDirectory, names: String) throws -> RunningProgram {
     try place.write("", to: "usherd.toml")
     return try RunningProgram(

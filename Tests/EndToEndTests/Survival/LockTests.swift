@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The safe is closed and opened again under everything that runs.
-@Suite("locking", .mayBlock, .timeLimit(.minutes(10)))
+/// Locks and unlocks the daemon during calls, refreshes and flows.
+@Suite("Locking and unlocking", .mayBlock, .timeLimit(.minutes(10)))
 struct LockTests {
   private static let passcode = "canary-passcode-4711"
-  /// What is answered though the daemon is locked.
+  /// The methods that a locked daemon answers.
   private static let front: Set<String> = [
     "rpc.hello", "rpc.discover", "rpc.cancel", "system.status", "system.lock", "system.unlock",
     "system.reload",
@@ -25,7 +25,7 @@ struct LockTests {
     admin = try daemon.admin()
   }
 
-  /// A provider that the daemon itself does not give up while a test holds its answer.
+  /// A provider whose time-out is longer than a test holds its answer.
   private var patientProvider: String { sandbox.provider(more: "request_timeout_seconds = 120") }
 
   private func reason(_ reply: JSONValue?) -> String? {
@@ -37,7 +37,8 @@ struct LockTests {
     return status["locked"] == true && status["ready"] == false
   }
 
-  @Test("locked, it answers what the page says and nothing else; connections stay")
+  @Test(
+    "a locked usherd refuses all but seven methods, and serves the same connections when unlocked")
   func answers() throws {
     try app.signIn()
     let token = try app.call("token.get", ["provider": "demo"])
@@ -72,18 +73,18 @@ struct LockTests {
     #expect(event["params"]?["event"]?["what"] == "forgotten", "\(event.text)")
   }
 
-  @Test("replies that were not read are dropped with their connection; the others stay")
+  @Test("a lock drops unread token replies and closes their connection, but no other connection")
   func unread() throws {
     try app.signIn()
     let (count, greedy) = (6000, try daemon.client())
     let call = #"{"jsonrpc":"2.0","id":1,"method":"token.get","params":{"provider":"demo"}}"# + "\n"
     var rest = Array(String(repeating: call, count: count).utf8)[...]
     var stalls = 0
-    // Until the daemon has read as many calls as it keeps replies to.
+    // Sends until the daemon reads no more because of the unread replies.
     try eventually("the daemon reads no more") {
       let sent = try greedy.sendWhatFits(Array(rest))
       rest = rest.dropFirst(sent)
-      // The daemon has had time to read: the same thread answers this call.
+      // The answer shows that the daemon has had time to read: the same thread does both.
       _ = try app.call("system.status")
       stalls = sent == 0 ? stalls + 1 : 0
       return stalls == 5
@@ -94,7 +95,7 @@ struct LockTests {
     #expect(try app.call("system.status")["locked"] == true, "it stays connected")
     var (granted, isClosed) = (0, false)
     for _ in 0..<count where !isClosed {
-      // Its unread calls make the kernel say reset instead of end; either is a nil.
+      // Because of unread calls the kernel may report a reset instead of the end; both return nil.
       if let reply = try greedy.receive() {
         try #require(reply["result"]?["accessToken"] != nil, "\(reply.text)")
         granted += 1
@@ -106,7 +107,7 @@ struct LockTests {
     #expect(try admin.call("system.status")["locked"] == true)
   }
 
-  @Test("who waits is answered locked at once; what a provider is answering is still kept")
+  @Test("a lock ends waiting calls at once, and still stores the token of a refresh in flight")
   func waiting() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: patientProvider, clock: clock)
@@ -124,7 +125,7 @@ struct LockTests {
     try eventually("the refresh is under way") {
       try sandbox.requests("token", grantType: "refresh_token") == 1
     }
-    // The time that a lock leaves to a provider does not pass.
+    // With a stopped clock the lock does not give up waiting for the provider.
     clock.stop()
     try admin.send(#"{"jsonrpc":"2.0","id":"l","method":"system.lock"}"#)
     // The provider has not answered yet.
@@ -134,7 +135,7 @@ struct LockTests {
     }
     #expect(try reason(app.reply(to: "token.get", ["provider": "demo"])) == "locked")
     try sandbox.release()
-    // The lock is answered when what the provider said is written.
+    // The lock is answered when the provider's answer is stored.
     #expect(try admin.receive()?["result"] == [:])
     _ = try admin.call("system.unlock")
     let token = try app.call("token.get", ["provider": "demo"])["accessToken"]?.stringValue
@@ -143,7 +144,7 @@ struct LockTests {
     #expect(try waiter.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
   }
 
-  @Test("a provider that does not answer holds a lock for five seconds, and no longer")
+  @Test("a provider that does not answer delays the reply to system.lock by exactly five seconds")
   func hangingProvider() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: patientProvider, clock: clock)
@@ -156,7 +157,7 @@ struct LockTests {
     clock.stop()
     try admin.send(#"{"jsonrpc":"2.0","id":"l","method":"system.lock"}"#)
     #expect(try reason(app.receive()) == "locked")
-    // Every 20 ms, until the time is over, the lock looks whether the provider has answered.
+    // The lock checks every 20 ms whether the provider has answered, until its time is over.
     var looks = 0
     try eventually("the lock waits for the provider") {
       if clock.hasTimer(in: .milliseconds(20)) { looks += 1 }
@@ -170,11 +171,12 @@ struct LockTests {
     #expect(try admin.receive()?["result"] == [:])
     _ = try admin.call("system.unlock")
     #expect(try app.call("system.status")["flows"] == 1)
-    // The daemon, whose clock stands still, does not wait for the provider when the test has ended.
+    // Otherwise the daemon, whose clock is stopped, would wait for the provider when the test ends.
     try sandbox.release()
   }
 
-  @Test("a flow stands still with its redirect closed, and goes on; one whose time is over expires")
+  @Test(
+    "a lock closes a flow's redirect listener; after the unlock the flow continues, or has expired")
   func flows() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: sandbox.provider(), clock: clock)
@@ -196,7 +198,7 @@ struct LockTests {
   }
 
   @Test(
-    "a locked daemon restarts locked: after SIGTERM, kill -9, and a death in the lock itself",
+    "a locked usherd restarts locked after SIGTERM, kill -9 or a death during system.lock",
     .ownProcess)
   func restarts() throws {
     try app.signIn()
@@ -206,7 +208,7 @@ struct LockTests {
     #expect(try isLocked())
     try daemon.restart()
     #expect(try isLocked())
-    // Not a word is lost of what it knows without its safe.
+    // A locked daemon still describes its methods after a restart.
     let names = try daemon.client().call("rpc.discover")["methods"]?.arrayValue?.count ?? 0
     #expect(names > 30)
     _ = try daemon.admin().call("system.unlock")
@@ -221,7 +223,7 @@ struct LockTests {
   }
 
   @Test(
-    "it unlocks by the passcode of the caller's user; a wrong one counts though it is killed",
+    "system.unlock takes the passcode, and counts a wrong one even if usherd is killed meanwhile",
     .ownProcess)
   func passcode() throws {
     _ = try app.call("localAuth.setPasscode", ["new": .string(Self.passcode)])
@@ -244,7 +246,9 @@ struct LockTests {
     }
   }
 
-  @Test("usherctl locks, says so, and unlocks; others hear that they should try again later")
+  @Test(
+    "usherctl lock and unlock work with and without --admin; locked, usherctl token get exits with 75"
+  )
   func commands() throws {
     try app.signIn()
     _ = try app.call("localAuth.setPasscode", ["new": .string(Self.passcode)])
@@ -265,7 +269,8 @@ struct LockTests {
     #expect(try daemon.usherctl(["token", "get", "demo"]).status == 0)
   }
 
-  @Test("while the store cannot be opened it stays locked and says why; the admin socket answers")
+  @Test(
+    "system.unlock fails while the database is missing, names it and creates none; later it works")
   func unopened() throws {
     _ = try admin.call("system.lock")
     let database = daemon.statePath + "/usherd.db"

@@ -1,7 +1,7 @@
 import Foundation
 import UsherTestKit
 
-/// What systemd listens on: `$NOTIFY_SOCKET` (sd_notify(3)).
+/// The socket `$NOTIFY_SOCKET` on which systemd receives notifications (sd_notify(3)).
 final class NotifySocket {
   private let descriptor: Int32
 
@@ -19,7 +19,7 @@ final class NotifySocket {
 
   deinit { close(descriptor) }
 
-  /// The next message that has this line; what comes before is dropped.
+  /// Returns the next message that contains this line; earlier messages are dropped.
   @discardableResult
   func message(with line: String, within seconds: Double = 60) throws -> String {
     let deadline = Date(timeIntervalSinceNow: seconds)
@@ -32,7 +32,7 @@ final class NotifySocket {
     }
   }
 
-  /// What is waiting to be read now.
+  /// The messages that have arrived and are unread.
   var messages: [String] {
     var all: [String] = []
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The daemon dies while it renews a token.
-@Suite("a daemon that dies in a refresh", .mayBlock, .ownProcess)
+/// The daemon dies while it refreshes a token.
+@Suite("Deaths of usherd during a refresh", .mayBlock, .ownProcess)
 struct RefreshDeathTests {
   static let points = [
     "refresh.before-send", "refresh.after-reply", "store.before-commit", "store.after-commit",
@@ -13,22 +13,23 @@ struct RefreshDeathTests {
 
   enum Rotation: String, CaseIterable { case graceful, strict }
 
-  /// How often a point is passed at most, and once more. A refresh commits twice: to know that the
-  /// store takes the result, and the result.
+  /// One more than a refresh passes any point. It commits twice: a trial that shows that the store
+  /// accepts writes, and the result.
   private static let passings = 4
 
-  /// Each point at its first passing and the next ones; the last is one too many for all of them.
+  /// Each point at its first and later passings; no refresh reaches the last number.
   static let deaths = points.flatMap { point in (1...passings).map { "\(point):\($0)" } }
 
   @Test(
-    "no token that was told or written is lost, and it never hangs", arguments: Rotation.allCases)
+    "a death at any point of a refresh loses no returned or stored token",
+    arguments: Rotation.allCases)
   func refresh(rotation: Rotation) throws {
     let sandbox = try SandboxUnderTest()
     try sandbox.control(
       "POST", "settings",
       ["refreshRotation": .string(rotation.rawValue), "accessTokenSeconds": 1])
     let daemons = try atOnce(0..<Self.deaths.count) { _ in try signedIn(sandbox) }
-    // What was handed out so far is over soon; what comes next lasts.
+    // The tokens issued so far expire soon; the next ones live 300 seconds.
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
     let lived = try atOnce(0..<Self.deaths.count) { index in
       try outlives(rotation, sandbox, daemons[index], Self.deaths[index])
@@ -40,7 +41,7 @@ struct RefreshDeathTests {
     }
   }
 
-  @Test("a grant that the provider took back is dead, wherever it dies on hearing of it")
+  @Test("a revoked grant needs a new sign-in, wherever usherd dies while it processes the refusal")
   func deadGrant() throws {
     let sandbox = try SandboxUnderTest()
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
@@ -73,7 +74,9 @@ struct RefreshDeathTests {
     return daemon
   }
 
-  /// - Returns: Whether it did not die.
+  /// Refreshes a token with an armed fail point, and checks the state after a restart.
+  ///
+  /// - Returns: Whether the daemon survived the refresh.
   private func outlives(
     _ rotation: Rotation, _ sandbox: SandboxUnderTest, _ daemon: DaemonUnderTest, _ point: String
   ) throws -> Bool {
@@ -105,7 +108,7 @@ struct RefreshDeathTests {
     if let token = reply["result"]?["accessToken"]?.stringValue {
       return try must(try sandbox.honours(token), "the token is dead")
     }
-    // Only with strict rotation, and only what the provider sent and we never wrote, can be lost.
+    // A token can be lost only with strict rotation, if the provider sent it and it was not stored.
     try must(rotation == .strict, "lost: \(reply.text)")
     try must(
       point.hasPrefix("refresh.after-reply") || point.hasPrefix("store.before-commit"),
@@ -113,7 +116,7 @@ struct RefreshDeathTests {
     try signInAgain(as: reply["error"]?["data"], client, sandbox)
   }
 
-  /// Follows the error's own advice.
+  /// Makes the call that the error names in `next`, and signs in.
   private func signInAgain(
     as advice: JSONValue?, _ client: RawClient, _ sandbox: SandboxUnderTest
   ) throws {

@@ -5,8 +5,8 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-/// Programs that go on calling while the daemon is restarted: they are not to notice.
-@Suite("restarts under load", .mayBlock, .timeLimit(.minutes(10)))
+/// Programs keep calling while the daemon restarts, and must not notice it.
+@Suite("Restarts under load", .mayBlock, .timeLimit(.minutes(10)))
 struct RestartTests {
   private static let restarts = 3
 
@@ -25,7 +25,7 @@ struct RestartTests {
     try daemon.client().signIn()
   }
 
-  @Test("an answer that is given while the daemon restarts is given once")
+  @Test("a flow answered around restarts of usherd succeeds and redeems its code once")
   func submits() async throws {
     let tally = Tally()
     let people = try await people(12)
@@ -34,7 +34,7 @@ struct RestartTests {
       for (number, person) in people.enumerated() {
         group.addTask { [daemon] in
           let usher = UsherClient(socketPath: daemon.socketPath)
-          // Some before, some at, some after a restart.
+          // Spreads the answers over the time before, during and after the restarts.
           for _ in 0..<(number * 50) {
             _ = try await usher.token(provider: "demo")
             tally.succeeded()
@@ -56,12 +56,13 @@ struct RestartTests {
       }
       try await group.waitForAll()
     }
-    // Theirs, and the one of the sign-in before.
+    // One for each flow, and one for the sign-in of the fixture.
     #expect(try sandbox.requests("token", grantType: "authorization_code") == people.count + 1)
     try daemon.stop()
   }
 
-  @Test("usherctl flow run goes on over a restart, and the page that is open in the browser")
+  @Test(
+    "usherctl flow run and the page that is open in the browser continue over a restart of usherd")
   func command() throws {
     let place = try TemporaryDirectory()
     let command = try RunningProgram(
@@ -80,7 +81,9 @@ struct RestartTests {
     try daemon.stop()
   }
 
-  @Test("a stream of events ends with the daemon; the next one says that it remembers nothing")
+  @Test(
+    "an event stream ends when usherd restarts, and a stream from the old cursor reports an overflow"
+  )
   func events() async throws {
     let usher = UsherClient(socketPath: daemon.socketPath)
     let events = usher.events([.flow])
@@ -105,7 +108,7 @@ struct RestartTests {
     }
   }
 
-  /// Somebody who has signed in at the provider, and whose browser has not come back.
+  /// A person who has signed in at the provider, and whose browser has not followed the redirect.
   private struct Person: Sendable {
     let flow: FlowID
     let wayBack: Secret
@@ -124,20 +127,20 @@ struct RestartTests {
   }
 }
 
-/// How many calls have succeeded.
+/// A counter of successful calls.
 private final class Tally: Sendable {
   private let count = Mutex(0)
 
   func succeeded() { count.withLock { $0 += 1 } }
 
-  /// Until so many more calls have succeeded, or all have that are made.
+  /// Waits until `more` further calls have succeeded, or `most` in total.
   func await(more: Int, atMost most: Int) throws {
     let goal = min(count.withLock { $0 } + more, most)
     try eventually(within: 150, "calls succeed") { count.withLock { $0 } >= goal }
   }
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs a blocking body on a thread of its own.
 private func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
   try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
     Thread.detachNewThread { done.resume(with: Result { try body() }) }

@@ -1,13 +1,13 @@
 import Foundation
 import UsherTestKit
 
-/// A file system of a few megabytes in a mount namespace of its own, that can be filled and emptied
-/// while the daemon runs on it.
+/// A file system of a few megabytes in a mount namespace of its own, which can be filled and
+/// emptied while the daemon uses it.
 final class SmallDisk {
   private let keeper: RunningProgram
   private let mountPoint: String
 
-  /// - Parameter place: Its `state` will be the small disk, for whoever is started by ``launcher``.
+  /// - Parameter place: Its folder `state` is the mount point for programs started by ``launcher``.
   init(in place: TemporaryDirectory, megabytes: Int = 3) throws {
     mountPoint = place.file("state")
     try FileManager.default.createDirectory(
@@ -27,7 +27,7 @@ final class SmallDisk {
 
   deinit { keeper.killAtOnce() }
 
-  /// Starts a program where the small disk can be seen.
+  /// The command that starts a program in the mount namespace of the small disk.
   var launcher: [String] {
     [
       "/usr/bin/nsenter", "--target", "\(keeper.pid)", "--user", "--mount",
@@ -35,10 +35,10 @@ final class SmallDisk {
     ]
   }
 
-  /// Its root as this process can reach it.
+  /// The root of the small disk, as a path of this process.
   var path: String { "/proc/\(keeper.pid)/root\(mountPoint)" }
 
-  /// Leaves not one free block.
+  /// Fills the disk to its last block.
   func fill() throws {
     let file = open("\(path)/ballast", O_WRONLY | O_CREAT | O_APPEND, 0o600)
     try must(file >= 0, "no ballast can be put on the disk: \(String(cString: strerror(errno)))")
@@ -50,7 +50,7 @@ final class SmallDisk {
 
   func empty() throws { try FileManager.default.removeItem(atPath: "\(path)/ballast") }
 
-  /// Only while no file on it is open for writing.
+  /// Remounts the disk read-only; no file on it may be open for writing.
   func makeReadOnly() throws {
     let mount = Array(launcher.dropFirst()) + ["mount", "-o", "remount,ro", mountPoint]
     let done = try run(launcher[0], mount)

@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What usherd does not start on: it says why in a sentence, ends with 1, and changes nothing.
-@Suite("a state that is not to be trusted", .mayBlock)
+/// States on which usherd does not start: it names the reason and the file, and changes nothing.
+@Suite("Refusal of a bad state or socket path", .mayBlock)
 struct StoreRefusalTests {
-  /// Once used and stopped in order, so that database and key stand alone.
+  /// A daemon that was used and stopped, so that its state is only the database and the key.
   private let daemon: DaemonUnderTest
   private let database: String
   private let key: String
@@ -56,25 +56,27 @@ struct StoreRefusalTests {
       words: "must be readable by its owner only", change: { _ in }, mode: 0o644),
   ]
 
-  @Test("a state with this is refused, and named", arguments: damages)
+  @Test(
+    "usherd does not start on a damaged or foreign state, and names the reason and the file",
+    arguments: damages)
   func damage(_ damage: Damage) throws {
     let file = "\(daemon.statePath)/\(damage.file)"
     var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
     damage.change(&bytes)
     try bytes.write(to: URL(fileURLWithPath: file))
     try FileManager.default.setAttributes([.posixPermissions: damage.mode], ofItemAtPath: file)
-    // Of a key that does not fit it is the database that cannot be opened.
+    // For a key of another database, the error names the database.
     try expectRefusal(damage.words, damage.words.contains("sealed under") ? database : file)
   }
 
-  @Test("a database whose master key is gone does not get a new one")
+  @Test("usherd does not start on a database without its master key, and creates no new key")
   func missingKey() throws {
     try FileManager.default.removeItem(atPath: key)
     try expectRefusal("there is a store but no master key", key)
     #expect(!FileManager.default.fileExists(atPath: key))
   }
 
-  @Test("a state that another usherd works on; that one is not disturbed")
+  @Test("a second usherd does not start on a state in use, and does not disturb the first one")
   func secondOnState() throws {
     try daemon.start()
     var command = daemon.commandLine
@@ -88,7 +90,8 @@ struct StoreRefusalTests {
     try expectAlive()
   }
 
-  @Test("a socket that somebody serves is not taken from him")
+  @Test(
+    "a second usherd does not take a socket that another usherd serves, and does not disturb it")
   func secondOnSocket() throws {
     try daemon.start()
     var command = daemon.commandLine
@@ -100,14 +103,14 @@ struct StoreRefusalTests {
     try expectAlive()
   }
 
-  @Test("a file that stands where the socket should be is left alone")
+  @Test("usherd does not start if its socket path is a regular file, and leaves the file unchanged")
   func fileAtSocket() throws {
     let file = try daemon.place.write("mine", to: "u.sock")
     try expectRefusal("is in the way: it is not a socket", file)
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
   }
 
-  @Test("a socket that a killed usherd left over is taken", .ownProcess)
+  @Test("usherd takes over the socket file that a killed usherd has left behind", .ownProcess)
   func leftOver() throws {
     try daemon.start()
     daemon.killAtOnce()
@@ -116,7 +119,7 @@ struct StoreRefusalTests {
     try expectAlive()
   }
 
-  @Test("a state on a read-only file system")
+  @Test("usherd exits with 1 if its state is on a read-only file system, and names that reason")
   func readOnly() throws {
     let place = try TemporaryDirectory()
     let disk = try SmallDisk(in: place)
@@ -130,7 +133,7 @@ struct StoreRefusalTests {
     #expect(refused.errors.contains("Read-only file system"), "\(refused.errors)")
   }
 
-  @Test("a disk that fails while it runs: nothing is acknowledged, and it recovers")
+  @Test("on a failing disk flow.start starts nothing; when the disk works again a sign-in succeeds")
   func failingDisk() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(
@@ -159,7 +162,9 @@ struct StoreRefusalTests {
     #expect(entries?.first?["name"] == "a")
   }
 
-  /// - Parameter file: Has to be named.
+  /// Expects that the daemon does not start and changes nothing.
+  ///
+  /// - Parameter file: The path that the error must name.
   private func expectRefusal(_ words: String, _ file: String) throws {
     let before = try contents()
     do {
@@ -171,7 +176,7 @@ struct StoreRefusalTests {
     #expect(try contents() == before)
   }
 
-  /// What must not change: the lock and SQLite's shared memory hold nothing.
+  /// The files that must not change; the lock file and SQLite's shared memory hold no data.
   private func contents() throws -> [String: Data] {
     let files = daemon.place.everything().filter { file in
       file.name.hasPrefix("state/") && !file.name.hasSuffix(".lock") && !file.name.hasSuffix("-shm")

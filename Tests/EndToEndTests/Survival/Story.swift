@@ -2,13 +2,13 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// Throws where `holds` is false: for checks that run outside a test's own task.
+/// Throws if `holds` is false. For checks that run outside a test's own task.
 func must(_ holds: Bool, _ what: @autoclosure () -> String) throws {
   guard holds else { throw TestError(what()) }
 }
 
 extension JSONValue {
-  /// The page a flow at `openURL` wants opened.
+  /// Returns the URL of the page that a flow at `openURL` asks to open.
   func page() throws -> String {
     guard let url = self["step"]?["url"]?.stringValue else {
       throw TestError("no page to open: \(text)")
@@ -31,7 +31,8 @@ extension SandboxUnderTest {
 }
 
 extension DaemonUnderTest {
-  /// The browser comes back; a moment after a restart nobody may listen yet.
+  /// Opens the redirect URL as the browser does. Retries, because right after a restart the
+  /// listener may not be open yet.
   func comeBack(to url: String) throws {
     try eventually("the browser is answered") {
       try must(isRunning, "usherd has ended")
@@ -40,18 +41,18 @@ extension DaemonUnderTest {
   }
 }
 
-/// One person's sign-in seen from outside: a program at the socket and a browser, both of which
-/// outlive the daemon and remember what they were told.
+/// One sign-in as seen from outside: a program at the socket and a browser, both of which outlive
+/// the daemon and remember the states they have seen.
 ///
-/// ``run()`` goes on from wherever things are: call it again after the daemon died.
+/// ``run()`` continues from the present state: call it again after the daemon died.
 final class Story {
   private let daemon: DaemonUnderTest
   private let kind: String
   private let requestID: String
-  /// The flow as it was last told to the program, and every revision it was told of.
+  /// The flow as the program saw it last, and the state of every revision that it has seen.
   private(set) var told: JSONValue?
   private var toldStates: [Int64: String] = [:]
-  /// The page that is open in the browser, and where the provider sent it from there.
+  /// The page that is open in the browser, and the URL to which the provider redirected it.
   private(set) var page: String?
   private var wayBack: String?
   private var approved: Set<String> = []
@@ -74,7 +75,7 @@ final class Story {
     throw TestError("the flow does not end: \(flow.text)")
   }
 
-  /// Starts the flow, or finds the one that an earlier start made without our hearing of it.
+  /// Starts the flow, or finds the flow of an earlier start whose reply was lost.
   func begin(_ client: RawClient) throws -> JSONValue {
     let reply = try client.reply(
       to: "flow.start",
@@ -101,7 +102,7 @@ final class Story {
     return next
   }
 
-  /// What the person does: whatever the step says.
+  /// Does what the step asks of the person.
   private func act(on step: JSONValue?) throws {
     switch step?["type"] {
     case "openURL":
@@ -110,7 +111,7 @@ final class Story {
         page = url
         wayBack = try Person.decide(at: url).location
       }
-      // The browser's tab; after a crash it is loaded again.
+      // The browser loads the URL again if the daemon died meanwhile.
       if let wayBack { try daemon.comeBack(to: wayBack) }
     case "displayCode":
       guard let url = step?["verificationURIComplete"]?.stringValue,
@@ -138,12 +139,12 @@ final class Story {
   }
 }
 
-// What must still be true after the daemon died.
+// Checks for the state after a death of the daemon.
 extension Story {
-  /// Every transition that was told is in the journal; the account is there whole, or not at all.
+  /// Checks that every transition seen is stored, and the account either completely or not at all.
   ///
-  /// - Parameter looks: How often a flow is looked at again whose account is listed already: the two are
-  ///   stored together, and shown one after the other.
+  /// - Parameter looks: How often an active flow whose account is already listed is read again:
+  ///   both are stored together, and become visible one after the other.
   func checkNothingLost(looks: Int = 250) throws {
     let client = try daemon.client()
     let flows = try client.call("flow.list")["flows"]?.arrayValue ?? []
@@ -164,7 +165,7 @@ extension Story {
         states[revision] == state, "revision \(revision) was \(state), now \(states)")
     }
     let accounts = try accounts(client)
-    // It may have ended just between the two looks.
+    // The flow may have ended between the two reads.
     guard try heard(client.flow(in: client.call("flow.get", ["flow": told["id"] ?? .null]))) == flow
     else { return try checkNothingLost(looks: looks) }
     if flow["status"] == "active", accounts.count == 1, looks > 0 {
