@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "ID tokens that must not be believed", .mayBlock, .timeLimit(.minutes(10))
+  "Invalid ID tokens and changed signing keys", .mayBlock, .timeLimit(.minutes(10))
 )
 struct BadIDTokenTests {
   let fixture: OIDCFixture
@@ -15,7 +15,7 @@ struct BadIDTokenTests {
     var testDescription: String { name }
     let name: String
     let settings: JSONValue
-    /// What the failure's message must speak of.
+    /// A word that the failure's message must contain.
     let word: String
 
     init(_ name: String, _ settings: JSONValue, says word: String) {
@@ -31,8 +31,8 @@ struct BadIDTokenTests {
 
   private static let now = Int64(Date().timeIntervalSince1970)
 
-  /// One of each kind: signature, algorithm, claims. The others are in the tables of
-  /// `SigningKeyTests` and `IDTokenClaimsTests` of UsherFlowsTests.
+  /// Some forgeries of each kind: signature, algorithm, claims. The tables of `SigningKeyTests` and
+  /// `IDTokenClaimsTests` in UsherFlowsTests have the others.
   static let forgeries = [
     Forgery("a bad signature", ["badSignature": true], says: "signature"),
     Forgery("alg none", ["alg": "none"], says: "alg none"),
@@ -45,7 +45,9 @@ struct BadIDTokenTests {
     Forgery("the hash of another access token", Forgery.claim("at_hash", "AAAA"), says: "at_hash"),
   ]
 
-  @Test("the sign-in fails, and the tokens are taken back", arguments: forgeries)
+  @Test(
+    "a sign-in with a forged ID token fails, stores no account and revokes the tokens",
+    arguments: forgeries)
   func refused(_ forgery: Forgery) throws {
     try fixture.set(["idToken": forgery.settings])
     let end = try fixture.attempt()
@@ -62,13 +64,14 @@ struct BadIDTokenTests {
     #expect(!fixture.daemon.log.contains("eyJ"))
   }
 
-  @Test("an ID token signed with ES256 is as good as one with RS256")
+  @Test("a sign-in with an ID token that is signed with ES256 succeeds")
   func otherAlgorithm() throws {
     try fixture.set(["idToken": ["alg": "ES256"]])
     #expect(try fixture.attempt()["status"] == "succeeded")
   }
 
-  @Test("new keys are found without a restart, and a key that was withdrawn signs nothing any more")
+  @Test(
+    "new signing keys are fetched without a restart, and an ID token of a withdrawn key is refused")
   func rotation() throws {
     try fixture.app.signIn()
     try fixture.sandbox.control("POST", "keys/rotate", ["removeOld": true])

@@ -4,13 +4,13 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "redirects that are not the answer", .mayBlock, .timeLimit(.minutes(10)))
+  "Redirects that do not answer their flow", .mayBlock, .timeLimit(.minutes(10)))
 struct BadRedirectTests {
   let fixture: OIDCFixture
 
   init() throws { fixture = try OIDCFixture() }
 
-  @Test("an answer of another flow, or one with two codes, leaves the flow as it is")
+  @Test("a redirect with a wrong state or with two codes is refused, and the flow still succeeds")
   func untouched() throws {
     let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
@@ -30,7 +30,8 @@ struct BadRedirectTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("two flows cannot take each other's answers")
+  @Test(
+    "a redirect that is sent to another flow's listener is refused, and both flows still succeed")
   func otherFlow() throws {
     let flows = try [fixture.app.startFlow(), fixture.app.startFlow()]
     let answers = try zip(flows, ["alice", "bob"]).map { flow, user in
@@ -50,7 +51,7 @@ struct BadRedirectTests {
     #expect(try fixture.accounts.count == 2)
   }
 
-  @Test("an answer that comes twice is redeemed once")
+  @Test("a redirect that arrives several times is redeemed once")
   func twice() async throws {
     let fixture = try OIDCFixture(provider: "request_timeout_seconds = 120")
     let gate = try fixture.tokenGate()
@@ -60,7 +61,7 @@ struct BadRedirectTests {
     // The page waits for the end of the sign-in.
     async let first = BlockingThreads.run { try Web.get(back) }
     try eventually("the code is being redeemed") { try fixture.sandbox.requests("token") == 1 }
-    // The listener closes once the flow has moved on: another answer finds it closed, or deaf.
+    // The listener closes once the flow has moved on: further redirects are refused or ignored.
     let other = back.replacing(/code=[^&]*/, with: "code=ac_other")
     for url in [back, other, back] { _ = try? Web.get(url) }
     gate.release()
@@ -77,7 +78,7 @@ struct BadRedirectTests {
   }
 
   @Test(
-    "an error, or an answer of another issuer, ends the flow, and no code is redeemed",
+    "a redirect with an error or of another issuer ends the flow, and no code is redeemed",
     arguments: [
       (
         ["code": nil, "error": "invalid_scope", "error_description": "no \u{1b}[31mscope"],

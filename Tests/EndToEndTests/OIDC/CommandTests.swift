@@ -2,9 +2,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in with usherctl", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Sign-in with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct CommandTests {
-  @Test("login prints the page, waits for the person, and then there is a token")
+  @Test(
+    "usherctl login prints the page and waits for the sign-in; usherctl token get prints the token")
   func signIn() throws {
     let fixture = try OIDCFixture()
     let place = try TemporaryDirectory()

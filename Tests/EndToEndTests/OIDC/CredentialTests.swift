@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("provider credentials", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Provider credentials", .mayBlock, .timeLimit(.minutes(10)))
 struct CredentialTests {
   let fixture: OIDCFixture
   let admin: RawClient
@@ -31,7 +31,9 @@ struct CredentialTests {
     _ = try admin.call("credential.set", ["name": "work-secret", "value": .string(value)])
   }
 
-  @Test("a client with a secret signs in, refreshes and revokes", arguments: ["basic", "post"])
+  @Test(
+    "a client with a secret signs in, refreshes and revokes with either client_auth",
+    arguments: ["basic", "post"])
   func confidential(_ provider: String) throws {
     try keep(Self.secret)
     let account = try fixture.app.signIn(provider)["result"]?["account"] ?? .null
@@ -44,7 +46,7 @@ struct CredentialTests {
     #expect(!fixture.daemon.log.contains(Self.secret))
   }
 
-  @Test("a missing credential is said to be missing, and how to set it")
+  @Test("a flow with a missing credential fails and names the usherctl command that sets it")
   func missing() throws {
     let end = try fixture.app.startFlow("basic")
     #expect(end["status"] == "failed")
@@ -58,7 +60,7 @@ struct CredentialTests {
     try fixture.app.signIn("basic")
   }
 
-  @Test("a wrong credential ends the sign-in with the provider's word, never its own")
+  @Test("a wrong credential ends the sign-in with the provider's error code, and is never shown")
   func wrong() throws {
     try keep("s3cret-but-wrong")
     let flow = try fixture.app.startFlow("basic")
@@ -68,12 +70,13 @@ struct CredentialTests {
     #expect(end.failure["provider"]?["code"] == "invalid_client")
     #expect(!end.hasSecret)
     #expect(!fixture.daemon.log.contains("s3cret"))
-    // A better one counts from the next call on.
+    // A corrected credential applies from the next call on.
     try keep(Self.secret)
     try fixture.app.signIn("basic")
   }
 
-  @Test("a credential that is deleted under an account's feet does not kill its grant")
+  @Test(
+    "token.get names a deleted credential and sends no request; with it set again, the grant works")
   func deleted() throws {
     try keep(Self.secret)
     try fixture.set(["tokenReply": ["expires_in": 0]])
@@ -88,7 +91,9 @@ struct CredentialTests {
     #expect(try fixture.refreshes == 1)
   }
 
-  @Test("a wrong secret at a refresh is the operator's trouble, not the grant's end")
+  @Test(
+    "a wrong secret at a refresh is not retried and keeps the grant, which works with the right one"
+  )
   func wrongAtRefresh() throws {
     try keep(Self.secret)
     try fixture.set(["tokenReply": ["expires_in": 0]])
@@ -102,12 +107,12 @@ struct CredentialTests {
       #expect(try fixture.app.error(of: "token.get", ["account": account])["code"] == 1301)
     }
     #expect(try fixture.refreshes == 1)
-    // A credential set anew is tried at once.
+    // A changed credential is tried at once.
     try keep(Self.secret)
     #expect(try fixture.token(["account": account])["account"] == account)
   }
 
-  @Test("the list has names and no values, over a restart too")
+  @Test("credential.list returns the names without values, also after a restart")
   func list() throws {
     #expect(try admin.call("credential.list", [:])["credentials"] == [])
     #expect(try admin.reason(of: "credential.delete", ["name": "x"]) == "not_found")
@@ -127,7 +132,7 @@ struct CredentialTests {
     #expect(rest?.arrayValue?.map { $0["name"] } == ["work-secret"])
   }
 
-  @Test("what is no name or no value is refused, and never repeated")
+  @Test("credential.set refuses a bad name or value by its field, and never repeats the value")
   func strictness() throws {
     let refused: [(params: JSONValue, field: JSONValue)] = [
       (["name": "a b", "value": "s3cret"], "name"), (["name": "", "value": "s3cret"], "name"),
@@ -143,7 +148,7 @@ struct CredentialTests {
     #expect(try admin.call("credential.list", [:])["credentials"] == [])
   }
 
-  @Test("admin methods do not exist on the apps' socket")
+  @Test("credential methods and provider.check get method_not_found on the app socket")
   func adminOnly() throws {
     let unknown = try fixture.app.error(of: "no.such", [:])
     for method in ["credential.set", "credential.list", "credential.delete", "provider.check"] {
@@ -155,7 +160,7 @@ struct CredentialTests {
   }
 }
 
-@Suite("provider.check", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Checks of a provider with provider.check", .mayBlock, .timeLimit(.minutes(10)))
 struct ProviderCheckTests {
   let fixture: OIDCFixture
   let admin: RawClient
@@ -175,7 +180,7 @@ struct ProviderCheckTests {
     admin = try fixture.daemon.admin()
   }
 
-  /// Whether it is healthy, and what is said of each subject that is not fine.
+  /// Returns whether the provider is healthy, and the message of each subject that is not fine.
   private func check(_ provider: JSONValue = "demo") throws -> (Bool?, [String: String]) {
     let reply = try admin.call("provider.check", ["provider": provider])
     #expect(!reply.hasSecret)
@@ -186,7 +191,8 @@ struct ProviderCheckTests {
     return (reply["healthy"]?.boolValue, bad)
   }
 
-  @Test("a healthy provider is found healthy")
+  @Test(
+    "provider.check reports a healthy provider with its four subjects, and refuses an unknown one")
   func healthy() throws {
     let reply = try admin.call("provider.check", ["provider": "demo"])
     #expect(reply["healthy"] == true)
@@ -196,7 +202,8 @@ struct ProviderCheckTests {
     #expect(error.data["reason"] == "not_found" && error.data["field"] == "provider")
   }
 
-  @Test("a clock that is an hour off, metadata and keys that cannot be had are told by name")
+  @Test(
+    "provider.check names a clock that is an hour off, unreadable keys and unreachable metadata")
   func findings() throws {
     try fixture.set(["clockOffsetSeconds": -3600])
     var (healthy, bad) = try check()
@@ -211,7 +218,7 @@ struct ProviderCheckTests {
     #expect(healthy == false && bad["discovery"]?.isEmpty == false)
   }
 
-  @Test("a missing credential is told, with the command that sets it")
+  @Test("provider.check names a missing credential and the usherctl command that sets it")
   func credential() throws {
     let (healthy, bad) = try check("secretive")
     #expect(healthy == false)

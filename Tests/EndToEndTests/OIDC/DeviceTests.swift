@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in on another device", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("OIDC device flow", .mayBlock, .timeLimit(.minutes(10)))
 struct DeviceTests {
   let fixture: OIDCFixture
   private let clock = MovableClock()
@@ -16,7 +16,8 @@ struct DeviceTests {
     return flow
   }
 
-  @Test("a person enters the code elsewhere, and the app gets a token")
+  @Test(
+    "a device flow succeeds after the person entered the code elsewhere, and the app gets a token")
   func allowed() throws {
     let flow = try begin()
     #expect(flow["step"]?["expiresAt"]?.stringValue != nil)
@@ -32,7 +33,7 @@ struct DeviceTests {
     #expect(try fixture.accounts[0]["subject"] == "usr_alice")
   }
 
-  @Test("a displayed code takes no input, and is gone when the flow is cancelled")
+  @Test("a device flow that displays its code refuses input, and shows no code after flow.cancel")
   func cancelled() throws {
     let flow = try begin()
     let error = try fixture.app.error(

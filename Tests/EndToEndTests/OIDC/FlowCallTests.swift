@@ -2,13 +2,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("calls about a flow", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Calls for a flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowCallTests {
   let fixture: OIDCFixture
 
   init() throws { fixture = try OIDCFixture() }
 
-  @Test("flow.wait tells every transition, in order, to the end")
+  @Test("flow.wait returns every transition of a sign-in in order")
   func transitions() throws {
     let started =
       try fixture.app.call(
@@ -32,7 +32,7 @@ struct FlowCallTests {
     #expect(end["revision"] == 7)
   }
 
-  @Test("flow.wait answers at its time-out, unchanged, and waitMs 0 does not wait")
+  @Test("flow.wait returns the unchanged flow at its time-out, and refuses to wait over one minute")
   func timeOut() throws {
     let flow = try fixture.app.startFlow()
     let waited = try fixture.app.call(
@@ -51,7 +51,8 @@ struct FlowCallTests {
     }
   }
 
-  @Test("a cancelled flow has ended, its listener is gone, and cancelling again changes nothing")
+  @Test(
+    "flow.cancel ends the flow and closes its listener, and a second flow.cancel changes nothing")
   func cancel() throws {
     let flow = try fixture.app.startFlow()
     #expect(try Web.get(flow.redirectURI).status == 400)
@@ -69,13 +70,13 @@ struct FlowCallTests {
     #expect(error.data["flow"] == flow["id"])
   }
 
-  @Test("tokens that come after a cancel are dropped and taken back")
+  @Test("tokens that arrive after flow.cancel are revoked, and no account is stored")
   func cancelledWhileExchanging() throws {
     let fixture = try OIDCFixture(provider: "request_timeout_seconds = 120")
     let gate = try fixture.tokenGate()
     gate.hold()
     let flow = try fixture.app.startFlow()
-    // Handed in by the app: a browser's page waits for the end of the sign-in.
+    // The app submits the redirect, because a browser's page would wait for the end of the sign-in.
     let back = try #require(try Person.decide(at: flow.url).location)
     let moved = try fixture.submit(back, to: flow, waitMs: 0)
     #expect(moved["state"] == "exchanging" && moved["step"]?["type"] == "wait")
@@ -88,7 +89,7 @@ struct FlowCallTests {
     #expect(try fixture.flow(flow) == cancelled)
   }
 
-  @Test("an answer to an older revision is a conflict, and changes nothing")
+  @Test("flow.submit with an older revision gets conflict and changes nothing")
   func stale() throws {
     let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
@@ -101,7 +102,7 @@ struct FlowCallTests {
     #expect(try fixture.submit(back, to: flow, waitMs: 20_000)["status"] == "succeeded")
   }
 
-  @Test("flow.list finds by provider, kind and status, and shows no step")
+  @Test("flow.list filters by provider, kind and status, and shows neither step nor result")
   func list() throws {
     let done = try fixture.app.signIn()
     let live = try fixture.app.startFlow()
@@ -119,7 +120,7 @@ struct FlowCallTests {
     }
   }
 
-  @Test("an input that is none, or for another step, is refused and changes nothing")
+  @Test("flow.submit refuses a malformed input, or one for another step, by its field")
   func inputs() throws {
     let flow = try fixture.app.startFlow()
     let refused: [(input: JSONValue, reason: JSONValue, field: JSONValue)] = [
@@ -149,7 +150,7 @@ struct FlowCallTests {
     #expect(try fixture.flow(flow) == flow)
   }
 
-  @Test("a requestId works once, over a restart too; its owner learns which flow has it")
+  @Test("flow.start refuses a used requestId, also after a restart, and names the flow that has it")
   func requestID() throws {
     var params: JSONValue = [
       "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
@@ -172,7 +173,7 @@ struct FlowCallTests {
     #expect(try app.call("flow.start", params)["flow"]?["status"] == "active")
   }
 
-  @Test("what flow.start does not understand it refuses, by the member's name")
+  @Test("flow.start refuses bad parameters by name and starts no flow")
   func strictness() throws {
     let refused: [(change: JSONValue, reason: JSONValue, field: JSONValue?)] = [
       (["provider": "nobody"], "not_found", "provider"),

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens are given back", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Revocation of tokens and forgetting of accounts", .mayBlock, .timeLimit(.minutes(10)))
 struct ForgetTests {
   let fixture: OIDCFixture
 
@@ -11,7 +11,7 @@ struct ForgetTests {
     fixture = try OIDCFixture(provider: "revoke_replaced = true")
   }
 
-  @Test("token.revoke ends the tokens here and at the provider; the account stays")
+  @Test("token.revoke ends the tokens in usherd and at the provider, and keeps the account")
   func revoke() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     let token = try fixture.token()
@@ -28,7 +28,7 @@ struct ForgetTests {
     #expect(try fixture.token()["account"] == account)
   }
 
-  @Test("a forgotten account is revoked at the provider and gone here, after a restart too")
+  @Test("account.forget revokes the tokens and removes the account, also after a restart")
   func forget() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     let token = try fixture.token()
@@ -50,7 +50,7 @@ struct ForgetTests {
     #expect(try app.error(of: "token.get", ["provider": "demo"])["code"] == 1101)
   }
 
-  @Test("a second log-in of the same person revokes the refresh token that it replaces")
+  @Test("a second sign-in of the same person revokes the grant that it replaces")
   func replaced() throws {
     try fixture.app.signIn()
     let first = try fixture.token()
@@ -61,22 +61,22 @@ struct ForgetTests {
     #expect(try fixture.userinfo(fixture.token()["accessToken"]).status == 200)
   }
 
-  /// What the reply says of the tokens that live on, and why.
+  /// Returns the tokens that remain valid according to the reply, and the reasons.
   private func living(_ reply: JSONValue) -> ([JSONValue?]?, Set<JSONValue?>?) {
     let living = reply["living"]?.arrayValue
     return (living?.map { $0["token"] }, living.map { Set($0.map { $0["why"] }) })
   }
 
-  /// The rows of the audit about revocations that went on after their call.
+  /// Returns the audit rows of revocations that continued after their call.
   private func rows(_ fixture: OIDCFixture) throws -> [JSONValue] {
     let reply = try fixture.daemon.admin().call("audit.list", ["method": "token.revocation"])
     return reply["rows"]?.arrayValue ?? []
   }
 
-  /// Has an account forgotten, and lets time pass while the daemon waits between its requests to the
-  /// provider.
+  /// Calls `account.forget`, and advances the clock while the daemon waits between its requests to
+  /// the provider.
   ///
-  /// - Parameter seconds: The most that passes before the reply comes.
+  /// - Parameter seconds: The most by which the clock advances before the reply arrives.
   private func forget(
     _ account: JSONValue, at fixture: OIDCFixture, moving clock: MovableClock, by seconds: Int
   ) throws -> JSONValue {
@@ -96,7 +96,9 @@ struct ForgetTests {
     return try #require(reply?["result"])
   }
 
-  @Test("revoke: false wipes without a word to the provider, and tells that all tokens live on")
+  @Test(
+    "account.forget with revoke false asks nothing of the provider, and lists the tokens left valid"
+  )
   func withoutRevoking() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     let token = try fixture.token()
@@ -108,7 +110,7 @@ struct ForgetTests {
     try expectGone(account, fixture.app)
   }
 
-  @Test("a provider without a revocation endpoint is not asked, and that is told")
+  @Test("account.forget lists the tokens left valid if the provider has no revocation endpoint")
   func nothingToAsk() throws {
     try fixture.set(["discovery": ["revocation_endpoint": nil]])
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
@@ -118,7 +120,7 @@ struct ForgetTests {
     try expectGone(account, fixture.app)
   }
 
-  @Test("account.forget tells which tokens the provider refused to revoke")
+  @Test("account.forget lists the tokens that the provider refused to revoke")
   func refused() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     try fixture.spoil("revocation", ["status": 403])
@@ -130,12 +132,12 @@ struct ForgetTests {
       "\(reply.text)")
     #expect(reply["retriedUntil"] == nil)
     #expect(reply["living"]?.arrayValue?.last?["expiresAt"]?.stringValue != nil)
-    // At most four tokens, the two that a refresh brings among them, each with and without a bearer.
+    // At most four tokens, two of which a refresh brings, each with and without a bearer.
     #expect(try (1...8).contains(fixture.sandbox.requests("revocation")))
     try expectGone(account, fixture.app)
   }
 
-  @Test("a revocation that the provider puts off is sent again")
+  @Test("account.forget repeats a revocation that the provider answers with 503, until it succeeds")
   func putOff() throws {
     let clock = MovableClock()
     let fixture = try OIDCFixture(clock, requestTimeout: 60)
@@ -147,7 +149,7 @@ struct ForgetTests {
     #expect(try fixture.userinfo(token["accessToken"]).status == 401)
   }
 
-  @Test("a provider that is gone keeps nobody from forgetting")
+  @Test("account.forget removes the account although the provider cannot be reached")
   func gone() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     try fixture.daemon.restart()
@@ -158,7 +160,9 @@ struct ForgetTests {
     try expectGone(account, app)
   }
 
-  @Test("a revocation that the provider puts off goes on after the call, and the audit has its end")
+  @Test(
+    "a revocation that gets 503 is repeated after account.forget, and the audit log records its end"
+  )
   func background() throws {
     let clock = MovableClock()
     let fixture = try OIDCFixture(clock)
@@ -179,9 +183,10 @@ struct ForgetTests {
     #expect(try rows(fixture).first?["account"] == reply["account"])
   }
 
-  @Test("revocations go on after kill -9", .ownProcess)
+  @Test(
+    "revocations continue after kill -9, and leave no token in the state directory", .ownProcess)
   func killed() throws {
-    // Longer than the daemon has for a request: it does not wait for that before it replies.
+    // The pause is longer than the request time-out, so the daemon replies without waiting for it.
     try fixture.spoil("revocation", ["status": 503, "headers": ["Retry-After": "60"]])
     let tokens = try [("alice", "account.forget"), ("bob", "token.revoke")].map { user, method in
       let account = try fixture.app.signIn(user: user)["result"]?["account"] ?? .null
@@ -204,7 +209,9 @@ struct ForgetTests {
     }
   }
 
-  @Test("one account is forgotten, the other keeps its token")
+  @Test(
+    "account.forget removes the named account, and the other account of the provider keeps its token"
+  )
   func oneOfTwo() throws {
     let alice = try fixture.app.signIn(user: "alice")["result"]?["account"] ?? .null
     let bob = try fixture.app.signIn(user: "bob")["result"]?["account"] ?? .null

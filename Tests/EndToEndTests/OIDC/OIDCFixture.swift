@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A provider, a daemon that knows it as `demo`, and an app at the daemon's socket; a test's own.
+/// A sandbox, a daemon that has it as provider `demo`, and a connection of an app.
 struct OIDCFixture: ProviderFixture {
   static let backend = ""
 
@@ -14,7 +14,7 @@ struct OIDCFixture: ProviderFixture {
   /// - Parameters:
   ///   - provider: More lines of the `[[provider]]`.
   ///   - limits: More lines of `[limits]`.
-  ///   - more: More providers, by the sandbox they lead to.
+  ///   - more: Returns further `[[provider]]` tables for the sandbox.
   init(
     provider: String = "", limits: String = "",
     more: (SandboxUnderTest) -> String = { _ in "" }
@@ -44,7 +44,8 @@ struct OIDCFixture: ProviderFixture {
     try sandbox.control("DELETE", "faults")
   }
 
-  /// Leads the daemon to the token endpoint by way of a gate. Call this before its first request.
+  /// Routes the daemon's token requests through a gate. Call this before the daemon's first
+  /// request.
   func tokenGate() throws -> AnswerGate {
     let gate = try AnswerGate(before: sandbox.base)
     try set(["discovery": ["token_endpoint": .string("\(gate.base)/oidc/token")]])
@@ -57,7 +58,7 @@ struct OIDCFixture: ProviderFixture {
     get throws { try sandbox.requests("token", grantType: "refresh_token") }
   }
 
-  /// How often the provider took something back.
+  /// The number of successful revocation requests.
   var revocations: Int {
     get throws {
       let seen = try sandbox.control("GET", "requests?endpoint=revocation")["requests"]
@@ -65,14 +66,14 @@ struct OIDCFixture: ProviderFixture {
     }
   }
 
-  /// What the userinfo endpoint answers the bearer of an access token.
+  /// Returns the userinfo endpoint's reply for an access token.
   func userinfo(_ accessToken: JSONValue?) throws -> Web.Reply {
     try Web.send(
       "GET", "\(sandbox.issuer)/userinfo",
       headers: ["Authorization": "Bearer \(accessToken?.stringValue ?? "")"])
   }
 
-  /// Signs in with a token that has expired when it comes; later ones are sound.
+  /// Signs in with a token that has expired when it arrives; later tokens are valid.
   @discardableResult
   func signInWithExpiredToken(user: String = "alice") throws -> JSONValue {
     try set(["tokenReply": ["expires_in": 0]])
@@ -92,7 +93,7 @@ struct OIDCFixture: ProviderFixture {
     try app.call("token.get", params)
   }
 
-  /// The moved flow; the answer to the pasted URL must be yes.
+  /// Submits a redirect URL, which the flow must accept, and returns the flow.
   func submit(
     _ url: String, to flow: JSONValue, waitMs: Int64 = 0
   ) throws -> JSONValue {
@@ -106,7 +107,7 @@ struct OIDCFixture: ProviderFixture {
     ]
   }
 
-  /// From a new flow's page to its end.
+  /// Starts a flow, decides at its page, and returns the flow at its end.
   func attempt(
     user: String = "alice", params: JSONValue = [:], allow: Bool = true
   ) throws -> JSONValue {
@@ -124,7 +125,7 @@ extension JSONValue {
   /// The `data` of an error.
   var data: JSONValue { self["data"] ?? .null }
 
-  /// Whether something in it looks like a code, a token or a client's secret.
+  /// Whether the text of this value contains something like a code, a token or a client secret.
   var hasSecret: Bool {
     text.contains("s3cret") || text.contains("eyJ")
       || text.contains(/(ac|at|rt|dc)_[A-Za-z0-9_-]{12}/)

@@ -3,14 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What usherctl starts on a desktop to show a page.
-@Suite("the desktop's browser", .mayBlock, .timeLimit(.minutes(2)))
+/// The program that usherctl starts on a desktop to show a page.
+@Suite("Opening a page on the desktop", .mayBlock, .timeLimit(.minutes(2)))
 struct OpenerTests {
   let fixture: OIDCFixture
 
   init() throws { fixture = try OIDCFixture() }
 
-  /// An `xdg-open` that writes down its command line, and what another user and its own get there.
+  /// An `xdg-open` that records its command line, and the replies that another user and its own
+  /// user get at the address.
   private static let opener = """
     #!/usr/bin/python3
     import http.client, json, os, subprocess, sys, urllib.parse
@@ -41,7 +42,7 @@ struct OpenerTests {
     """
 
   @Test(
-    "no state or nonce stands in the opener's command line, and only its own user gets the page")
+    "the opener's command line has no state or nonce, and its URL works once and for its user only")
   func commandLine() throws {
     let place = try TemporaryDirectory()
     try place.install(place.write(Self.opener, to: "script"), as: "xdg-open")

@@ -3,9 +3,9 @@ import Testing
 import UsherTestKit
 
 extension OIDCFixture {
-  /// A scene whose daemon and provider live by a clock that the test moves.
+  /// Creates a fixture whose daemon and provider use a clock that the test moves.
   ///
-  /// - Parameter requestTimeout: Seconds that the daemon has for a request to the provider.
+  /// - Parameter requestTimeout: The daemon's time-out for a request to the provider, in seconds.
   init(_ clock: MovableClock, requestTimeout: Int = 10) throws {
     sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
@@ -16,13 +16,13 @@ extension OIDCFixture {
     app = try daemon.client()
   }
 
-  /// A flow at its very first step.
+  /// Starts a flow, and returns it at its first step.
   func start() throws -> JSONValue {
     try app.call(
       "flow.start", ["provider": "demo", "kind": "authorize", "params": [:]])["flow"] ?? .null
   }
 
-  /// The provider is not to blame for ever: the flow says what is wrong, tries again and goes on.
+  /// Expects that the flow is active and reports the provider as unreachable.
   func expectProblem(_ flow: JSONValue) {
     #expect(flow["status"] == "active")
     #expect(flow["problem"]?["reason"] == "provider_unreachable")

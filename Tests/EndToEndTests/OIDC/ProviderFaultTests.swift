@@ -2,10 +2,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// One fault for each call of a sign-in. Which faults pass and which end the flow is in the tables
-/// of UsherFlowsTests, and which connection has failed in `ProviderHTTPOutcomeTests`.
+/// One fault for each provider request of a sign-in. The tables of UsherFlowsTests cover which
+/// faults are temporary and which end the flow; `ProviderHTTPOutcomeTests` covers which connection
+/// has failed.
 @Suite(
-  "a provider that fails while somebody signs in", .mayBlock, .timeLimit(.minutes(10)))
+  "Provider faults during a sign-in", .mayBlock, .timeLimit(.minutes(10)))
 struct ProviderFaultTests {
   let fixture: OIDCFixture
   private let clock = MovableClock()
@@ -14,7 +15,8 @@ struct ProviderFaultTests {
 
   // MARK: Metadata
 
-  @Test("down at discovery: a problem, and then the page; one of the two documents is enough")
+  @Test(
+    "a flow reports failing discovery as a problem, and continues when one metadata document loads")
   func discoveryDown() throws {
     try fixture.spoil("discovery", ["reset": true], times: 2)
     let troubled = try fixture.moved(fixture.start(), "has a problem") { $0["problem"] != .null }
@@ -27,7 +29,7 @@ struct ProviderFaultTests {
     #expect(try fixture.app.finished(shown)["status"] == "succeeded")
   }
 
-  @Test("metadata that cannot be used ends the flow, and is not remembered")
+  @Test("unusable provider metadata ends the flow, and is not cached for the next flow")
   func discoveryUnusable() throws {
     try fixture.set(["discovery": ["issuer": "https://evil.example.com"]])
     fixture.expectProtocolError(try fixture.app.finished(fixture.start()))
@@ -39,7 +41,7 @@ struct ProviderFaultTests {
     try fixture.app.signIn()
   }
 
-  @Test("a media type that is not JSON's is forgiven where the text is JSON")
+  @Test("a sign-in succeeds although the provider sends its JSON as text/html")
   func contentType() throws {
     for endpoint in ["discovery", "token", "jwks", "userinfo"] {
       try fixture.spoil(endpoint, ["contentType": "text/html"])
@@ -50,7 +52,8 @@ struct ProviderFaultTests {
 
   // MARK: The code's exchange
 
-  @Test("down while the code is redeemed: a problem, and a new page, for the code may be spent")
+  @Test(
+    "a flow whose code exchange fails reports a problem and asks for a new sign-in, which succeeds")
   func exchangeDown() throws {
     try fixture.spoil("token", ["halfBody": true], times: 1)
     let flow = try fixture.app.startFlow()
@@ -65,7 +68,7 @@ struct ProviderFaultTests {
     #expect(end["problem"] == .null)
   }
 
-  @Test("tokens that cannot be read end the flow")
+  @Test("an unreadable token reply ends the flow, and the token request is not repeated")
   func exchangeUnusable() throws {
     try fixture.spoil("token", ["brokenJSON": true])
     fixture.expectProtocolError(try fixture.attempt())
@@ -76,11 +79,12 @@ struct ProviderFaultTests {
 
   // MARK: Keys and profile
 
-  @Test("down when the keys are needed: a problem, and no second code")
+  @Test(
+    "a flow that cannot fetch the keys reports a problem, retries, and redeems its code only once")
   func keysDown() throws {
     try fixture.spoil("jwks", ["status": 503], times: 1)
     let flow = try fixture.app.startFlow()
-    // Handed in by the app: a browser's page waits until the trouble is over.
+    // The app submits the redirect, because a browser's page would wait until the fault is over.
     let back = try #require(try Person.decide(at: flow.url).location)
     let sent = try fixture.submit(back, to: flow)
     let troubled = try fixture.moved(sent, "has a problem") { $0["problem"] != .null }
@@ -90,7 +94,7 @@ struct ProviderFaultTests {
     #expect(try fixture.sandbox.requests("jwks") == 2)
   }
 
-  @Test("keys behind a redirect end the flow, and the tokens are taken back")
+  @Test("a redirect at the keys endpoint ends the flow, and the tokens are revoked")
   func keysUnusable() throws {
     try fixture.spoil("jwks", ["status": 302])
     fixture.expectProtocolError(try fixture.attempt())
@@ -98,16 +102,18 @@ struct ProviderFaultTests {
     #expect(try fixture.accounts.isEmpty)
   }
 
-  @Test("without a profile a person is signed in all the same")
+  @Test("a sign-in succeeds although the userinfo endpoint fails")
   func userinfo() throws {
     try fixture.spoil("userinfo", ["reset": true])
     #expect(try fixture.attempt()["status"] == "succeeded")
     #expect(try fixture.accounts[0]["subject"] == "usr_alice")
   }
 
-  @Test("a flow whose provider is gone can be cancelled at once")
+  @Test(
+    "a flow whose provider does not answer can be cancelled at once, and status reports the provider"
+  )
   func cancelled() throws {
-    // The daemon would wait for longer than the call may take.
+    // The daemon's time-out is longer than the call may take.
     let fixture = try OIDCFixture(clock, requestTimeout: 120)
     try fixture.spoil("*", ["delayMs": 600_000])
     let flow = try fixture.start()

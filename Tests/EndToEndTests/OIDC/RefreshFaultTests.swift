@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "tokens are renewed by a provider that fails", .mayBlock, .timeLimit(.minutes(10)))
+  "Provider faults during a refresh", .mayBlock, .timeLimit(.minutes(10)))
 struct RefreshFaultTests {
   let fixture: OIDCFixture
   private let clock = MovableClock()
@@ -22,10 +22,11 @@ struct RefreshFaultTests {
     try fixture.app.error(of: "token.get", ["provider": "demo"])
   }
 
-  /// Lets seven refreshes fail, each as soon as the pause after the one before is over. The pause is a
-  /// minute then, and does not end while a slow machine looks at it.
+  /// Lets seven refreshes fail, each as soon as the pause after the previous one is over. The last
+  /// pause is a minute, which is long enough for a slow machine.
   ///
-  /// - Parameter ask: Asks for a token. It gets the longest pause after this failure, in milliseconds.
+  /// - Parameter ask: Asks for a token. Its argument is the longest pause after this failure, in
+  ///   milliseconds.
   private func growPause(_ ask: (Int64) throws -> Void) throws {
     for failures in 0..<7 {
       let pause = min(Int64(1) << failures, 60)
@@ -35,7 +36,8 @@ struct RefreshFaultTests {
     }
   }
 
-  @Test("an answer that cannot be read is said to be one")
+  @Test(
+    "an unreadable reply to a refresh gives provider_protocol_error, and the next refresh succeeds")
   func unusable() throws {
     try fixture.signInWithExpiredToken()
     try fixture.spoil("token", ["brokenJSON": true], times: 1)
@@ -47,7 +49,8 @@ struct RefreshFaultTests {
     #expect(try fixture.token()["accessToken"]?.stringValue?.isEmpty == false)
   }
 
-  @Test("many callers of a provider that is down are told when to come back; the pauses grow")
+  @Test(
+    "failing refreshes are repeated after growing pauses only, and retryAfterMs tells the pause")
   func storm() throws {
     try fixture.signInWithExpiredToken()
     try fixture.spoil("token", ["status": 503], grantType: "refresh_token")
@@ -67,13 +70,13 @@ struct RefreshFaultTests {
     #expect(try fixture.refreshes == 8)
   }
 
-  @Test("a token that still lives is served while the provider is down")
+  @Test("token.get returns the token until it expires although its refreshes fail")
   func stillAlive() throws {
     try fixture.set(["accessTokenSeconds": 400])
     try fixture.app.signIn()
     let token = try fixture.token()
     try fixture.spoil("token", ["reset": true], grantType: "refresh_token")
-    // Half its life is as much as can be asked for: after that a refresh is due.
+    // minValidSeconds is limited to half the token's lifetime: a refresh is due only after that.
     let long: JSONValue = ["provider": "demo", "minValidSeconds": 86_400]
     #expect(try fixture.token(long) == token)
     #expect(try fixture.refreshes == 0)
@@ -83,7 +86,7 @@ struct RefreshFaultTests {
       #expect(served == token)
     }
     #expect(try fixture.token(long) == token)
-    // Who wants another one is told why there is none.
+    // A forced refresh gets the provider's error.
     let forced: JSONValue = ["provider": "demo", "forceRefresh": true]
     #expect(try fixture.app.reason(of: "token.get", forced) == "provider_unreachable")
     #expect(try fixture.refreshes == 7)
@@ -91,7 +94,7 @@ struct RefreshFaultTests {
     _ = try expectUnreachable(error())
   }
 
-  @Test("a provider that asks for a pause gets it, but for no more than an hour")
+  @Test("a refresh waits as long as the provider's Retry-After says, but at most one hour")
   func retryAfter() throws {
     try fixture.signInWithExpiredToken()
     for (seconds, pause) in [("90", 90_000), ("9999", 3_600_000)] as [(String, Int64)] {

@@ -2,13 +2,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens are renewed", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Refresh of access tokens", .mayBlock, .timeLimit(.minutes(10)))
 struct RefreshTests {
   let fixture: OIDCFixture
 
   init() throws { fixture = try OIDCFixture() }
 
-  @Test("a hundred ask for an expired token at once: one refresh, and all get the new token")
+  @Test(
+    "a hundred simultaneous calls for an expired token cause one refresh and get the same new token"
+  )
   func hundred() throws {
     let fixture = try OIDCFixture(provider: "request_timeout_seconds = 120")
     let gate = try fixture.tokenGate()
@@ -20,7 +22,7 @@ struct RefreshTests {
         #"{"jsonrpc":"2.0","id":1,"method":"token.get","params":{"provider":"demo"}}"#)
       try client.send(#"{"jsonrpc":"2.0","id":2,"method":"system.status"}"#)
     }
-    // The daemon reads the calls of a connection in their order: all hundred have asked now.
+    // The daemon reads the calls of a connection in order: it has read all hundred token calls now.
     for client in clients { #expect(try client.receive()?["id"] == 2) }
     try eventually("the token is refreshed") { try fixture.refreshes == 1 }
     gate.release()
@@ -34,7 +36,7 @@ struct RefreshTests {
     #expect(try fixture.refreshes == 1)
   }
 
-  @Test("each refresh token is used once, over restarts too")
+  @Test("each rotated refresh token is used once, also after restarts")
   func rotation() throws {
     try fixture.set(["tokenReply": ["expires_in": 0]])
     try fixture.app.signIn()
@@ -56,7 +58,7 @@ struct RefreshTests {
     #expect(try fixture.userinfo(last["accessToken"]).status == 200)
   }
 
-  @Test("a provider that does not rotate is asked with the same refresh token again")
+  @Test("refreshes succeed at a provider that does not rotate refresh tokens")
   func withoutRotation() throws {
     try fixture.set(["tokenReply": ["expires_in": 0], "refreshRotation": "none"])
     try fixture.app.signIn()
@@ -65,7 +67,8 @@ struct RefreshTests {
     #expect(try fixture.refreshes == 3)
   }
 
-  @Test("a dead grant says what to do, is not asked again, and lives after a new log-in")
+  @Test(
+    "a revoked grant is refused and never retried, and the account works again after a new sign-in")
   func deadGrant() throws {
     let account = try fixture.signInWithExpiredToken()["result"]?["account"] ?? .null
     try fixture.sandbox.control("POST", "revokeAll")
@@ -96,7 +99,7 @@ struct RefreshTests {
     #expect(try app.call("token.get", ["account": account])["account"] == account)
   }
 
-  @Test("an expired token that came without a refresh token needs a new log-in")
+  @Test("an expired token without a refresh token needs a new sign-in")
   func noRefreshToken() throws {
     try fixture.set(["refreshTokens": false])
     try fixture.signInWithExpiredToken()
@@ -106,7 +109,7 @@ struct RefreshTests {
     #expect(try fixture.refreshes == 0)
   }
 
-  @Test("a forced refresh brings a new token, and the next one has to wait")
+  @Test("a forced refresh returns a new token, and a second one right after it is rate limited")
   func forced() throws {
     try fixture.app.signIn()
     let first = try fixture.token()
@@ -123,7 +126,7 @@ struct RefreshTests {
     #expect(try fixture.refreshes == 1)
   }
 
-  @Test("a part of the scope gives a token for no more than that")
+  @Test("token.get for a part of the scope returns a token of that part, also after a restart")
   func narrower() throws {
     let fixture = try OIDCFixture(provider: "narrow_refresh = true")
     try fixture.app.signIn()

@@ -2,13 +2,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in with a browser", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("OIDC sign-in with a browser", .mayBlock, .timeLimit(.minutes(10)))
 struct SignInTests {
   let fixture: OIDCFixture
 
   init() throws { fixture = try OIDCFixture() }
 
-  @Test("a person walks the pages, the browser comes back, the app gets a token")
+  @Test("a sign-in in the browser ends at the loopback listener, and the app gets a working token")
   func loopback() throws {
     let flow = try fixture.app.startFlow()
     #expect(flow["step"]?["type"] == "openURL")
@@ -30,7 +30,7 @@ struct SignInTests {
     #expect(try fixture.sandbox.requests("token") == 1)
   }
 
-  @Test("the account tells who it is, and no token")
+  @Test("account.get and token.list describe the person and the grant, and contain no token")
   func profile() throws {
     let end = try fixture.app.signIn()
     let account = try fixture.app.call(
@@ -48,18 +48,18 @@ struct SignInTests {
     #expect(!end.hasSecret)
   }
 
-  @Test("the address the browser ended at may be pasted instead")
+  @Test("a sign-in succeeds if the app submits the redirect URL instead of the browser opening it")
   func pasted() throws {
     let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
-    // As terminals and mail programs wrap it.
+    // With the white space that terminals and mail programs add.
     let end = try fixture.submit(" \(back)\n", to: flow, waitMs: 20_000)
     #expect(end["status"] == "succeeded")
     #expect(try fixture.token()["account"] == end["result"]?["account"])
     try eventually("the port is closed") { (try? Web.get(flow.redirectURI)) == nil }
   }
 
-  @Test("whoever says no at the provider ends the flow with the provider's word")
+  @Test("a denied consent ends the flow with denied and the provider's code access_denied")
   func denied() throws {
     let end = try fixture.attempt(allow: false)
     #expect(end["status"] == "failed")
@@ -69,7 +69,9 @@ struct SignInTests {
     #expect(try fixture.sandbox.requests("token") == 0)
   }
 
-  @Test("one of several accounts must be named")
+  @Test(
+    "token.get by provider is refused if there are two accounts, and each account gets its own token"
+  )
   func severalAccounts() throws {
     let alice = try fixture.app.signIn(user: "alice")
     let bob = try fixture.app.signIn(user: "bob")
@@ -84,7 +86,7 @@ struct SignInTests {
     #expect(seen.contains("usr_bob"))
   }
 
-  @Test("where nobody has signed in, the error says which call mends it")
+  @Test("token.get before any sign-in names the flow.start call that signs in, and that call works")
   func nobody() throws {
     let error = try fixture.app.error(of: "token.get", ["provider": "demo"])
     #expect(error["code"] == 1101)
@@ -99,7 +101,7 @@ struct SignInTests {
     #expect(try fixture.token()["scope"] == "openid profile offline_access")
   }
 
-  @Test("the same person again is the same account, with new tokens and the newer scope")
+  @Test("a second sign-in of the same person keeps the account, with new tokens and the new scope")
   func again() throws {
     let first = try fixture.app.signIn()
     let before = try fixture.token()
@@ -112,7 +114,7 @@ struct SignInTests {
     #expect(try fixture.accounts[0]["profile"]?["email"]?.stringValue != nil)
   }
 
-  @Test("somebody else than the named account is refused, and his tokens are taken back")
+  @Test("a sign-in of another person than the named account fails, and the new tokens are revoked")
   func otherPerson() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     let before = try fixture.token()

@@ -2,13 +2,14 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("asking for a token", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Parameters of token.get", .mayBlock, .timeLimit(.minutes(10)))
 struct TokenCallTests {
   let fixture: OIDCFixture
 
   init() throws { fixture = try OIDCFixture() }
 
-  @Test("more than was granted needs the person's consent")
+  @Test(
+    "token.get for more scope than granted gets consent_required, and names the sign-in to start")
   func beyond() throws {
     let account = try fixture.app.signIn()["result"]?["account"] ?? .null
     let error = try fixture.app.error(
@@ -20,7 +21,7 @@ struct TokenCallTests {
     #expect(try fixture.refreshes == 0)
   }
 
-  @Test("what token.get does not understand it refuses, by the member's name")
+  @Test("token.get refuses bad parameters by name and sends no refresh")
   func strictness() throws {
     try fixture.app.signIn()
     let refused: [(params: JSONValue, field: JSONValue)] = [
