@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A provider's name that comes to mean another provider, by a reload or between two runs.
+/// The name of a provider is given to another provider, by a reload or a restart.
 @Suite(
-  "A name that means another provider", .mayBlock, .timeLimit(.minutes(10)))
+  "Provider names that change their provider", .mayBlock, .timeLimit(.minutes(10)))
 struct OtherProviderTests {
   private static let secret = "s3cret:with/odd+chars"
   private static let device = "urn:ietf:params:oauth:grant-type:device_code"
@@ -35,7 +35,9 @@ struct OtherProviderTests {
     """
   }
 
-  /// - Parameter byRestart: Whether the daemon is stopped before and started after, not reloaded.
+  /// Writes a configuration and applies it.
+  ///
+  /// - Parameter byRestart: Whether the daemon is restarted instead of reloaded.
   private func configure(_ config: String, byRestart: Bool = false) throws {
     if byRestart { try daemon.stop() }
     try daemon.place.write(config, to: "usherd.toml")
@@ -43,7 +45,7 @@ struct OtherProviderTests {
     #expect(try daemon.admin().call("system.reload")["problems"] == [])
   }
 
-  /// A flow that asks the first one again and again whether a person has agreed.
+  /// Starts a device flow that polls the first provider.
   private func beginPolling(_ daemon: DaemonUnderTest) throws -> JSONValue {
     try first.control("POST", "settings", ["deviceInterval": 1])
     let flow = try daemon.client().startFlow("work", "device")
@@ -54,17 +56,17 @@ struct OtherProviderTests {
     return flow
   }
 
-  /// What a provider has said to requests of tokens, where it refused who asks.
+  /// Returns how many token requests a provider has refused with `invalid_client`.
   private func refusals(by sandbox: SandboxUnderTest) throws -> Int {
     let list = try sandbox.control("GET", "requests?endpoint=token")["requests"]?.arrayValue
     return try #require(list).count { $0["error"] == "invalid_client" }
   }
 
   @Test(
-    "a flow ends rather than show its provider the other one's credential",
+    "a flow whose provider and credential both changed ends, and sends the new secret to no provider",
     .ownProcess, arguments: [(false, false), (true, true)])
   func changed(isGone: Bool, byRestart: Bool) throws {
-    // Credentials of systemd's change together with the configuration.
+    // systemd credentials change together with the configuration.
     let credentials = try TemporaryDirectory()
     try credentials.write(Self.secret, to: "work-secret")
     let daemon = try DaemonUnderTest(
@@ -85,7 +87,8 @@ struct OtherProviderTests {
   }
 
   @Test(
-    "a flow whose credential is the same goes on, also after a restart", arguments: [false, true])
+    "a flow with an unchanged credential finishes at its old provider after a reload or a restart",
+    arguments: [false, true])
   func same(byRestart: Bool) throws {
     let flow = try beginPolling(daemon)
     try configure(Self.provider(second), byRestart: byRestart)
@@ -96,14 +99,14 @@ struct OtherProviderTests {
     let client = try daemon.client()
     let end = try client.finished(flow, moving: clock)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    // The account is the first one's.
+    // The account is of the first provider.
     #expect(try client.reason(of: "token.get", ["provider": "work"]) == "reauthentication_required")
     #expect(try second.requests("token") == 0)
     try configure(Self.provider(first))
     _ = try client.call("token.get", ["provider": "work"])
   }
 
-  @Test("a credential that is set anew holds for the flows of a provider that stays")
+  @Test("a changed credential applies to the running flows of an unchanged provider")
   func rotated() throws {
     let flow = try beginPolling(daemon)
     _ = try daemon.admin().call(
@@ -113,7 +116,7 @@ struct OtherProviderTests {
     #expect(try refusals(by: first) > 0)
   }
 
-  @Test("an account's tokens go to nobody but its provider: a new sign-in is needed")
+  @Test("tokens are never sent to a new provider of the same name, which needs a new sign-in")
   func account() throws {
     try daemon.client().signIn("work")
     let refreshes = try first.requests("token", grantType: "refresh_token")
@@ -138,7 +141,7 @@ struct OtherProviderTests {
     #expect(try first.requests("token", grantType: "refresh_token") == refreshes)
   }
 
-  @Test("what is forgotten of one provider is not shown to the other")
+  @Test("account.forget sends no token to a new provider of the same name, and reports failed")
   func forgotten() throws {
     let client = try daemon.client()
     let account = try client.signIn("work")["result"]?["account"] ?? .null
@@ -149,7 +152,7 @@ struct OtherProviderTests {
     #expect(try first.requests("revocation") == 0)
   }
 
-  @Test("settings that send tokens nowhere else leave accounts as they are")
+  @Test("a change of time-out and clock skew leaves the accounts of a provider usable")
   func harmless() throws {
     let client = try daemon.client()
     try client.signIn("work")

@@ -5,9 +5,9 @@ import UsherTestKit
 
 @Suite("SIGHUP and the log level", .mayBlock, .ownProcess)
 struct ReloadLifeTests {
-  @Test("SIGHUP from the first moment on does not end a daemon that starts")
+  @Test("SIGHUP from the first moment on does not end a starting usherd, which then reloads")
   func starting() throws {
-    // As systemd starts it, but for the moments in which nothing of the program runs yet.
+    // As under systemd, except that SIGHUP is ignored until the program's own code runs.
     let launcher = ["/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"]
     let daemon = try DaemonUnderTest(config: "", launcher: launcher)
     try daemon.stop()
@@ -25,7 +25,7 @@ struct ReloadLifeTests {
     try eventually("it was asked to reload") { daemon.log.contains("notice reloaded") }
   }
 
-  @Test("the log level follows the configuration, but for one of the command line")
+  @Test("a reload changes the log level, unless the command line sets it")
   func level() throws {
     let daemon = try DaemonUnderTest(config: "", logLevel: "info")
     func isLogged(_ what: String, by log: () -> String) throws -> Bool {

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A daemon whose configuration changes, and whoever calls it meanwhile.
-@Suite("Reloading", .mayBlock)
+/// Reloads of the configuration, and their effect on calls, connections and flows.
+@Suite("Reloading the configuration", .mayBlock)
 struct ReloadTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -14,7 +14,9 @@ struct ReloadTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  /// - Parameter allow: What a rule lets the test's user call; nil for no rule.
+  /// Returns a rule for the user who runs the tests.
+  ///
+  /// - Parameter allow: The calls that the rule allows.
   private func rule(_ allow: [String]) -> String {
     let list = allow.map { "\"\($0)\"" }.joined(separator: ", ")
     return """
@@ -28,7 +30,9 @@ struct ReloadTests {
 
   private func write(_ config: String) throws { try daemon.place.write(config, to: "usherd.toml") }
 
-  /// - Returns: What is wrong.
+  /// Writes a configuration and reloads it.
+  ///
+  /// - Returns: The problems that the daemon reports.
   @discardableResult
   private func reload(_ config: String) throws -> [JSONValue] {
     try write(config)
@@ -40,7 +44,9 @@ struct ReloadTests {
     return list.compactMap { $0["name"]?.stringValue }
   }
 
-  @Test("SIGHUP brings another provider; many in a row end as the last file says", .ownProcess)
+  @Test(
+    "SIGHUP applies a new provider, and after many SIGHUPs the last written file applies",
+    .ownProcess)
   func hangUp() throws {
     try write(sandbox.provider() + sandbox.provider("second"))
     kill(daemon.pid, SIGHUP)
@@ -49,7 +55,7 @@ struct ReloadTests {
     }
     let file = daemon.place.file("usherd.toml")
     #expect(daemon.log.contains("notice configured files=\(file)\n"))
-    // The configuration is in force a moment before that is logged.
+    // The configuration applies shortly before the reload is logged.
     try eventually("the reload is logged") {
       daemon.log.contains("notice reloaded clients=0 files=\(file) providers=2 providersChanged=1")
     }
@@ -62,7 +68,7 @@ struct ReloadTests {
     }
   }
 
-  @Test("usherctl says what is wrong as config check does, and nothing has changed")
+  @Test("usherctl reload reports the same problems as config check, and then changes nothing")
   func wrong() throws {
     let file = daemon.place.file("usherd.toml")
     try write(sandbox.provider("other") + "[log]\nlevel = \"loud\"\n[limits]\nnestings = 3\n")
@@ -86,7 +92,8 @@ struct ReloadTests {
     #expect(try providers() == ["other", "local"])
   }
 
-  @Test("a file of conf.d comes and goes; one that cannot be read changes nothing")
+  @Test(
+    "a reload follows files added to and removed from conf.d; an unreadable one changes nothing")
   func overlays() throws {
     let folder = daemon.place.file("conf.d")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -99,7 +106,7 @@ struct ReloadTests {
     #expect(try reload(sandbox.provider()).first?["file"] == .string("\(folder)/20.toml"))
     #expect(try providers() == ["demo", "laid", "local"])
     try FileManager.default.removeItem(atPath: "\(folder)/20.toml")
-    // Nobody will ever write to it.
+    // Reading this FIFO would block forever.
     try #require(mkfifo("\(folder)/20.toml", 0o600) == 0)
     #expect(try reload(sandbox.provider()).first?["message"] == "is not a regular file")
     try FileManager.default.removeItem(atPath: "\(folder)/20.toml")
@@ -107,7 +114,7 @@ struct ReloadTests {
     #expect(try providers() == ["demo", "local"])
   }
 
-  @Test("it is the operator's, and audited")
+  @Test("system.reload is on the admin socket only, and its outcomes are audited")
   func operators() throws {
     #expect(try daemon.client().reason(of: "system.reload") == "method_not_found")
     #expect(try reload(sandbox.provider()).isEmpty)
@@ -117,7 +124,8 @@ struct ReloadTests {
     #expect(outcomes.sorted() == ["invalid_params", "ok"])
   }
 
-  @Test("the next call of an open connection, and the next event, are judged by the new rules")
+  @Test(
+    "after a reload the new rules apply to the next call and the next event of an open connection")
   func openConnection() throws {
     let base = sandbox.provider()
     try reload(rule(["*"]) + base)
@@ -129,7 +137,7 @@ struct ReloadTests {
     try reload(rule(["account.list", "flow.start", "flow.list"]) + base)
     #expect(try client.reason(of: "token.list") == "permission_denied")
     _ = try client.call("account.list")
-    // What came before is heard to its end; then the listener learns that it hears no more.
+    // Earlier events are delivered; then `events.lost` tells the listener that no more will come.
     _ = try client.startFlow()
     var methods: [String] = []
     while methods.last != "events.lost", let next = try listener.receive() {
@@ -144,7 +152,8 @@ struct ReloadTests {
   }
 
   @Test(
-    "a call that is answered at once sees the rules and providers of one configuration", .ownProcess
+    "each provider.list sees rules and providers of a single configuration during reloads",
+    .ownProcess
   )
   func oneConfiguration() throws {
     func config(_ name: String) -> String {
@@ -166,7 +175,8 @@ struct ReloadTests {
     }
   }
 
-  @Test("a connection keeps its own limits, and is told so")
+  @Test(
+    "an open connection keeps its batch limit over a reload, but gets the new limits of its user")
   func ownLimits() throws {
     let client = try daemon.client()
     try reload("[limits]\nbatch = 7\ncalls_in_flight_per_user = 70\n" + sandbox.provider())
@@ -175,7 +185,7 @@ struct ReloadTests {
     for hello in [before, after] { #expect(hello["limits"]?["calls_in_flight_per_user"] == 70) }
   }
 
-  @Test("a call that has begun ends as it began")
+  @Test("a waiting flow.wait is answered although a reload has withdrawn its permission")
   func begun() throws {
     try reload(rule(["*"]) + sandbox.provider())
     let client = try daemon.client()
@@ -191,7 +201,9 @@ struct ReloadTests {
     #expect(try client.reason(of: "flow.get", ["flow": flow["id"] ?? .null]) == "permission_denied")
   }
 
-  @Test("a live flow keeps its provider; the account of one that is gone stays, without tokens")
+  @Test(
+    "a flow finishes after its provider was removed; its account has tokens when the provider is back"
+  )
   func providerGone() throws {
     let client = try daemon.client()
     let flow = try client.startFlow()
@@ -210,9 +222,9 @@ struct ReloadTests {
     #expect(forced["accessToken"] != nil)
   }
 
-  @Test("a refresh that is under way is answered and kept, though its provider goes")
+  @Test("a refresh in flight is answered and stored although a reload has removed its provider")
   func refreshing() throws {
-    // The daemon does not give the provider up while its answer is held.
+    // The request time-out is longer than the provider's answer is held.
     try reload(sandbox.provider(more: "request_timeout_seconds = 120"))
     let client = try daemon.client()
     try client.signIn()
@@ -232,7 +244,7 @@ struct ReloadTests {
   }
 
   @Test(
-    "200 reloads while 20 clients call: no call fails, no descriptor is left over", .ownProcess)
+    "200 reloads while 20 clients call token.get fail no call and leak no descriptor", .ownProcess)
   func load() throws {
     try daemon.client().signIn()
     let plain = sandbox.provider()
@@ -248,7 +260,7 @@ struct ReloadTests {
         callback_listen = "127.0.0.1:\(port)"
 
         """
-    // Once there and back: what is made once for all is there.
+    // Apply each configuration once, so that descriptors that are opened only once are counted.
     let check: JSONValue = ["provider": "demo"]
     for config in [other, plain] {
       #expect(try reload(config).isEmpty)
@@ -260,7 +272,7 @@ struct ReloadTests {
       let problems = try reload(number.isMultiple(of: 2) ? other : plain)
       #expect(problems.isEmpty)
       guard number % 10 > 7 else { continue }
-      // By a client of its own: the other provider is reached in another way.
+      // Each configuration has an HTTP client of its own, because its time-outs differ.
       #expect(try daemon.admin().call("provider.check", check)["healthy"] == true)
       try eventually("calls come between") { callers.count > number * 5 }
     }

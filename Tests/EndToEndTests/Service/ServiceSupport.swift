@@ -3,19 +3,19 @@ import JSONRPC
 import UsherTestKit
 
 extension DaemonUnderTest {
-  /// How many descriptors it has open.
+  /// Returns the number of open descriptors of the daemon's process.
   func descriptors() throws -> Int {
     try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
   }
 
-  /// A person agrees at the page of a flow, and the browser comes back to the daemon.
+  /// Signs in at the page of a flow, and follows the redirect to the daemon.
   func comeBack(from flow: JSONValue, user: String = "alice") throws {
     guard let page = flow["step"]?["url"]?.stringValue else { throw TestError("no page to open") }
     try Person.signIn(at: page, user: user)
   }
 }
 
-/// Clients that ask for tokens without pause, each on one connection of its own.
+/// Clients that call `token.get` without pause, each on a connection of its own.
 final class TokenCallers: @unchecked Sendable {
   private let lock = NSLock()
   private let group = DispatchGroup()
@@ -34,10 +34,12 @@ final class TokenCallers: @unchecked Sendable {
     }
   }
 
-  /// Calls so far.
+  /// The number of calls so far.
   var count: Int { lock.withLock { calls } }
 
-  /// - Returns: How many calls there were, and what went wrong.
+  /// Stops the clients.
+  ///
+  /// - Returns: The number of calls, and the first ten failures.
   func finish() -> (calls: Int, failures: [String]) {
     lock.withLock { isOver = true }
     group.wait()

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("A daemon that is started without standard streams", .mayBlock, .ownProcess)
+@Suite("Start without standard streams", .mayBlock, .ownProcess)
 struct StandardStreamTests {
-  @Test("descriptors 0 to 2 are /dev/null where they were closed, so no socket or timer takes them")
+  @Test("usherd opens /dev/null as descriptors 0 to 2 if they are closed when it starts")
   func closed() throws {
     let daemon = try DaemonUnderTest(
       config: "", launcher: ["/bin/sh", "-c", #"exec "$@" <&- >&- 2>&-"#, "sh"])
