@@ -4,10 +4,11 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "Fingers at the real fprintd", .mayBlock, .enabled(if: FprintdUnderTest.isPossible, noFprintd),
+  "Local authentication with the real fprintd", .mayBlock,
+  .enabled(if: FprintdUnderTest.isPossible, noFprintd),
   .timeLimit(.minutes(10)))
 struct FingerTests {
-  @Test("a match is the end, and tells when it was; another finger since then is told where asked")
+  @Test("a matching finger authenticates; a finger enrolled since then gives DOMAIN_STATE_CHANGED")
   func match() async throws {
     let fixture = try await LocalAuthFixture.withFinger()
     let flow = try fixture.authenticate()
@@ -23,7 +24,8 @@ struct FingerTests {
     #expect(try fixture.authenticate(checksFingers: true).word == "DOMAIN_STATE_CHANGED")
   }
 
-  @Test("three wrong fingers are AUTH_FAILED, or lead on to the passcode")
+  @Test(
+    "three wrong fingers end the flow with AUTH_FAILED, or lead to the passcode if that is allowed")
   func noMatch() async throws {
     let fixture = try await LocalAuthFixture.withFinger()
     var flow = try fixture.authenticate()
@@ -37,7 +39,7 @@ struct FingerTests {
     #expect(flow.word == "AUTH_FAILED" && flow["failure"]?["reason"] == "local_auth_failed")
 
     try fixture.setPasscode()
-    // A right one, so that the row of wrong ones ends.
+    // A right finger resets the count of wrong ones.
     flow = try fixture.authenticate()
     try await fixture.touch(LocalAuthFixture.finger)
     #expect(try fixture.ended(flow)["status"] == "succeeded")
@@ -52,7 +54,7 @@ struct FingerTests {
     #expect(flow["result"]?["method"] == "passcode", "\(flow.text)")
   }
 
-  @Test("polkit saying no is BIOMETRIC_NOT_AVILABLE, and the log says why")
+  @Test("a refusal by polkit gives BIOMETRIC_NOT_AVILABLE, and the log names the refused action")
   func polkit() async throws {
     let fixture = try await LocalAuthFixture.withFinger()
     try await fixture.fprintd?.allow(only: ["net.reactivated.fprint.device.enroll"])
@@ -64,7 +66,7 @@ struct FingerTests {
   }
 
   @Test(
-    "a daemon that dies while the reader waits scans again when it is back, and says so",
+    "a usherd killed while the reader waits scans again after its start, and reports interrupted",
     .ownProcess)
   func killed() async throws {
     var fixture = try await LocalAuthFixture.withFinger()

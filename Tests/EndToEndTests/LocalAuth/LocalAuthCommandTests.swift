@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("usherctl and the person at this machine", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Local authentication with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct LocalAuthCommandTests {
   private func run(
     _ fixture: LocalAuthFixture, _ line: String, input: String = ""
@@ -10,7 +10,7 @@ struct LocalAuthCommandTests {
     try fixture.daemon.usherctl(line.split(separator: " ").map(String.init), input: input)
   }
 
-  @Test("sets a passcode, tells what there is, and authenticates by it")
+  @Test("usherctl local shows and sets the passcode, and usherctl flow run authenticates with it")
   func passcode() throws {
     let fixture = try LocalAuthFixture(nil)
     let status = try run(fixture, "local status")

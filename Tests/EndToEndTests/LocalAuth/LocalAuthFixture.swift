@@ -3,18 +3,18 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A daemon, the person who runs these tests at its socket, and what he has to be known by.
+/// A daemon, a connection of the user who runs the tests, and the fingerprint service of that user.
 struct LocalAuthFixture {
   static let passcode = "canary-passcode-4711"
-  /// What the right finger and a stranger's leave at the reader.
+  /// The names of the prints of the right finger and of a stranger's finger.
   static let (finger, stranger) = ("right", "stranger")
 
   let daemon: DaemonUnderTest
   let app: RawClient
-  /// Nil where there is no message bus.
+  /// The fingerprint service; nil if the daemon has no message bus.
   let fprintd: FprintdUnderTest?
 
-  /// - Parameter fprintd: Nil where there is no message bus.
+  /// - Parameter fprintd: The fingerprint service; nil for a daemon without a message bus.
   init(
     _ fprintd: FprintdUnderTest?, clock: MovableClock? = nil, logLevel: String = "debug"
   ) throws {
@@ -38,10 +38,10 @@ struct LocalAuthFixture {
     self.fprintd = fprintd
   }
 
-  /// The same at another connection.
+  /// Returns this fixture with another connection.
   func at(_ app: RawClient) -> LocalAuthFixture { LocalAuthFixture(daemon, fprintd, app) }
 
-  /// One whose person has a finger at the reader.
+  /// Returns a fixture whose user has an enrolled finger.
   static func withFinger() async throws -> LocalAuthFixture {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(user: user, finger: "right-index-finger", print: finger)
@@ -50,21 +50,21 @@ struct LocalAuthFixture {
 
   static let user = NSUserName()
 
-  /// The same daemon, stopped and started again.
+  /// Restarts the daemon, and returns a fixture with a new connection.
   func restarted() throws -> LocalAuthFixture {
     try daemon.restart()
     return at(try daemon.client())
   }
 
-  /// `kill -9`, and the same daemon again.
+  /// Kills the daemon by `kill -9` and starts it again.
   ///
-  /// - Parameter point: Where it shall die next.
+  /// - Parameter point: The fail point at which the new process dies.
   func killed(dyingAt point: String = "") throws -> LocalAuthFixture {
     daemon.killAtOnce()
     return try started(dyingAt: point)
   }
 
-  /// The daemon again, after its death.
+  /// Starts the daemon again after its death.
   func started(dyingAt point: String = "") throws -> LocalAuthFixture {
     try daemon.start(environment: ["USHER_FAILPOINT": point])
     return at(try daemon.client())
@@ -72,7 +72,7 @@ struct LocalAuthFixture {
 }
 
 extension LocalAuthFixture {
-  /// A flow at its first step, or its end.
+  /// Starts an `authenticate` flow, and returns it at its first step or its end.
   func authenticate(
     _ type: String = "biometric", orPasscode: Bool = false, checksFingers: Bool = false
   ) throws -> JSONValue {
@@ -85,7 +85,7 @@ extension LocalAuthFixture {
       ])
   }
 
-  /// The flow at the step after this input, or its end.
+  /// Submits an input, and returns the flow at its next step or its end.
   func answer(_ flow: JSONValue, _ input: JSONValue) throws -> JSONValue {
     var input = input
     input["type"] = "localAuth"
@@ -102,7 +102,7 @@ extension LocalAuthFixture {
     try answer(flow, ["passcode": .string(passcode)])
   }
 
-  /// The flow as soon as it has moved on from here.
+  /// Waits for the next change of the flow.
   func moved(_ flow: JSONValue) throws -> JSONValue {
     try app.flow(
       in: app.call(
@@ -112,7 +112,7 @@ extension LocalAuthFixture {
 
   func ended(_ flow: JSONValue) throws -> JSONValue { try app.finished(flow) }
 
-  /// The finger on the reader, when somebody waits for it.
+  /// Puts a finger on the reader as soon as the reader scans.
   func touch(_ finger: String) async throws { try await fprintd?.script("SCAN \(finger)") }
 
   func setPasscode(_ new: String = passcode, old: String? = nil) throws {
@@ -125,7 +125,7 @@ extension LocalAuthFixture {
 }
 
 extension JSONValue {
-  /// The seed's word that ended a flow.
+  /// The provider error code with which a flow has failed.
   var word: String? { self["failure"]?["provider"]?["code"]?.stringValue }
   var problem: String? { self["problem"]?["reason"]?.stringValue }
   var isScanning: Bool { self["step"]?["scanning"] == true }

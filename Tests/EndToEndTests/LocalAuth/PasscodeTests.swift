@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Passcodes at the real daemon", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Local authentication with a passcode", .mayBlock, .timeLimit(.minutes(10)))
 struct PasscodeTests {
   private static let wrong = "canary-wrong-0000"
 
-  @Test("without a bus there is no finger, and a passcode once one is set")
+  @Test("without a message bus no finger can authenticate, but a passcode can once it is set")
   func alone() throws {
     let fixture = try LocalAuthFixture(nil)
     #expect(try fixture.authenticate("passcode").word == "PASSCODE_NOT_ENROLLED_DEVICE")
@@ -20,7 +20,7 @@ struct PasscodeTests {
     #expect(end["status"] == "succeeded" && end["result"]?["method"] == "passcode")
   }
 
-  @Test("a lock survives a restart, and the time that is left is told")
+  @Test("a passcode lockout survives a restart, and errors and status tell the time that is left")
   func lockOut() throws {
     let clock = MovableClock()
     var fixture = try LocalAuthFixture(nil, clock: clock)
@@ -36,7 +36,7 @@ struct PasscodeTests {
     flow = try fixture.type(Self.wrong, flow)
     #expect(flow.problem == "passcode_locked" && flow["status"] == "active", "\(flow.text)")
     #expect((1...30_000).contains(flow["problem"]?["retryAfterMs"]?.integerValue ?? -1))
-    // The seventh locks for five minutes, which are not over while a slow machine restarts the daemon.
+    // The seventh wrong passcode locks for five minutes, enough for a restart on a slow machine.
     for over: Int64 in [30, 60] {
       try clock.advance(by: over)
       flow = try fixture.type(Self.wrong, flow)
@@ -66,7 +66,9 @@ struct PasscodeTests {
     #expect(change["data"]?["retryAfterMs"]?.integerValue ?? 0 > 0)
   }
 
-  @Test("whoever kills the daemon while it looks at a guess has had that guess", .ownProcess)
+  @Test(
+    "a passcode attempt counts even if usherd is killed before it has checked the passcode",
+    .ownProcess)
   func countedFirst() throws {
     var fixture = try LocalAuthFixture(nil)
     try fixture.setPasscode()
@@ -84,7 +86,8 @@ struct PasscodeTests {
     #expect(flow.problem == "passcode_locked", "five guesses: \(flow.text)")
   }
 
-  @Test("its provider is always there, with its flow, and is no account's")
+  @Test(
+    "the provider local is always listed and healthy, with the kind authenticate and no account")
   func provider() throws {
     let fixture = try LocalAuthFixture(nil)
     let provider = try #require(
@@ -99,7 +102,8 @@ struct PasscodeTests {
   }
 
   @Test(
-    "another user has a passcode of his own", .ownProcess,
+    "each user has a separate passcode, and the passcode of one user is wrong for another",
+    .ownProcess,
     .enabled(if: OtherUser.isPossible, "SKIPPED, NOT PROVEN: only root can be another user"))
   func otherUser() throws {
     let fixture = try LocalAuthFixture(nil)
@@ -111,13 +115,14 @@ struct PasscodeTests {
     let flow = try other.type(LocalAuthFixture.passcode, try other.authenticate("passcode"))
     #expect(flow.problem == "wrong_passcode", "\(flow.text)")
     #expect(try other.type("quite another", flow)["status"] == "succeeded")
-    // fprintd knows users by their names; this one has none.
+    // fprintd identifies users by name, and this user has no name.
     #expect(try other.authenticate().word == "BIOMETRIC_NOT_AVILABLE")
     let mine = try fixture.type(LocalAuthFixture.passcode, try fixture.authenticate("passcode"))
     #expect(mine["status"] == "succeeded")
   }
 
-  @Test("no passcode is in a log, an event, the process or the database", .ownProcess)
+  @Test(
+    "no passcode is in the log, an event, the process's environment or the database", .ownProcess)
   func canary() throws {
     let fixture = try LocalAuthFixture(nil, logLevel: "trace")
     let listener = try fixture.daemon.client()
@@ -148,13 +153,13 @@ struct PasscodeTests {
     for (name, bytes) in places {
       #expect(bytes.range(of: Data("canary".utf8)) == nil, "\(name)")
     }
-    // The search finds what is there.
+    // The search can find text that is there.
     #expect(places.contains { $0.bytes.range(of: Data("authenticate".utf8)) != nil })
   }
 }
 
 extension LocalAuthFixture {
-  /// The daemon again, after it died of the passcode that is typed here.
+  /// Submits the passcode whose check kills the daemon, and starts the daemon again.
   fileprivate func diedOf(_ flow: JSONValue) throws -> LocalAuthFixture {
     _ = try? type("canary-second-4711", flow)
     _ = try daemon.exitStatus()
