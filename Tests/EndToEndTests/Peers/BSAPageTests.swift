@@ -2,9 +2,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A site that asks a device of BSA, in a real browser, and the flow that answers for the device.
+/// A site that requests a sign-in by BSA, in a real browser, and the flow that answers as the
+/// device.
 @Suite(
-  "BSA's site in a browser", .mayBlock, .serialized, .timeLimit(.minutes(10)),
+  "A BSA site in a real browser", .mayBlock, .serialized, .timeLimit(.minutes(10)),
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct BSAPageTests {
@@ -31,7 +32,7 @@ struct BSAPageTests {
     try daemon.setCredential("bsa-client-key", "s3cret:bsa/client-key")
   }
 
-  /// Registers Alice with the number of an e-mail.
+  /// Registers Alice with the code of an e-mail.
   private func register() throws -> JSONValue {
     let flow = try app.startFlow(
       "bsa", "register",
@@ -50,7 +51,8 @@ struct BSAPageTests {
     return try app.finished(app.flow(in: typed))
   }
 
-  @Test("a user key that nobody has, then the right one: the device signs in, the page says so")
+  @Test(
+    "after an unknown user key the right one signs in at the BSA site, and the app gets a token")
   func signsIn() throws {
     #expect(try register()["status"] == "succeeded")
     let flow = try app.flow(

@@ -2,22 +2,22 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A person with headless Chromium, from a provider's first page to wherever it leads.
+/// A visit to a provider's pages with headless Chromium.
 enum Browser {
   enum Pages: String { case sandbox, paysafe, redirect, gopay, capture, freedom, bsa, glewlwyd }
   enum Decision: String { case allow, deny }
 
-  /// What the browser shows at the end.
+  /// The page that the browser shows at the end.
   struct Page {
     var title: String
     var text: String
-    /// Without its query.
+    /// The URL without its query.
     var url: String
   }
 
-  /// Signs alice in, and allows or denies.
+  /// Signs in as `alice`, and allows or denies.
   ///
-  /// - Parameter userCode: For the page of a device flow; at BSA's site the user key.
+  /// - Parameter userCode: The user code of a device flow, or the user key at the BSA site.
   static func visit(
     _ url: String, _ pages: Pages, _ decision: Decision = .allow, userCode: String? = nil
   ) throws -> Page {
@@ -34,7 +34,7 @@ enum Browser {
 }
 
 extension RawClient {
-  /// Runs a flow of `authorize` to its end, with a browser that comes back by itself.
+  /// Runs an `authorize` flow to its end, with a browser that follows the redirect.
   func signIn(
     _ provider: String, at pages: Browser.Pages, _ decision: Browser.Decision = .allow,
     params: JSONValue = [:]
@@ -47,7 +47,7 @@ extension RawClient {
     return (try finished(flow), page)
   }
 
-  /// Runs a flow of `device` to its end.
+  /// Runs a `device` flow to its end.
   func signInOnDevice(
     _ provider: String, at pages: Browser.Pages
   ) throws -> (end: JSONValue, page: Browser.Page) {
@@ -59,7 +59,7 @@ extension RawClient {
     return (try finished(flow), page)
   }
 
-  /// The access token of a provider's only account.
+  /// Returns the access token of a provider's only account.
   func accessToken(_ provider: String, forced: Bool = false) throws -> String {
     let reply = try call(
       "token.get", ["provider": .string(provider), "forceRefresh": .bool(forced)])

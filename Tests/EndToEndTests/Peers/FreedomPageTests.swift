@@ -2,13 +2,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Freedom ID's log-in and consent pages of the partner API and of OpenID, in a real browser.
+/// Freedom ID's sign-in and consent pages of the partner API and of OpenID, in a real browser.
 @Suite(
-  "Freedom ID's pages in a browser", .mayBlock, .serialized,
+  "Freedom ID pages in a real browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct FreedomPageTests {
-  /// Providers of two modes: `partner` and `openid`.
+  /// Serves the two providers `partner` (mode `oauth2`) and `openid` (mode `oidc`).
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
 
@@ -34,7 +34,7 @@ struct FreedomPageTests {
 
   private static let grants: JSONValue = ["grants": ["read.firstname", "read.data_of_birth"]]
 
-  @Test("oauth2: a wrong password, the code of an SMS, consent: signed in, and the page says so")
+  @Test("a Freedom ID sign-in in mode oauth2 succeeds with an SMS code after a wrong password")
   func partner() throws {
     let client = try daemon.client()
     let (end, page) = try client.signIn("partner", at: .freedom, params: Self.grants)
@@ -47,7 +47,7 @@ struct FreedomPageTests {
     #expect(try !client.accessToken("partner").isEmpty)
   }
 
-  @Test("oauth2: who does not allow has denied, in the provider's own number")
+  @Test("a denied Freedom ID consent ends the flow with denied and the provider's error 100102")
   func partnerDenied() throws {
     let (end, page) = try daemon.client().signIn(
       "partner", at: .freedom, .deny, params: Self.grants)
@@ -57,7 +57,7 @@ struct FreedomPageTests {
     #expect(page.title == "Not signed in")
   }
 
-  @Test("the /openid page: log-in, consent, and back with code and state")
+  @Test("a Freedom ID sign-in in mode oidc succeeds in the browser, and the app gets a token")
   func openID() throws {
     let client = try daemon.client()
     let (end, page) = try client.signIn("openid", at: .freedom)

@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The main job against an OpenID provider that knows nothing of us. Its ways are not all in the
-/// standards: it wants a nonce, knows one redirect URI, says `bearer`, refuses without a word, and
-/// takes a public client's tokens back only for an access token.
+/// Sign-in, refresh and revocation at an independent OpenID provider. It differs from the
+/// standards: it requires a nonce, knows one redirect URI, answers `bearer`, refuses without an
+/// error code, and lets a public client revoke only with an access token.
 @Suite(
-  "A real OpenID provider", .mayBlock, .serialized, .withGlewlwyd,
+  "Interoperability with glewlwyd, a real OpenID provider", .mayBlock, .serialized, .withGlewlwyd,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct GlewlwydTests {
@@ -23,7 +23,7 @@ struct GlewlwydTests {
   }
 
   @Test(
-    "a person signs in at its pages; the token is refreshed, outlives kill -9, is taken back",
+    "a glewlwyd token is issued in a browser, refreshed, kept over kill -9 and finally revoked",
     .ownProcess)
   func wholeStory() throws {
     var client = try daemon.client()
@@ -61,7 +61,8 @@ struct GlewlwydTests {
     #expect(try client.reason(of: "token.get", ["provider": "work"]) == "interaction_required")
   }
 
-  @Test("tokens of two seconds are renewed again and again, and taken back when all have expired")
+  @Test(
+    "glewlwyd tokens of two seconds are refreshed repeatedly, and revoked after they have expired")
   func shortLives() throws {
     let client = try daemon.client()
     #expect(try client.signIn("short", at: .glewlwyd).end["status"] == "succeeded")
@@ -85,7 +86,9 @@ struct GlewlwydTests {
     #expect(try peer.livingRefreshTokens() == 0)
   }
 
-  @Test("a grant that it ended without a word leads to a new sign-in, which mends the account")
+  @Test(
+    "a grant that glewlwyd ended without an error code needs a new sign-in, which keeps the account"
+  )
   func endedGrant() throws {
     let client = try daemon.client()
     #expect(try client.signIn("short", at: .glewlwyd).end["status"] == "succeeded")
@@ -97,7 +100,7 @@ struct GlewlwydTests {
       return error != nil
     }
     #expect(error?["data"]?["reason"] == "reauthentication_required")
-    // Not once for each time the app asked.
+    // The provider is not asked at each call of the app.
     let refusals = daemon.log.components(separatedBy: #"call=token outcome="status 400""#).count - 1
     #expect((1...4).contains(refusals))
     let next = error?["data"]?["next"]
@@ -113,7 +116,7 @@ struct GlewlwydTests {
     #expect(try client.call("account.forget", ["account": account])["revoked"] == "done")
   }
 
-  @Test("a client with a secret signs a person in, refreshes and takes back")
+  @Test("a glewlwyd client with a secret signs in, refreshes and revokes")
   func confidentialClient() throws {
     _ = try daemon.admin().call(
       "credential.set", ["name": "work-secret", "value": "s3cret-s3cret"])
@@ -128,7 +131,7 @@ struct GlewlwydTests {
     #expect(try peer.livingRefreshTokens() == 0)
   }
 
-  @Test("a person signs in on another device with a code")
+  @Test("a device flow at glewlwyd signs in, refreshes and revokes")
   func device() throws {
     let client = try daemon.client()
     let (flow, page) = try client.signInOnDevice("work", at: .glewlwyd)

@@ -3,12 +3,12 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Debian's glewlwyd, a real OpenID provider, in a place of its own; see `glewlwyd.py`.
+/// Debian's glewlwyd, a real OpenID provider, in a temporary directory; see `glewlwyd.py`.
 final class GlewlwydUnderTest: Sendable {
   private let place: TemporaryDirectory
   private let program: RunningProgram
   private let api: String
-  /// The only redirect URI it knows, and it compares it character by character.
+  /// The only redirect URI that glewlwyd accepts; it compares the URI character by character.
   let redirect: String
 
   init() throws {
@@ -29,12 +29,12 @@ final class GlewlwydUnderTest: Sendable {
 
   func stop() { program.killAtOnce() }
 
-  /// A `[[provider]]` that leads to the client `usher-public`.
+  /// Returns a `[[provider]]` table with the client `usher-public`.
   func provider(_ name: String, plugin: String = "oidc", more: String = "") -> String {
     entry(name, plugin, client: "usher-public", more)
   }
 
-  /// A `[[provider]]` that leads to the client `usher-secret`, whose secret has to be set.
+  /// Returns a `[[provider]]` table with the client `usher-secret`, whose secret has to be set.
   func provider(_ name: String, credential: String) -> String {
     entry(name, "oidc", client: "usher-secret", "client_credential = \"\(credential)\"")
   }
@@ -54,7 +54,7 @@ final class GlewlwydUnderTest: Sendable {
     """
   }
 
-  /// What the provider says of a token (RFC 7662).
+  /// Returns the introspection reply for a token (RFC 7662).
   func introspect(_ token: String, plugin: String = "oidc") throws -> JSONValue {
     let secret = Data("usher-secret:s3cret-s3cret".utf8).base64EncodedString()
     let reply = try Web.send(
@@ -68,12 +68,12 @@ final class GlewlwydUnderTest: Sendable {
     try introspect(token, plugin: plugin)["active"] == true
   }
 
-  /// How many refresh tokens it would still take, by its own database.
+  /// Returns the number of enabled refresh tokens in glewlwyd's database.
   func livingRefreshTokens() throws -> Int {
     Int(try query("select count(*) from gpo_refresh_token where gpor_enabled = 1")) ?? -1
   }
 
-  /// As when the person withdraws the grant at the provider.
+  /// Disables all refresh tokens, as if the person withdrew the grant at the provider.
   func endAllGrants() throws {
     _ = try query("update gpo_refresh_token set gpor_enabled = 0")
   }

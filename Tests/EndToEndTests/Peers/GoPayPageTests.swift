@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// GoPay's log-in pages and its capture page, in a real browser.
+/// GoPay's sign-in pages and its capture page, in a real browser.
 @Suite(
-  "GoPay's pages in a browser", .mayBlock, .serialized,
+  "GoPay pages in a real browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct GoPayPageTests {
@@ -32,7 +32,7 @@ struct GoPayPageTests {
     try daemon.setCredential("gopay-exchange", "s3cret:exchange/key+=")
   }
 
-  /// Starts a verification, up to the log-in page or, with a token, to the capture page.
+  /// Starts a verification up to the sign-in page or, with a token, up to the capture page.
   private func start(_ params: JSONValue) throws -> (flow: JSONValue, page: String) {
     var params = params
     params["userCorrelationId"] = "corr-5678"
@@ -54,7 +54,7 @@ struct GoPayPageTests {
     return url
   }
 
-  /// The flow once it is at the capture page.
+  /// Waits until the flow is at the capture page.
   private func atCapture(_ flow: JSONValue) throws -> JSONValue {
     var flow = flow
     let client = try daemon.client()
@@ -65,7 +65,7 @@ struct GoPayPageTests {
     return flow
   }
 
-  @Test("phone, code, a wrong PIN and the right one; then card and face: the person is verified")
+  @Test("a GoPay verification succeeds after phone, code, a wrong and the right PIN, card and face")
   func wholeWay() throws {
     let (flow, login) = try start([
       "credentialReceiver": "exchange", "locale": "en",
@@ -81,7 +81,7 @@ struct GoPayPageTests {
     #expect(try !daemon.client().accessToken("gopay").isEmpty)
   }
 
-  @Test("who declines at the log-in page has not verified anything: GPE-2207")
+  @Test("declining at the GoPay sign-in page ends the verification with denied and GPE-2207")
   func declined() throws {
     let (flow, login) = try start(["credentialReceiver": "exchange"])
     _ = try Browser.visit(login, .gopay, .deny)
@@ -90,7 +90,8 @@ struct GoPayPageTests {
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2207")
   }
 
-  @Test("who gives up at the capture page likewise")
+  @Test(
+    "cancelling at the GoPay capture page ends the verification with GPE-2207 and USER_CANCELLED")
   func givenUp() throws {
     let (flow, capture) = try start([
       "credentialReceiver": "none", "token": "alice-long-term",

@@ -1,12 +1,12 @@
 import Foundation
 import UsherTestKit
 
-/// What stands beside the project in these tests: a browser, a provider of Debian's, Python.
+/// The programs from outside the project that these tests use: Chromium, glewlwyd and Python.
 enum Peers {
-  /// The virtual environment's interpreter.
+  /// The path of the virtual environment's Python interpreter.
   static let python = "\(environment)/bin/python"
 
-  /// Whether everything is here. What was missing has been installed by then where that can be.
+  /// Whether all programs are installed. Tries to install missing ones first.
   static let areHere: Bool = {
     if missing().isEmpty { return true }
     install()
@@ -17,7 +17,7 @@ enum Peers {
     return still.isEmpty
   }()
 
-  /// A script beside this file.
+  /// Returns the path of a script beside this file.
   static func script(_ name: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(name).path
   }

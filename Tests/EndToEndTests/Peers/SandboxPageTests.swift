@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// The sandbox's pages and the daemon's own, in a real browser.
 @Suite(
-  "The pages in a browser", .mayBlock, .serialized,
+  "Pages of the sandbox and of usherd in a real browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct SandboxPageTests {
@@ -16,11 +16,11 @@ struct SandboxPageTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  @Test("who signs in and allows sees that it is done, and the app gets a token")
+  @Test("an allowed sign-in shows the page Signed in in the browser, and the app gets a token")
   func allowed() throws {
     let client = try daemon.client()
     var (flow, page) = try client.signIn("demo", at: .sandbox)
-    // The page that a browser gets after five seconds, on a machine that is busy.
+    // On a busy machine, the browser gets this page after five seconds.
     for _ in 0..<4 where page.title == "Almost done" {
       #expect(flow["status"] == "succeeded")
       (flow, page) = try client.signIn("demo", at: .sandbox)
@@ -36,7 +36,7 @@ struct SandboxPageTests {
         .hasPrefix("at_") == true)
   }
 
-  @Test("who denies sees that too, and the flow has failed")
+  @Test("a denied sign-in shows the page Not signed in in the browser, and the flow has failed")
   func denied() throws {
     let client = try daemon.client()
     let (flow, page) = try client.signIn("demo", at: .sandbox, .deny)
@@ -46,7 +46,7 @@ struct SandboxPageTests {
     #expect(try client.reason(of: "token.get", ["provider": "demo"]) == "interaction_required")
   }
 
-  @Test("a code from another device is entered at the device's page")
+  @Test("a device code entered at the sandbox's page signs in, and the app gets a token")
   func device() throws {
     try sandbox.control("POST", "settings", ["deviceInterval": 1])
     let client = try daemon.client()

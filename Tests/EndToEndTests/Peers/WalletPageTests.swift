@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A brand's pages and the page that approves an SCA event, in a real browser.
+/// The sign-in page of a Paysafe brand and the page that approves an SCA event, in a real browser.
 @Suite(
-  "The wallet's pages in a browser", .mayBlock, .serialized,
+  "Paysafe wallet pages in a real browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct WalletPageTests {
@@ -25,7 +25,7 @@ struct WalletPageTests {
         """)
   }
 
-  @Test("a wrong PIN, then the right one: the person sees that it is done, the app gets a token")
+  @Test("a Paysafe sign-in succeeds with the right PIN after a wrong one, and the app gets a token")
   func pin() throws {
     let client = try daemon.client()
     let (flow, page) = try client.signIn("paysafe", at: .paysafe)
@@ -36,14 +36,14 @@ struct WalletPageTests {
     #expect(try !client.accessToken("paysafe").isEmpty)
   }
 
-  @Test("who gives up at the PIN page has denied")
+  @Test("cancelling at the Paysafe PIN page ends the flow with denied")
   func denied() throws {
     let (flow, page) = try daemon.client().signIn("paysafe", at: .paysafe, .deny)
     #expect(page.title == "Not signed in")
     #expect(flow["failure"]?["reason"] == "denied")
   }
 
-  @Test("an event is approved at the provider's page, which the flow notices by itself")
+  @Test("a Paysafe sca flow succeeds after its event was approved at the provider's page")
   func redirect() throws {
     let client = try daemon.client()
     _ = try client.signIn("paysafe", at: .paysafe)
