@@ -2,7 +2,7 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-// Who calls, by the words of the page Access.
+// The callers, by their names in Access.md.
 extension AccessFixture {
   static func connecting(_ who: String, _ fixture: AccessFixture) throws -> Connecting {
     guard let start = recipes[who] else {
@@ -77,7 +77,7 @@ extension AccessFixture {
     "till, moved into till.service, on the connection from before": {
       let fixture = $0
       let before = try fixture.service("early.service", "--uid=till")()
-      // Whoever is let in is looked at; then he goes.
+      // The daemon identifies the caller at the first call; the process is moved only then.
       _ = try before.call("system.status")
       _ = try fixture.client("till.service")
       try fixture.system.move(fixture.mainProcess(of: "early.service"), to: tillGroup)
@@ -95,10 +95,10 @@ extension AccessFixture {
   private static let tillGroup = "/system.slice/till.service"
 }
 
-// MARK: - Their processes
+// MARK: - Processes of the callers
 
 extension AccessFixture {
-  /// A transient service that passes connections on to the daemon's socket.
+  /// Starts a transient service that relays connections to the daemon's socket.
   func service(
     _ unit: String, _ options: String..., program: String = "/usr/bin/python3",
     verb: [String] = ["relay"]
@@ -117,7 +117,7 @@ extension AccessFixture {
     return pid
   }
 
-  /// An instance of a template that is installed as a file.
+  /// Starts an instance of a template unit that is installed as a file.
   private func templated(_ unit: String) throws -> Connecting {
     let relay = "/usr/bin/python3 \(Self.tools)as_user.py relay"
     try system.write(
@@ -132,7 +132,7 @@ extension AccessFixture {
     return try connecting(to: "\(Self.callersDirectory)/instance-\(instance)")
   }
 
-  /// A process of a service that was moved into another control group.
+  /// Starts a service, and moves its process into another control group.
   private func moved(
     to group: String, unit: String, user: String = "till"
   ) throws -> Connecting {
@@ -145,7 +145,7 @@ extension AccessFixture {
     return connecting
   }
 
-  /// What `systemd-run --user --unit=till.service` makes.
+  /// Starts `till.service` in the user manager of `till`.
   private func usersUnit() throws -> Connecting {
     try system.run("systemctl", "start", "user@4003.service")
     let listen = newSocket()
@@ -160,17 +160,17 @@ extension AccessFixture {
     return made
   }
 
-  /// A connection whose caller has ended before the daemon let him in, and whose number a process of
-  /// another unit has.
+  /// Opens a connection whose caller ends before the daemon accepts it, and whose process number is
+  /// then reused by a process of another unit.
   ///
-  /// - Parameter user: Of the successor.
+  /// - Parameter user: The user of the successor.
   func leftConnection(
     of who: String, successor unit: String, user: String = "till"
   ) throws -> Connecting {
     _ = try client("till.service")
     let daemon = try mainProcess(of: "usherd.service")
     let listen = newSocket()
-    // The daemon does not come to accepting meanwhile.
+    // The stopped daemon accepts no connection meanwhile.
     try system.run("kill", "-STOP", "\(daemon)")
     defer { _ = try? system.run("kill", "-CONT", "\(daemon)") }
     let number = try system.run(

@@ -2,11 +2,11 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A booted system with usherd as its service, the rules of the page Access, and people.
+/// A booted system with usherd as its service, the rules of Access.md, and several users.
 ///
-/// One for each kernel, booted when the first test asks for it.
+/// There is one for each kernel, booted when the first test needs it.
 final class AccessFixture: @unchecked Sendable {
-  /// How the daemon learns which process calls.
+  /// The kernels, which differ in how the daemon identifies the calling process.
   enum Kernel: String, CaseIterable, Sendable {
     case current
     case older = "one before 6.5"
@@ -85,7 +85,7 @@ final class AccessFixture: @unchecked Sendable {
       [Service]
       ExecStart=/usr/bin/usher-sandbox --port 8765
       """, to: "/etc/systemd/system/usher-sandbox.service")
-    // A user's manager wants its directory from logind, which is not here.
+    // A user manager needs a runtime directory from logind, which does not run here.
     try system.write(
       """
       [Service]
@@ -123,7 +123,7 @@ final class AccessFixture: @unchecked Sendable {
 // MARK: - Accounts
 
 extension AccessFixture {
-  /// The account that the page calls the desk's.
+  /// Returns the account that Access.md calls the desk's; signs in if there is none yet.
   func desksAccount() throws -> String {
     let client = try client("desk.service, run as till")
     let known = try client.call("account.list")["accounts"]?.arrayValue?.first?["id"]
@@ -132,7 +132,7 @@ extension AccessFixture {
     guard let page = flow["step"]?["url"]?.stringValue,
       let back = try system.inNetwork({ try Person.decide(at: page).location })
     else { throw TestError("no page, or no way back from it") }
-    // The browser is the person's, too.
+    // The browser must run as the same user.
     try system.run(
       "setpriv", "--reuid=till", "--regid=till", "--clear-groups", "/usr/bin/python3",
       Self.tools + "as_user.py", "get", back)
@@ -143,10 +143,11 @@ extension AccessFixture {
     return id
   }
 
-  /// One that there is not.
+  /// The id of an account that does not exist.
   static let nobodysAccount = "acc_00000000000000000000000000"
 
-  /// What a call of the page, `METHOD [PROVIDER[/KIND]][, SOMEBODY's account]`, says.
+  /// Returns the method and the parameters of a call in Access.md, `METHOD [PROVIDER[/KIND]][,
+  /// SOMEBODY's account]`.
   func parameters(of call: String) throws -> (method: String, params: JSONValue) {
     let parts = call.components(separatedBy: ", ")
     let words = parts[0].split(separator: " ").map(String.init)
@@ -172,7 +173,7 @@ extension AccessFixture {
 extension AccessFixture {
   func admin() throws -> RawClient { try RawClient(system.path("/run/usherd/usherd-admin.sock")) }
 
-  /// A connection of somebody the page names.
+  /// Opens a connection of a caller that Access.md names.
   func client(_ who: String) throws -> RawClient {
     if let connecting = lock.withLock({ callers[who] }) { return try connecting() }
     let connecting = try Self.connecting(who, self)
@@ -180,13 +181,13 @@ extension AccessFixture {
     return try connecting()
   }
 
-  /// A name for a caller's own socket, inside.
+  /// Returns a new path inside the system for a caller's socket.
   func newSocket() -> String {
     sockets += 1
     return "\(Self.callersDirectory)/\(sockets)"
   }
 
-  /// Waits until somebody listens at a socket inside.
+  /// Waits until a caller's socket exists inside the system, and returns how to connect to it.
   func connecting(to socket: String) throws -> Connecting {
     let path = system.path(socket)
     try eventually("there is a caller at \(socket)") {

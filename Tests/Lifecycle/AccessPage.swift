@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The last section of the documentation's page Access: its rules are the daemon's configuration in
-/// these tests, and each row of its table is a test.
+/// The last section of Access.md: its rules are the daemon's configuration in these tests, and each
+/// row of its table is a test case.
 enum AccessPage {
   /// A row of the table, in the page's words.
   struct Row: Sendable, CustomTestStringConvertible {
@@ -25,7 +25,7 @@ enum AccessPage {
     return Row(who: cells[0], rule: cells[1], call: cells[2], answer: cells[3])
   }
 
-  /// A file of the repository.
+  /// Returns the text of a file of the repository.
   static func file(_ path: String) throws -> String {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appendingPathComponent("../..").standardized

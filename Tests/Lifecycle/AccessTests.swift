@@ -3,13 +3,14 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "who gets what, under a booted systemd", .mayBlock, .serialized,
+  "Access rules under a booted systemd", .mayBlock, .serialized,
   .enabled(
     if: BootedSystem.obstacle == nil,
     "NOT TESTED: no systemd can be booted here: \(BootedSystem.obstacle ?? "")"))
 struct AccessTests {
   @Test(
-    "each row of the page's table is true", arguments: AccessPage.rows,
+    "a caller gets the answer that Access.md states, by the rule that it states",
+    arguments: AccessPage.rows,
     AccessFixture.Kernel.allCases)
   func row(row: AccessPage.Row, kernel: AccessFixture.Kernel) throws {
     let fixture = try AccessFixture.on(kernel)
@@ -25,7 +26,7 @@ struct AccessTests {
   }
 
   @Test(
-    "the audit names the unit, which start of it, and the program where the daemon may know it",
+    "an audit row names the caller's unit, invocation id, process and executable",
     arguments: AccessFixture.Kernel.allCases)
   func audited(kernel: AccessFixture.Kernel) throws {
     let fixture = try AccessFixture.on(kernel)
@@ -49,7 +50,7 @@ struct AccessTests {
     #expect(starts[0] != starts[1] && starts[0].count == 32)
   }
 
-  @Test("what is another's is told in the words of what does not exist")
+  @Test("an account of another owner gets the same error as an account that does not exist")
   func sameWords() throws {
     let fixture = try AccessFixture.on(.current)
     let stranger = try fixture.client("stranger.service")
@@ -65,7 +66,7 @@ struct AccessTests {
     }
   }
 
-  @Test("the page has a table, and a rule for each of the names in it")
+  @Test("Access.md has a table of callers, and a rule for each rule name in the table")
   func page() {
     #expect(AccessPage.rows.count > 30)
     for row in AccessPage.rows where !row.rule.hasPrefix("(") {
@@ -73,7 +74,7 @@ struct AccessTests {
     }
   }
 
-  @Test("status says how the daemon learns which process calls")
+  @Test("system.status tells whether usherd identifies callers by pid or by pidfd")
   func status() throws {
     let old = try AccessFixture.on(.older).admin().call("system.status")
     #expect(old["peerIdentity"] == "pid")
@@ -82,7 +83,7 @@ struct AccessTests {
   }
 
   @Test(
-    "a process of the same user that got the number of who called is not taken for him",
+    "a connection of an ended process does not get the rule of the process that reuses its number",
     .enabled(
       if: Self.kernelKnowsPeers, "NOT TESTED: this kernel does not hand out who connected"))
   func sameUser() throws {
@@ -99,7 +100,7 @@ struct AccessTests {
 }
 
 extension RawClient {
-  /// What the daemon says, in the page's words.
+  /// Returns the daemon's answer in the words of Access.md.
   fileprivate func answer(to method: String, _ params: JSONValue) throws -> String {
     let reply = try reply(to: method, params)
     guard let data = reply["error"]?["data"] else {
@@ -117,14 +118,14 @@ extension RawClient {
 }
 
 extension AccessFixture {
-  /// The number of the audit's last row.
+  /// Returns the number of the last audit row.
   fileprivate func lastAudited() throws -> Int64 {
     var last: Int64 = 0
     while let n = try audited(after: last).last?["n"]?.integerValue { last = n }
     return last
   }
 
-  /// Waits until the audit says that a call was decided by this rule.
+  /// Waits for the audit row of a call that this rule has decided.
   fileprivate func awaitAudit(of method: String, rule: String, after row: Int64) throws {
     var rows: [JSONValue] = []
     do {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "a daemon that dies or hangs, under systemd", .mayBlock, .serialized, .whereSystemsBoot,
+  "Deaths and hangs of usherd under systemd", .mayBlock, .serialized, .whereSystemsBoot,
   .ownSystem(),
   .timeLimit(.minutes(10)))
 struct DeathTests {
@@ -20,16 +20,16 @@ struct DeathTests {
   }
 
   @Test(
-    "systemd starts it again; who calls meanwhile is answered, and what it kept is there",
+    "systemd restarts a dead or hanging usherd, a call made meanwhile is answered, and tokens are kept",
     arguments: End.allCases)
   func startedAgain(_ end: End) throws {
     let fixture = try ServiceFixture.here()
-    // More than a machine that does other things needs between two pings, or to stop a thread.
+    // More than a busy machine needs between two watchdog pings, or to stop a thread.
     try fixture.override("WatchdogSec=10s\nStartLimitBurst=100")
     let client = try fixture.client()
     if try client.call("account.list")["accounts"]?.arrayValue?.isEmpty == true {
       try fixture.signIn(client)
-      // The first one was started under the package's watchdog.
+      // The first process was started with the package's watchdog setting.
       try fixture.system.run("systemctl", "restart", "usherd.service")
     }
     let token = try fixture.token(fixture.client())
@@ -64,7 +64,7 @@ struct DeathTests {
     }
   }
 
-  /// How often systemd found that it does not ping.
+  /// Returns how many watchdog time-outs systemd has logged.
   private func timeouts(_ fixture: ServiceFixture) -> Int {
     fixture.journal.components(separatedBy: "Watchdog timeout").count - 1
   }

@@ -1,10 +1,10 @@
 import Foundation
 import UsherTestKit
 
-/// The packages usherd and usherctl, of the programs that were built, and the same of a later
+/// The packages usherd and usherctl of the built programs, and the same packages of a later
 /// version.
 ///
-/// They are kept beside the programs, and made again when anything they are made of has changed.
+/// They are stored beside the programs, and rebuilt when any of their sources has changed.
 struct DebianPackages: Sendable {
   enum Release: String, Sendable {
     case present
@@ -14,13 +14,13 @@ struct DebianPackages: Sendable {
   static let built = Result { try DebianPackages() }
 
   let directory: String
-  /// Of the present release.
+  /// The version of the present release.
   let version: String
 
-  /// Of the next one.
+  /// The version of the next release.
   var nextVersion: String { version + "+next" }
 
-  /// Where the packages of a release are found in a ``ServiceFixture``.
+  /// Returns the paths of a release's packages inside a ``ServiceFixture``.
   func inside(_ release: Release) -> [String] {
     Self.names.map { "\(ServiceFixture.packages)/\(release.rawValue)/\($0).deb" }
   }
@@ -46,7 +46,7 @@ struct DebianPackages: Sendable {
     for folder in ["made", "programs"] {
       try files.createDirectory(atPath: place.file(folder), withIntermediateDirectories: false)
     }
-    // A fraction of the memory that they take inside, and of the time to install them.
+    // Stripped programs take less memory inside the system, and less time to install.
     for name in names {
       try succeed(
         "/usr/bin/strip", "--output-file", place.file("programs/\(name)"), BuiltProduct.path(name))
@@ -69,13 +69,13 @@ struct DebianPackages: Sendable {
     try files.copyItem(atPath: place.file("packages"), toPath: directory)
   }
 
-  /// The same with a higher version.
+  /// Creates the same package with a higher version.
   private static func makeNext(of package: String, at next: String, _ scratch: String) throws {
     try succeed("/usr/bin/dpkg-deb", "--raw-extract", package, scratch)
     let control = URL(fileURLWithPath: "\(scratch)/DEBIAN/control")
     let version = try succeed("/usr/bin/dpkg-deb", "--field", package, "Version")
       .trimmingCharacters(in: .whitespacesAndNewlines)
-    // The other package's, too, where one depends on the other.
+    // Also changes the version of the other package in a dependency.
     let text = try String(contentsOf: control, encoding: .utf8)
     let changed = text.replacing(version, with: version + "+next")
     guard changed != text else { throw TestError("\(package) has no version \(version)") }

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "flows under systemd", .mayBlock, .serialized, .whereSystemsBoot,
+  "Flows under systemd", .mayBlock, .serialized, .whereSystemsBoot,
   .ownSystem(config: "[log]\nlevel = \"trace\"\n"), .timeLimit(.minutes(10)))
 struct FlowLifeTests {
   enum Interruption: String, CaseIterable, CustomTestStringConvertible {
@@ -20,7 +20,9 @@ struct FlowLifeTests {
 
   init() throws { fixture = try ServiceFixture.here() }
 
-  @Test("flows in the middle go on over it, and are finished", arguments: Interruption.allCases)
+  @Test(
+    "an authorize and a device flow continue after an interruption of usherd, and succeed",
+    arguments: Interruption.allCases)
   func survival(_ interruption: Interruption) throws {
     try fixture.override("WatchdogSec=10s")
     try fixture.system.run("systemctl", "restart", "usherd.service")
@@ -52,7 +54,8 @@ struct FlowLifeTests {
     }
   }
 
-  @Test("the journal tells one flow's story in order, and nothing that is secret")
+  @Test(
+    "the journal has the entries of one flow in order and with its fields, and contains no secret")
   func story() throws {
     let client = try fixture.client()
     let (flow, other) = (try client.startFlow("work"), try client.startFlow("work"))
@@ -81,13 +84,13 @@ struct FlowLifeTests {
     try expectNoSecret([token, "alice-password", "alice@"] + values(in: back))
   }
 
-  /// The code and the state in an address.
+  /// Returns the code and the state in a redirect URL.
   private func values(in url: String) -> [String] {
     (URLComponents(string: url)?.queryItems ?? []).filter { ["code", "state"].contains($0.name) }
       .compactMap(\.value)
   }
 
-  /// In all that the daemon has logged, whatever the field.
+  /// Expects that no journal field of the daemon contains one of these secrets.
   private func expectNoSecret(_ secrets: [String]) throws {
     #expect(secrets.count == 5 && secrets.allSatisfy { $0.count > 5 })
     let all = try fixture.system.run(

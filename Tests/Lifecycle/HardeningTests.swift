@@ -4,14 +4,16 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "the sandbox of the unit", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  "Hardening of the unit usherd.service", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct HardeningTests {
   private let fixture: ServiceFixture
 
   init() throws { fixture = try ServiceFixture.here() }
 
-  @Test("systemd-analyze finds an exposure of 1.4 at most, and nothing wrong with any unit")
+  @Test(
+    "systemd-analyze rates the exposure of usherd.service at most 1.4, and finds no fault in any unit"
+  )
   func analysis() throws {
     _ = try fixture.client().call("system.status")
     let report = try fixture.system.run(
@@ -29,7 +31,7 @@ struct HardeningTests {
     }
   }
 
-  @Test("it still tells its peers apart by user, group and unit")
+  @Test("the hardened usherd distinguishes its callers by user, group and unit")
   func peers() throws {
     try fixture.write(
       config: ServiceFixture.provider() + """
@@ -52,7 +54,7 @@ struct HardeningTests {
     try fixture.signIn("ada", by: ada())
     #expect(try ada().call("account.list")["accounts"]?.arrayValue?.count == 1)
     #expect(try till().call("account.list")["accounts"] == [])
-    // The browser of another user is not let in.
+    // The redirect listener refuses the browser of another user.
     let flow = try ada().startFlow("work")
     let back = try fixture.wayBack(of: flow)
     let reply = try JSONValue(
@@ -63,7 +65,7 @@ struct HardeningTests {
   }
 
   @Test(
-    "a finger is asked for at the real fprintd, as the package's polkit rule allows",
+    "usherd as a service can use the real fprintd only with the package's polkit rule",
     .enabled(
       if: FprintdUnderTest.isPossible, "NOT TESTED: Packaging/install-dependencies test"))
   func finger() throws {
@@ -102,7 +104,7 @@ struct HardeningTests {
         _ = try ada.call("flow.cancel", ["flow": flow["id"] ?? .null])
       }
     }
-    // Without the rule nobody else is asked on its behalf.
+    // Without the rule the reader is not ready, and polkit asks no other user for permission.
     let rule = try fixture.system.run(
       "find", "/usr/share/polkit-1/rules.d", "-name", "*usherd*.rules"
     ).trimmingCharacters(in: .whitespacesAndNewlines)
@@ -121,7 +123,7 @@ struct HardeningTests {
       ] + words)
   }
 
-  @Test("a provider is reached by HTTPS under a CA of its own, and not where that is not trusted")
+  @Test("an HTTPS provider with a private CA is reached if ca_file names the CA, and not otherwise")
   func privateCA() throws {
     let place = ServiceFixture.tools
     try fixture.system.run(

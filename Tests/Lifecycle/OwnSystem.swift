@@ -2,8 +2,8 @@ import Synchronization
 import Testing
 import UsherTestKit
 
-/// Gives a suite a ``ServiceFixture``, booted when its first test asks for it, and off when its last
-/// has ended.
+/// Gives a suite a ``ServiceFixture``, which is booted when its first test needs it, and powered
+/// off after its last test.
 struct OwnSystem: SuiteTrait, TestScoping {
   fileprivate let config: String
 
@@ -24,7 +24,7 @@ struct OwnSystem: SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == OwnSystem {
-  /// - Parameter config: Over that of the package.
+  /// - Parameter config: Configuration in addition to the package's.
   static func ownSystem(config: String = "") -> Self { Self(config: config) }
 }
 
@@ -37,7 +37,7 @@ extension Trait where Self == ConditionTrait {
 }
 
 extension ServiceFixture {
-  /// The suite's.
+  /// Returns the fixture of the current suite.
   static func here() throws -> ServiceFixture {
     guard let place = ServiceDirectory.current else { throw TestError("the suite has no system") }
     return try place.fixture()

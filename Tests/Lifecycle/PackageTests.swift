@@ -3,14 +3,17 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Each begins with a system on which the package never was.
-@Suite("the package", .mayBlock, .serialized, .whereSystemsBoot, .timeLimit(.minutes(10)))
+/// Each test begins on a system on which the packages were never installed.
+@Suite(
+  "Installation, upgrade and removal of the packages", .mayBlock, .serialized, .whereSystemsBoot,
+  .timeLimit(.minutes(10)))
 struct PackageTests {
   private let fixture: ServiceFixture
 
   init() throws { fixture = try ServiceFixture(isInstalled: false) }
 
-  @Test("installing enables and opens the sockets, and starts no daemon; the first call does")
+  @Test(
+    "installing the packages opens the sockets without starting usherd; the first call starts it")
   func installing() throws {
     let packages = try DebianPackages.built.get()
     try fixture.system.run(
@@ -33,7 +36,7 @@ struct PackageTests {
     }
   }
 
-  @Test("an upgrade restarts the daemon where it runs; clients and sockets see nothing of it")
+  @Test("a package upgrade restarts a running usherd without failing a call or replacing a socket")
   func upgrading() throws {
     try fixture.install(.present)
     try fixture.signIn("ada", by: fixture.program(of: "ada", unit: "ada.service")())
@@ -51,7 +54,7 @@ struct PackageTests {
     #expect(try fixture.property("NeedDaemonReload") == "no")
   }
 
-  @Test("an upgrade starts no daemon where none runs, and keeps a changed configuration file")
+  @Test("a package upgrade does not start a stopped usherd, and keeps a changed configuration file")
   func upgradingIdle() throws {
     try fixture.install(.present)
     let file = "/etc/usherd/usherd.toml"
@@ -63,7 +66,9 @@ struct PackageTests {
     #expect(try fixture.client().call("system.status")["ready"] == true)
   }
 
-  @Test("removing stops all and keeps configuration and state; installed again, it goes on")
+  @Test(
+    "removing the packages stops all units and keeps configuration and state for a new installation"
+  )
   func removing() throws {
     let before = try fixture.files()
     try fixture.install(.present)
@@ -83,7 +88,7 @@ struct PackageTests {
     #expect(try fixture.token(fixture.client()) == token)
   }
 
-  @Test("purging leaves the users, and nothing else")
+  @Test("purging the packages leaves nothing but the user and the group usherd")
   func purging() throws {
     try fixture.system.run("mkdir", "-p", "/etc/credstore.encrypted")
     let (files, users) = (try fixture.files(), try fixture.usersAndGroups())
@@ -107,11 +112,11 @@ struct PackageTests {
     try fixture.system.run("dpkg-query", "--show", "--showformat=${Version}", "usherd")
   }
 
-  /// What dpkg and its helpers know of a package that was removed and not purged.
+  /// The records of dpkg and its helpers about a package that was removed and not purged.
   private static let dpkgsOwn = [
     "/var/lib/dpkg/", "/var/lib/systemd/deb-systemd-", "/etc/systemd/",
   ]
-  /// What any package leaves: records of dpkg, of the users and of the manual.
+  /// The files that any package leaves: records of dpkg, of the users and of the manual.
   private static let others = [
     "/etc/group-", "/etc/gshadow-", "/etc/passwd-", "/etc/shadow-", "/var/cache/man/",
     "/var/lib/dpkg/status-old", "/var/lib/dpkg/diversions-old", "/var/lib/dpkg/statoverride-old",
@@ -120,7 +125,7 @@ struct PackageTests {
 }
 
 extension ServiceFixture {
-  /// All paths that a package may leave something at.
+  /// Returns all paths in the directories in which a package may leave files.
   fileprivate func files() throws -> Set<String> {
     let found = try system.run("find", "/etc", "/home", "/opt", "/srv", "/usr", "/var", "-xdev")
     return Set(found.split(separator: "\n").map(String.init))
@@ -131,7 +136,7 @@ extension ServiceFixture {
       try system.run("cat", "/etc/passwd", "/etc/group").split(separator: "\n").map(String.init))
   }
 
-  /// Those of usherd that systemd knows.
+  /// Returns the active units of usherd.
   fileprivate func runningUnits() throws -> [Substring] {
     try system.run(
       "systemctl", "list-units", "--all", "--plain", "--no-legend", "--state=active", "usherd*"

@@ -4,14 +4,14 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "reloading under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  "Reloading under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct ReloadTests {
   private let fixture: ServiceFixture
 
   init() throws { fixture = try ServiceFixture.here() }
 
-  @Test("systemctl reload puts a changed configuration in force, on open connections, too")
+  @Test("systemctl reload applies a changed configuration, also to open connections")
   func good() throws {
     try begin()
     let open = try fixture.client()
@@ -39,7 +39,8 @@ struct ReloadTests {
     #expect(try fixture.process() == process)
   }
 
-  @Test("a configuration that is wrong changes nothing, and it is said where, in each place")
+  @Test(
+    "a wrong configuration changes nothing; the journal and usherctl reload name its file and line")
   func bad() throws {
     try begin()
     let open = try fixture.client()
@@ -69,7 +70,7 @@ struct ReloadTests {
     #expect(try fixture.property("StatusText").contains("Serving 1 provider"))
   }
 
-  /// In force is what the package and the first provider say.
+  /// Restarts the daemon with the package's configuration and the first provider.
   private func begin() throws {
     try fixture.write(config: ServiceFixture.provider())
     try fixture.system.run("systemctl", "restart", "usherd.service")

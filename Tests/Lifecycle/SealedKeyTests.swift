@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// TPM2 is not tested: sealed is by the host's own key.
+/// The master key is sealed with the host's key; sealing with a TPM2 is not tested.
 @Suite(
-  "the sealed master key", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  "The sealed master key", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct SealedKeyTests {
   enum Mishap: String, CaseIterable, CustomTestStringConvertible {
@@ -28,7 +28,8 @@ struct SealedKeyTests {
     try fixture.system.run("rm", "-rf", ServiceFixture.state, Self.sealed, Self.backup)
   }
 
-  @Test("setup seals the key there is and makes a recovery key; run again it changes nothing")
+  @Test(
+    "usherctl setup seals the existing key and prints a recovery key; a second run changes nothing")
   func setup() throws {
     try fixture.signIn(fixture.client())
     let token = try fixture.token(fixture.client())
@@ -51,7 +52,7 @@ struct SealedKeyTests {
   }
 
   @Test(
-    "one that is sealed otherwise is refused with what to do, and that mends it",
+    "a key sealed for another name or host stops usherd, and usherctl recover makes it work again",
     arguments: Mishap.allCases)
   func mishap(_ mishap: Mishap) throws {
     let recoveryKey = try setUp()
@@ -94,7 +95,7 @@ struct SealedKeyTests {
     }
   }
 
-  @Test("a backup brings back what was forgotten since; on another host by the recovery key")
+  @Test("usherctl restore brings back a forgotten account, on another host with the recovery key")
   func backup() throws {
     let recoveryKey = try setUp()
     let account = try fixture.signIn(fixture.client())["result"]?["account"] ?? .null
@@ -109,7 +110,7 @@ struct SealedKeyTests {
       try fixture.outcome("test", "-e", ServiceFixture.database + ".before-restore").status == 0)
 
     let other = try ServiceFixture()
-    // What is there already is put aside.
+    // A refused restore must keep the tokens that the other host already has.
     try other.signIn(other.client())
     let others = try other.token(other.client())
     try other.system.copy(fixture.system.path(Self.backup), to: Self.backup)
@@ -123,6 +124,8 @@ struct SealedKeyTests {
     #expect(try other.system.powerOff() == 0)
   }
 
+  /// Runs `usherctl setup`.
+  ///
   /// - Returns: The recovery key.
   private func setUp() throws -> String {
     let said = try fixture.system.run("usherctl", "setup", within: 60)

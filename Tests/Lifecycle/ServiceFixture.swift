@@ -3,16 +3,16 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A booted system with usherd from its packages, a provider on loopback, ada of group usher, and
-/// ben.
+/// A booted system with usherd from its packages, a provider on loopback, the user `ada` in group
+/// `usher`, and the user `ben`.
 ///
-/// Tests are root, at the sockets as in the browser.
+/// The tests use the sockets and the browser as root.
 final class ServiceFixture: @unchecked Sendable {
   let system: BootedSystem
 
   /// - Parameters:
-  ///   - isInstalled: Without the packages all the rest is there.
-  ///   - config: Laid over the packages' configuration, after the provider "work".
+  ///   - isInstalled: Whether the packages are installed; all the rest is there in any case.
+  ///   - config: Configuration in addition to the packages' and the provider "work".
   init(isInstalled: Bool = true, config: String = "") throws {
     let packages = try DebianPackages.built.get()
     system = try BootedSystem(binding: [
@@ -34,10 +34,10 @@ final class ServiceFixture: @unchecked Sendable {
   static let adminSocket = "/run/usherd/usherd-admin.sock"
   static let state = "/var/lib/usherd"
   static let database = state + "/usherd.db"
-  /// By which its unit's settings are changed.
+  /// The drop-in file that changes the settings of the unit.
   static let override = "/etc/systemd/system/usherd.service.d/test.conf"
 
-  /// A `[[provider]]` that leads to the one on loopback.
+  /// Returns a `[[provider]]` table for the provider on loopback.
   static func provider(_ name: String = "work") -> String {
     """
     [[provider]]
@@ -63,7 +63,7 @@ final class ServiceFixture: @unchecked Sendable {
       try system.run("install", "-d", "-o", name, "-g", name, "-m", "0700", "/home/\(name)")
     }
     try system.run("mkdir", "--mode=1777", "/run/callers")
-    // Each change of the manual would have its index made anew: longer than all the rest takes.
+    // Without this, each installation would rebuild the manual's index, which takes longest of all.
     try system.run("rm", "-f", "/var/lib/man-db/auto-update")
     try system.copy(TestScript.asUser, to: Self.tools + "as_user.py")
     for name in ["hold_database.py", "https_issuer.py", "stop_thread.py"] {
@@ -83,7 +83,7 @@ final class ServiceFixture: @unchecked Sendable {
     try control("POST", "settings", ["accessTokenSeconds": 86_400, "idTokenSeconds": 86_400])
   }
 
-  /// A file beside this one.
+  /// Returns the path of a file beside this one.
   static func file(_ name: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(name).path
   }
@@ -93,23 +93,23 @@ final class ServiceFixture: @unchecked Sendable {
 
 extension ServiceFixture {
   func install(_ release: DebianPackages.Release) throws {
-    // In memory nothing has to be waited for.
+    // The file system is in memory, so there is nothing to sync.
     let install = ["dpkg", "--force-unsafe-io", "--install"]
     try system.run(install + DebianPackages.built.get().inside(release), within: 120)
   }
 
-  /// What is laid over the packages' configuration.
+  /// Writes the configuration in addition to the packages'.
   func write(config: String) throws {
     try system.write(config, to: "/etc/usherd/conf.d/50-test.toml")
   }
 
-  /// Settings of its unit, over the packages'.
+  /// Changes settings of the unit with a drop-in file.
   func override(_ settings: String) throws {
     try system.write("[Service]\n\(settings)\n", to: Self.override)
     try system.run("systemctl", "daemon-reload")
   }
 
-  /// A connection to the socket for apps, which starts the daemon where it does not run.
+  /// Connects to the app socket, which starts the daemon if it does not run.
   func client() throws -> RawClient { try RawClient(system.path(Self.socket)) }
 
   func admin() throws -> RawClient { try RawClient(system.path(Self.adminSocket)) }
@@ -118,12 +118,12 @@ extension ServiceFixture {
     try system.property(name, of: "usherd.service")
   }
 
-  /// The number of the daemon's process, inside.
+  /// Returns the number of the daemon's process inside the system.
   func process() throws -> String { try property("MainPID") }
 
   var journal: String { system.journal(of: "usherd.service") }
 
-  /// What the journal has with this field, in order.
+  /// Returns the journal entries that match a field, in order.
   func entries(_ match: String) throws -> [JSONValue] {
     try system.run("journalctl", "--output=json", "--no-pager", match)
       .split(separator: "\n").map { try JSONValue(parsing: Array($0.utf8)) }
@@ -131,7 +131,7 @@ extension ServiceFixture {
 
   /// Does something after which systemd starts the daemon again, and waits until it serves.
   ///
-  /// - Returns: What was connected and had called by then, and must be answered.
+  /// - Returns: A connection that has made a call meanwhile, which must be answered.
   @discardableResult
   func startedAgain(by deed: () throws -> Void) throws -> RawClient {
     let before = try process()
@@ -145,7 +145,7 @@ extension ServiceFixture {
     return queued
   }
 
-  /// Ends the daemon's process by a signal; returns when systemd has collected it. Until then the
+  /// Ends the daemon's process by a signal, and returns when systemd has reaped it. Until then the
   /// process could still accept a connection, which would end with it.
   func kill(by signal: String) throws {
     let process = try process()
@@ -156,7 +156,7 @@ extension ServiceFixture {
     }
   }
 
-  /// SIGSTOP; returns when nothing of it runs any more.
+  /// Stops the daemon's process by SIGSTOP, and returns when all its threads have stopped.
   func freeze() throws {
     let process = try process()
     try system.run("kill", "-STOP", process)
@@ -167,7 +167,7 @@ extension ServiceFixture {
     }
   }
 
-  /// Waits until something holds of the daemon, or says what it has logged.
+  /// Waits until a condition holds; if it does not, the error contains the daemon's journal.
   func daemon(within seconds: Double = 60, _ does: String, _ holds: () throws -> Bool) throws {
     do {
       try eventually(within: seconds, "the daemon \(does)", holds)
@@ -176,13 +176,13 @@ extension ServiceFixture {
     }
   }
 
-  /// `systemctl`'s answer in a word, whatever its status.
+  /// Returns the output of a `systemctl` verb, whatever its exit status.
   func says(_ verb: String, _ unit: String) throws -> String {
     try system.run("sh", "-c", #"systemctl "$1" "$2" 2>&1 || true"#, "sh", verb, unit)
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// Which file a path is, now.
+  /// Returns the inode, owner, mode and type of the file at a path.
   func identity(of path: String) throws -> String {
     try system.run("stat", "--format=%i %U:%G %a %F", path)
       .trimmingCharacters(in: .whitespacesAndNewlines)

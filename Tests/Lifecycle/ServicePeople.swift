@@ -2,9 +2,9 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-// What people do at the provider, and programs of other users at the daemon.
+// Actions of people at the provider, and programs of other users at the daemon.
 extension ServiceFixture {
-  /// The whole way, for a client of root's.
+  /// Completes a sign-in for a client of root.
   @discardableResult
   func signIn(_ client: RawClient) throws -> JSONValue {
     let flow = try client.startFlow("work")
@@ -14,9 +14,9 @@ extension ServiceFixture {
     return end
   }
 
-  /// The person signs in and allows.
+  /// Signs in at the page of a flow, and allows.
   ///
-  /// - Returns: Where the provider sends the browser.
+  /// - Returns: The URL to which the provider redirects the browser.
   func wayBack(of flow: JSONValue) throws -> String {
     guard let page = flow["step"]?["url"]?.stringValue,
       let back = try system.inNetwork({ try Person.decide(at: page).location })
@@ -24,14 +24,15 @@ extension ServiceFixture {
     return back
   }
 
-  /// The browser goes there; a moment after a restart nobody may listen yet.
+  /// Opens the redirect URL as the browser does. Retries, because right after a restart the
+  /// listener may not be open yet.
   func comeBack(to url: String) throws {
     try eventually("the browser is answered") {
       (try? system.inNetwork { try Web.get(url) })?.status == 200
     }
   }
 
-  /// The person types the code of a device flow at the provider, and allows.
+  /// Enters the code of a device flow at the provider, and allows.
   func approve(_ flow: JSONValue) throws {
     guard let page = flow["step"]?["verificationURIComplete"]?.stringValue,
       let code = flow["step"]?["userCode"]?.stringValue
@@ -50,13 +51,13 @@ extension ServiceFixture {
     return reply.body.isEmpty ? .null : try JSONValue(parsing: reply.body)
   }
 
-  /// How many refreshes the provider was asked for.
+  /// Returns the number of refresh requests at the provider.
   func refreshes() throws -> Int64 {
     try control("GET", "requests?endpoint=token&grantType=refresh_token")["count"]?.integerValue
       ?? -1
   }
 
-  /// The token that a client gets.
+  /// Returns the access token that a client gets.
   func token(_ client: RawClient) throws -> String {
     try client.call("token.get", ["provider": "work"])["accessToken"]?.stringValue ?? ""
   }
@@ -65,7 +66,7 @@ extension ServiceFixture {
 // MARK: - Programs
 
 extension ServiceFixture {
-  /// A program of somebody's, in a unit, that passes its connections on to a socket.
+  /// Starts a program of a user in a unit, which relays its connections to a socket.
   func program(
     of user: String, unit: String, at target: String = socket
   ) throws -> () throws -> RawClient {
@@ -91,7 +92,7 @@ extension ServiceFixture {
       ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"] + command)
   }
 
-  /// Signs a user in by a program and a browser of his own.
+  /// Completes a sign-in with a client and a browser of the same user.
   func signIn(_ user: String, by client: RawClient) throws {
     let flow = try client.startFlow("work")
     let back = try wayBack(of: flow)
@@ -100,7 +101,7 @@ extension ServiceFixture {
     guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
   }
 
-  /// A command's status and all it says.
+  /// Returns the exit status and all output of a command.
   func outcome(_ command: String...) throws -> (status: Int, output: String) {
     try outcome(command, input: "")
   }
@@ -119,12 +120,12 @@ extension ServiceFixture {
 
 // MARK: - Load
 
-/// Fifty of ada's programs that ask for a token without pause, by the client library.
+/// Clients of `ada` that call `token.get` without pause, with the client library.
 struct Load {
   private let fixture: ServiceFixture
   private let clients: Int
 
-  /// Returns when each has had a token. Ada must have signed in.
+  /// Starts the clients, and returns when each has got a token. `ada` must have signed in.
   init(_ fixture: ServiceFixture, clients: Int = 50) throws {
     self.fixture = fixture
     self.clients = clients
@@ -139,7 +140,7 @@ struct Load {
 
   private var said: String { (try? fixture.system.run("cat", "/run/load")) ?? "" }
 
-  /// Waits until all of them have a connection.
+  /// Waits until all clients are connected.
   func isThere() throws {
     try eventually("they are connected again") {
       let open = try fixture.admin().call("system.status")["connections"]?.integerValue ?? 0
@@ -147,9 +148,9 @@ struct Load {
     }
   }
 
-  /// Ends it.
+  /// Ends the load.
   ///
-  /// - Returns: How many calls were made, how many failed, and what it said.
+  /// - Returns: The number of calls, the number of failed calls, and the output.
   func end() throws -> (calls: Int, failed: Int, said: String) {
     try fixture.system.run("systemctl", "kill", "load.service")
     try eventually(within: 60, "the load ends") { said.contains("\nfailed ") }

@@ -4,12 +4,12 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "starting and stopping under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  "Starting and stopping under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct StartTests {
   private let fixture: ServiceFixture
 
-  /// All is as the package has it, but for the provider.
+  /// Restores the package's settings, with the provider in addition.
   init() throws {
     fixture = try ServiceFixture.here()
     try fixture.write(config: ServiceFixture.provider())
@@ -17,7 +17,7 @@ struct StartTests {
     try fixture.system.run("systemctl", "daemon-reload")
   }
 
-  @Test("the sockets wait for the first call, which starts the daemon and is answered")
+  @Test("the first call on the app or admin socket starts usherd and is answered")
   func firstCall() throws {
     try fixture.system.run("systemctl", "stop", "usherd.service")
     #expect(try fixture.property("ActiveState") == "inactive")
@@ -36,7 +36,7 @@ struct StartTests {
     }
   }
 
-  @Test("it is ready when its store is open, and not before; who called then is answered")
+  @Test("usherd reports READY only when its store is open, and then answers an earlier call")
   func readiness() throws {
     try fixture.signIn(fixture.client())
     let token = try fixture.token(fixture.client())
@@ -58,12 +58,14 @@ struct StartTests {
     #expect(throws: (any Error).self) { try early.receive(within: 0.3) }
     try fixture.system.run("systemctl", "stop", "holder.service")
     #expect(try early.receive()?["result"]?["accessToken"] == .string(token))
-    // It reloads first, having been asked to.
+    // The SIGHUP makes the daemon reload first.
     try fixture.daemon("is active") { try fixture.property("ActiveState") == "active" }
     #expect(try fixture.process() == process, "it was this one that waited")
   }
 
-  @Test("stopping answers what is under way; the sockets stay, and the next call starts it again")
+  @Test(
+    "systemctl stop answers calls in flight and keeps the sockets; the next call starts usherd again"
+  )
   func stopping() throws {
     let (client, waiter) = (try fixture.client(), try fixture.client())
     try fixture.signIn(client)
@@ -90,7 +92,7 @@ struct StartTests {
     #expect(try fixture.client().finished(flow)["status"] == "succeeded")
   }
 
-  @Test("it asks systemd for the time that it may drain, however soon systemd would have killed it")
+  @Test("a stop may take drain_seconds although TimeoutStopSec of the unit is shorter")
   func longDrain() throws {
     try fixture.override("TimeoutStopSec=2s")
     try fixture.write(config: ServiceFixture.provider() + "[limits]\ndrain_seconds = 20\n")
@@ -109,7 +111,9 @@ struct StartTests {
     #expect(try client.receive()?["result"]?["accessToken"] != nil)
   }
 
-  @Test("one that cannot start is given up, and its sockets with it; mended, all comes back")
+  @Test(
+    "systemd gives up a usherd that cannot start, and its sockets; with a good configuration all works"
+  )
   func givingUp() throws {
     try fixture.system.run("systemctl", "stop", "usherd.service")
     try fixture.override("[Unit]\nStartLimitBurst=3")
@@ -128,7 +132,9 @@ struct StartTests {
     #expect(try fixture.client().call("system.status")["ready"] == true)
   }
 
-  @Test("fifty clients that ask for tokens without pause see nothing of three restarts")
+  @Test(
+    "fifty clients that call token.get without pause see no failure during three restarts of usherd"
+  )
   func restarts() throws {
     try fixture.signIn("ada", by: fixture.program(of: "ada", unit: "ada.service")())
     let load = try Load(fixture)

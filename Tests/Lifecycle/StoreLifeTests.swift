@@ -4,14 +4,16 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "the state of another release", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  "Databases of other releases", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct StoreLifeTests {
   private let fixture: ServiceFixture
 
   init() throws { fixture = try ServiceFixture.here() }
 
-  @Test("the database of any released schema is brought to this one's", arguments: [1, 2, 3, 4])
+  @Test(
+    "usherd upgrades the database of any released schema to the present one",
+    arguments: [1, 2, 3, 4])
   func upgrade(_ schema: Int) throws {
     try begin(with: schema)
     #expect(try fixture.client().call("system.status")["ready"] == true, "\(fixture.journal)")
@@ -21,7 +23,8 @@ struct StoreLifeTests {
     try fixture.signIn(fixture.client())
   }
 
-  @Test("the database of a newer release is refused with both versions, and left as it is")
+  @Test(
+    "usherd refuses the database of a newer release, names both schemas and leaves it unchanged")
   func downgrade() throws {
     try begin(with: 1)
     _ = try fixture.client().call("system.status")
@@ -41,7 +44,7 @@ struct StoreLifeTests {
     #expect(try fixture.client().call("system.status")["ready"] == true)
   }
 
-  /// In place of what is there comes what a release kept; the next call starts the daemon.
+  /// Replaces the state by the database of a released schema; the next call starts the daemon.
   private func begin(with schema: Int) throws {
     try fixture.system.run("systemctl", "stop", "usherd.service")
     try fixture.system.run("systemctl", "reset-failed")
@@ -51,12 +54,12 @@ struct StoreLifeTests {
     try fixture.system.copy(
       ServiceFixture.file("../UsherStoreTests/Fixtures/schema-\(schema).db"),
       to: ServiceFixture.database)
-    // As in the store's tests.
+    // The master key of the store's tests.
     try Data((0..<32).map { UInt8($0) }).write(
       to: URL(fileURLWithPath: fixture.system.path(state + "/master.key")))
     try fixture.system.run("chmod", "0600", ServiceFixture.database, state + "/master.key")
     try fixture.system.run("chown", "-R", "usherd:usherd", state)
-    // The store's samples, which mean something to the store alone; the credential is one.
+    // Remove the samples of the store's tests that only the store can read; keep the credential.
     let samples = [
       "flows", "journal", "requests", "accounts", "tokens", "consents", "local_auth",
       "confirmations",

@@ -3,15 +3,16 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "a user's own daemon", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  "A user's own usherd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct UserServiceTests {
   private static let runtime = "/run/user/4001"
 
-  @Test("a user's manager starts it at the first call, apart from the system's")
+  @Test(
+    "a user manager starts the user's own usherd at the first call, without the system's usherd")
   func ownDaemon() throws {
     let fixture = try ServiceFixture.here()
-    // A user's manager wants its directory from logind, which is not here.
+    // A user manager needs a runtime directory from logind, which does not run here.
     try fixture.system.write(
       """
       [Service]
