@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Programs that want to use an account which their rule excludes.
+/// Programs that try to use an account that their rule excludes.
 @Suite("Attacks on the rules about accounts", .mayBlock, .timeLimit(.minutes(10)))
 struct AccountAttackTests {
-  @Test("an account that the rule excludes is not used by a call that names none")
+  @Test("a call that names no account does not use an account that the caller's rule excludes")
   func unnamed() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(
@@ -39,7 +39,7 @@ struct AccountAttackTests {
     #expect(performed?.arrayValue?.isEmpty == true)
   }
 
-  /// Signs alice in at the sandbox's brand, without a browser.
+  /// Signs in as `alice` at the page of the sandbox's Paysafe brand, without a browser.
   private static func signIn(at url: String) throws {
     let page = try Web.get(url)
     var form = ["username": "alice", "action": "login"]

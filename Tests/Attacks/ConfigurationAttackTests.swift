@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("attacks on the configuration", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("Attacks on the configuration", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct ConfigurationAttackTests {
   @Test("a file in the home directory of the daemon's user does not replace root's configuration")
   func home() throws {

@@ -7,7 +7,7 @@ import UsherTestKit
   "Attacks by many connections, long batches and many users", .mayBlock, .ownProcess, .serialized,
   .timeLimit(.minutes(10)))
 struct ConnectionAttackTests {
-  /// A provider whose sign-in stays at the browser's step, without a server anywhere.
+  /// A provider with configured endpoints and no server: a sign-in stays at the browser step.
   private static let silent = """
     [[provider]]
     name = "silent"
@@ -26,7 +26,7 @@ struct ConnectionAttackTests {
   private static let needsRoot: Comment = "SKIPPED, NOT PROVEN: only root can call as other users"
 
   @Test(
-    "many connections neither end a daemon that has few descriptors nor keep its administrator out")
+    "200 connections neither end a usherd with 128 descriptors nor block its admin socket")
   func descriptors() throws {
     let daemon = try DaemonUnderTest(
       config: Self.silent, launcher: ["/usr/bin/prlimit", "--nofile=128:128"])
@@ -38,7 +38,7 @@ struct ConnectionAttackTests {
     #expect(daemon.isRunning, "\(daemon.log.suffix(500))")
   }
 
-  @Test("the replies of batches that wait are bounded by unread_reply_bytes")
+  @Test("unread_reply_bytes limits the memory for the replies of waiting batches")
   func batches() throws {
     let daemon = try DaemonUnderTest(config: Self.silent)
     let flow = try daemon.client().startFlow("silent")
@@ -46,7 +46,7 @@ struct ConnectionAttackTests {
     try AttackScript("batches.py").expectRefused(daemon.socketPath, "\(daemon.pid)", id, "4", "8")
   }
 
-  @Test("a process with 65,535 groups is refused", .enabled(if: isRoot, needsRoot))
+  @Test("usherd refuses a process with 65,535 groups", .enabled(if: isRoot, needsRoot))
   func groups() throws {
     let daemon = try DaemonUnderTest(config: "")
     try AttackScript("groups.py").expectRefused(daemon.socketPath)

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Programs that want to be taken for another caller than they are.
+/// Programs that try to be identified as another caller.
 @Suite(
   "Attacks on the identity of callers", .mayBlock, .ownProcess,
   .timeLimit(.minutes(10)))
@@ -30,7 +30,7 @@ struct IdentityAttackTests {
     "a process that leaves its groups does not escape a rule by group",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can leave groups"))
   func groups() throws {
-    // root is of group root, by the user database.
+    // According to the user database, root is in group root.
     let daemon = try DaemonUnderTest(
       config: """
         [[client]]
@@ -44,7 +44,7 @@ struct IdentityAttackTests {
   }
 
   @Test(
-    "another person with the uid of a removed user gets nothing that was stored for it",
+    "a new user with the uid of a removed user gets nothing that was stored for the removed user",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root has a user database of its own"))
   func reusedUID() throws {
     let place = try TemporaryDirectory()
@@ -67,7 +67,7 @@ struct IdentityAttackTests {
       ])
     try AttackScript("reused_uid.py").expectRefused(daemon.socketPath, "anna")
     try give(to: "ben")
-    // A name counts for ten seconds, but not for another process of the daemon.
+    // The daemon caches a user name for ten seconds; a new process has no cache.
     try daemon.restart()
     try AttackScript("reused_uid.py").expectRefused(daemon.socketPath, "ben")
     let owners = try daemon.admin().call("owner.list")["owners"]?.arrayValue ?? []
@@ -76,7 +76,7 @@ struct IdentityAttackTests {
   }
 
   @Test(
-    "another user at an admin socket of a wrong mode is refused with a sentence",
+    "another user at an admin socket that has the mode 666 is refused with an error message",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be another user"))
   func admin() throws {
     let daemon = try DaemonUnderTest(config: "")

@@ -2,14 +2,14 @@ import Foundation
 import Testing
 import UsherTestKit
 
-/// Attacks that start a daemon, and a provider where they need one, by themselves (`harness.py`).
+/// Attacks that start their own daemon, and a provider if they need one (`harness.py`).
 @Suite(
-  "Attacks that prepare their victim", .mayBlock, .ownProcess, .timeLimit(.minutes(10))
+  "Attacks that start their own daemon", .mayBlock, .ownProcess, .timeLimit(.minutes(10))
 )
 struct PreparedAttackTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
-  /// The scripts that are used by `NAME PROGRAMS`, as their text says.
+  /// The scripts whose usage text says `NAME PROGRAMS`.
   private static let names: [String] = {
     let scripts = folder.appendingPathComponent("scripts").path
     let all = (try? FileManager.default.contentsOfDirectory(atPath: scripts)) ?? []
@@ -19,10 +19,12 @@ struct PreparedAttackTests {
     }
   }()
 
-  @Test("each is refused", arguments: names)
+  @Test(
+    "an attack script that starts its own daemon reports that the attack was refused",
+    arguments: names)
   func refused(_ name: String) throws { try AttackScript.expectRefused(name) }
 
-  @Test("each finding of the reviews has a script")
+  @Test("each finding of the security reviews has an attack script")
   func everyFinding() throws {
     #expect(Self.names.contains("disk.py"))
     let root = Self.folder.deletingLastPathComponent().deletingLastPathComponent()

@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What another user of the machine tries on a person's way back from the browser.
+/// Attacks of another user of the machine on the redirect of a sign-in.
 @Suite(
-  "Attacks on the browser's way back", .mayBlock,
+  "Attacks on the redirect of a sign-in", .mayBlock,
   .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct RedirectAttackTests {
@@ -17,7 +17,8 @@ struct RedirectAttackTests {
     try DaemonUnderTest(config: "[access]\ngroup = \"4242\"\n\n" + providers)
   }
 
-  @Test("a user who takes the redirect port of a provider without PKCE gets nobody's account")
+  @Test(
+    "a user who takes the redirect port of a provider without PKCE gets no other user's account")
   func squattedPort() throws {
     let port = try HeldPort.free()
     let daemon = try daemon(
@@ -40,7 +41,8 @@ struct RedirectAttackTests {
     #expect(daemon.log.contains("another user holds the redirect port"))
   }
 
-  @Test("with PKCE the flow goes on where another user holds the redirect port, and says who does")
+  @Test(
+    "a flow with PKCE continues if another user holds the redirect port, and names that user's uid")
   func squattedPortWithPKCE() throws {
     let port = try HeldPort.free()
     let squatter = try HeldPort(port, uid: 4002)
@@ -55,7 +57,7 @@ struct RedirectAttackTests {
   }
 }
 
-/// A port of the loopback that another user listens at while this lives.
+/// A loopback port at which another user listens as long as this object lives.
 private final class HeldPort {
   private let place: TemporaryDirectory
   private let program: RunningProgram
@@ -80,7 +82,7 @@ private final class HeldPort {
     }
   }
 
-  /// One that nobody listens at now.
+  /// Returns a port at which no process listens now.
   static func free() throws -> UInt16 {
     let found = try run(
       "/usr/bin/python3",

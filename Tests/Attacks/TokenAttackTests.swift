@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "attacks on a grant that programs share", .mayBlock,
+  "Attacks on a grant that programs share", .mayBlock,
   .timeLimit(.minutes(10)))
 struct TokenAttackTests {
   private let sandbox: SandboxUnderTest
@@ -14,14 +14,14 @@ struct TokenAttackTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  @Test("one program's call for a narrower scope does not narrow what another program gets")
+  @Test("a program's call for a narrower scope does not narrow the token that another program gets")
   func narrowScope() throws {
     try sandbox.control("POST", "settings", ["bindRefreshScope": true])
     try daemon.client().signIn()
     try AttackScript("narrow_scope.py").expectRefused(daemon.socketPath, "demo")
   }
 
-  @Test("a grant that the provider took back gives no token to any call")
+  @Test("no call returns a token of a grant that the provider has revoked")
   func deadGrant() throws {
     try daemon.client().signIn()
     try sandbox.control("POST", "revokeAll")
