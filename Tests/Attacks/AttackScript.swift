@@ -4,8 +4,8 @@ import UsherTestKit
 
 /// One program of `Tests/Attacks/scripts`, which tries to break a promise of the threat model.
 ///
-/// Its exit status is the verdict: 0 refused, 1 succeeded, 2 nothing is known (the victim did not come
-/// up), 77 cannot be tried on this machine.
+/// Its exit status is the verdict: 0 refused, 1 succeeded, 2 unknown (the victim did not start or
+/// does not work), 77 not possible on this machine.
 struct AttackScript {
   let path: String
 
@@ -16,7 +16,7 @@ struct AttackScript {
       .appendingPathComponent("scripts/\(name)").path
   }
 
-  /// Runs an attack that prepares its victim by itself, from the programs of this build.
+  /// Runs an attack that starts its own daemon from the programs of this build.
   static func expectRefused(
     _ name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -28,7 +28,7 @@ struct AttackScript {
   ///
   /// - Parameters:
   ///   - launcher: A program that becomes the attacker, such as `["/usr/bin/setpriv", "--reuid=65000"]`.
-  ///   - seconds: The attack is killed, and has failed as a test, after this time.
+  ///   - seconds: The time after which the attack is killed and the test fails.
   func expectRefused(
     _ arguments: String..., launcher: [String] = [], within seconds: Double = 240,
     sourceLocation: SourceLocation = #_sourceLocation

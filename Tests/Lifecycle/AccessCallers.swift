@@ -77,7 +77,7 @@ extension AccessFixture {
     "till, moved into till.service, on the connection from before": {
       let fixture = $0
       let before = try fixture.service("early.service", "--uid=till")()
-      // The daemon identifies the caller at the first call; the process is moved only then.
+      // The answer shows that the daemon has identified the caller; the process is moved only then.
       _ = try before.call("system.status")
       _ = try fixture.client("till.service")
       try fixture.system.move(fixture.mainProcess(of: "early.service"), to: tillGroup)

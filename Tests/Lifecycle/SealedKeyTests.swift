@@ -52,7 +52,7 @@ struct SealedKeyTests {
   }
 
   @Test(
-    "a key sealed for another name or host stops usherd, and usherctl recover makes it work again",
+    "a key sealed for another name or host keeps usherd from starting until usherctl recover has run",
     arguments: Mishap.allCases)
   func mishap(_ mishap: Mishap) throws {
     let recoveryKey = try setUp()

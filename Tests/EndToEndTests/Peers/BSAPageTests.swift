@@ -52,7 +52,7 @@ struct BSAPageTests {
   }
 
   @Test(
-    "after an unknown user key the right one signs in at the BSA site, and the app gets a token")
+    "a BSA site refuses an unknown user key and signs in with the right one; the app gets a token")
   func signsIn() throws {
     #expect(try register()["status"] == "succeeded")
     let flow = try app.flow(

@@ -66,7 +66,7 @@ struct DrainTests {
   }
 
   @Test(
-    "calls sent before a stop and unread after drain_seconds get shutting_down, every one of them")
+    "after drain_seconds each call sent before the stop has its result or gets shutting_down")
   func unheard() throws {
     let limits = "unread_reply_bytes = 4096\nunread_reply_seconds = 300"
     let fixture = try HeldRefresh(limits: limits)

@@ -270,7 +270,8 @@ struct LockTests {
   }
 
   @Test(
-    "system.unlock fails while the database is missing, names it and creates none; later it works")
+    "system.unlock fails and names the database while the file is missing, and works when it is back"
+  )
   func unopened() throws {
     _ = try admin.call("system.lock")
     let database = daemon.statePath + "/usherd.db"
