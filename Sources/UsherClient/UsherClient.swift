@@ -167,7 +167,7 @@ extension UsherClient {
 }
 
 extension JSONValue {
-  /// The time for which a call asks the daemon to wait, at most a minute (RPC.md § Methods).
+  /// The time for which a call asks the daemon to wait, at most a minute.
   fileprivate var wait: Duration {
     let milliseconds = self["timeoutMs"]?.integerValue ?? self["waitMs"]?.integerValue ?? 0
     return .milliseconds(min(max(milliseconds, 0), 60_000))

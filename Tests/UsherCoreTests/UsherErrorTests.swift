@@ -3,7 +3,7 @@ import UsherCore
 
 @Suite("An error")
 struct UsherErrorTests {
-  /// RPC.md § Errors, line by line; `true`: the same call may succeed later by itself.
+  /// The errors of the wire contract; `true`: the same call may succeed later by itself.
   private static let table: [(code: Int, reason: String, isRetryable: Bool)] = [
     (-32700, "parse_error", false),
     (-32600, "invalid_request", false),

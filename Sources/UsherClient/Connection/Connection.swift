@@ -16,7 +16,7 @@ final class Connection: Sendable {
     var subscriptions = Subscriptions()
   }
 
-  /// The maximum of calls in flight: the daemon's default limit for a connection (RPC.md § Limits).
+  /// The maximum of calls in flight: the daemon's default limit for a connection.
   static let callLimit = 64
 
   let socketPath: String

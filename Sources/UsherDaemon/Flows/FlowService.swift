@@ -7,7 +7,7 @@ import UsherStore
 
 /// The `flow.*` methods.
 struct FlowService: Sendable {
-  /// The upper bound of `waitMs` and `timeoutMs`, in milliseconds; RPC.md states it too.
+  /// The upper bound of `waitMs` and `timeoutMs`, in milliseconds.
   static let longestWait = 60_000
 
   let engine: FlowEngine

@@ -7,7 +7,7 @@ import UsherSystem
 
 /// `localAuth.status` and `localAuth.setPasscode`.
 struct LocalAuthMethods: Sendable {
-  /// The permitted number of characters of a passcode; RPC.md states it too.
+  /// The permitted number of characters of a passcode.
   static let passcodeLength = 4...LocalAuthentication.longestPasscode
 
   let service: LocalAuthService

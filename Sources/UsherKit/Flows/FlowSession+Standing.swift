@@ -44,7 +44,7 @@ extension FlowSession {
   /// Answers the step of `seen`, and waits until the flow satisfies a condition or has ended.
   ///
   /// If the connection is lost, this asks the daemon whether the answer arrived. An answer is never
-  /// sent twice (RPC.md § Transport).
+  /// sent twice.
   ///
   /// - Throws: `UsherError`; `ConnectionError` if the answer did not arrive or the daemon stays
   ///   away.

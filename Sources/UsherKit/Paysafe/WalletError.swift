@@ -65,7 +65,7 @@ extension WalletError: CustomStringConvertible {
 }
 
 extension WalletError: SDKError {
-  /// The daemon's provider code for the SDK's data error (FLOWS.md).
+  /// The daemon's provider code for the SDK's data error.
   private static let dataErrorCode = "dataError"
 
   init(_ setback: KitError) {

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every limit of RPC.md that a caller can reach, configured with small numbers.
+/// Every limit of the socket that a caller can reach, configured with small numbers.
 @Suite("Limits of the app socket", .mayBlock, .serialized)
 struct SocketLimitTests {
   private func daemon(
