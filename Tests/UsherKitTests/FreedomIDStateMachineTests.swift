@@ -6,7 +6,7 @@ import UsherCore
 @testable import UsherKit
 
 @Suite("Which screen of Freedom ID comes next")
-struct FreedomIDCourseTests {
+struct FreedomIDStateMachineTests {
   private func flow(_ standing: FreedomIDStanding, _ revision: Int) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }

@@ -5,7 +5,7 @@ import UsherTestKit
 @testable import usher_bench
 
 @Suite("The errors of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
-struct TroubleTests {
+struct BenchErrorTests {
   @Test(
     "usher-bench refuses numbers with which nothing can be measured",
     arguments: [
@@ -72,8 +72,8 @@ struct TroubleTests {
       (#"c.sendall(b"rr\n")"#, "echo under 1x1: ", ", 0 connections closed"),
     ])
   func server(_ deed: String, _ start: String, _ end: String) throws {
-    let program = try FickleServer.program(after: 5, deed)
-    let server = try FickleServer.server(program, reply: "r\n")
+    let program = try FaultyServer.program(after: 5, deed)
+    let server = try FaultyServer.server(program, reply: "r\n")
     let failure = #expect(throws: BenchError.self) {
       // On a busy machine, the server may not be asked often enough in a short time.
       for seconds in [0.1, 1, 10] {
@@ -89,9 +89,9 @@ struct TroubleTests {
 
   @Test("a server whose first reply is wrong is not measured")
   func wrongReply() throws {
-    let program = try FickleServer.program(after: 5, "pass")
+    let program = try FaultyServer.program(after: 5, "pass")
     let failure = #expect(throws: BenchError.self) {
-      try FickleServer.server(program, reply: "another\n")
+      try FaultyServer.server(program, reply: "another\n")
     }
     #expect(failure?.description == "echo answers something else: r\n")
   }
@@ -129,7 +129,7 @@ struct TroubleTests {
 }
 
 /// A server that replies correctly to a number of lines, and then misbehaves.
-private enum FickleServer {
+private enum FaultyServer {
   /// - Parameter deed: The misbehaviour, in Python.
   static func program(after replies: Int, _ deed: String) throws -> Yardstick {
     let script = """

@@ -6,7 +6,7 @@ import UsherCore
 @testable import UsherKit
 
 @Suite("What a verification with GoPay is to do next")
-struct GoPayCourseTests {
+struct GoPayStateMachineTests {
   private func flow(_ standing: GoPayStanding, _ revision: Int = 1) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }

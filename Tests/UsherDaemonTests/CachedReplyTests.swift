@@ -11,7 +11,7 @@ import UsherTestKit
 
 /// A connection may repeat a cached reply only while a first call would get the same reply.
 @Suite("Cached replies", .timeLimit(.minutes(4)))
-struct StandingAnswerTests {
+struct CachedReplyTests {
   private let staged: ConnectionHarness
 
   init() async throws { staged = try await ConnectionHarness() }

@@ -9,10 +9,10 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Like ``StandingAnswerTests``, for changes in any order: a connection with cached replies must
+/// Like ``CachedReplyTests``, for changes in any order: a connection with cached replies must
 /// give the same replies as a new one.
 @Suite("Cached replies under random changes", .timeLimit(.minutes(4)))
-struct StandingAnswerFuzzTests {
+struct CachedReplyFuzzTests {
   private static let steps = 80
 
   @Test(
