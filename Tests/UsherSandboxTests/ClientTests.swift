@@ -3,10 +3,10 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Clients")
+@Suite("OAuth clients of the sandbox")
 struct ClientTests {
   @Test(
-    "any other difference does not fit",
+    "a redirect URI that differs from a registered loopback URI in more than its port is refused",
     arguments: [
       "http://127.0.0.1:5555/callback2", "http://127.0.0.1:5555/", "https://127.0.0.1/callback",
       "http://localhost:5555/callback", "http://127.0.0.1:0/callback",
@@ -19,7 +19,7 @@ struct ClientTests {
     #expect(!publicClient.allowsRedirect(to: uri))
   }
 
-  @Test("a redirect that is not loopback fits only character by character")
+  @Test("a registered redirect URI that is not loopback matches only an identical URI")
   func exact() {
     let client = Client(id: "web", name: "Web", redirectURIs: ["https://app.example/cb"])
     #expect(client.allowsRedirect(to: "https://app.example/cb"))
@@ -40,7 +40,7 @@ struct ClientTests {
     "Basic \(Data(pair.utf8).base64EncodedString())"
   }
 
-  @Test("a public client is known by its id and may present nothing else")
+  @Test("a public client authenticates with client_id alone; any credential gets invalid_client")
   func publicClients() {
     #expect(outcome(["client_id": "usher"]) == "usher")
     #expect(outcome(["client_id": "usher", "client_secret": ""]) == "invalid_client")
@@ -48,7 +48,8 @@ struct ClientTests {
     #expect(outcome(header: "Bearer x", ["client_id": "usher"]) == "invalid_client")
   }
 
-  @Test("Basic credentials are form-encoded before they are joined")
+  @Test(
+    "HTTP Basic credentials of a client are accepted only if its id and secret are form-encoded")
   func basicCredentials() {
     #expect(
       outcome(header: basic("usher-confidential:s3cret%3Awith%2Fodd%2Bchars"), [:])
@@ -63,7 +64,7 @@ struct ClientTests {
     #expect(outcome(header: basic("nocolon"), [:]) == "invalid_client")
   }
 
-  @Test("a confidential client authenticates by one method, once")
+  @Test("a confidential client authenticates with its secret in exactly one place, form or header")
   func oneMethod() {
     let secret = "s3cret:with/odd+chars"
     let header = basic("usher-confidential:s3cret%3Awith%2Fodd%2Bchars")

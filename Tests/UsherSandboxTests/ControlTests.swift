@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Faults, log and settings")
+@Suite("Fault rules, request log and settings of the sandbox")
 struct ControlTests {
   private func fault(_ change: (inout Fault) -> Void) -> Fault {
     var fault = Fault()
@@ -11,7 +11,8 @@ struct ControlTests {
     return fault
   }
 
-  @Test("a rule lets some pass, strikes so often, and is gone")
+  @Test(
+    "a fault rule skips its first requests, applies as often as configured, and is then removed")
   func timesAndAfter() {
     var table = FaultTable()
     let broken = fault { $0.status = 500 }
@@ -21,7 +22,7 @@ struct ControlTests {
     #expect(table.entries.isEmpty)
   }
 
-  @Test("a rule strikes only its endpoint and grant type, and until it is cleared")
+  @Test("a fault rule applies only to its endpoint and grant type, until it is deleted")
   func matching() {
     var table = FaultTable()
     let broken = fault { $0.reset = true }
@@ -34,7 +35,7 @@ struct ControlTests {
     #expect(table.strike("token", grantType: "refresh_token") == nil)
   }
 
-  @Test("the table of faults is bounded")
+  @Test("the fault table refuses a rule beyond its limit")
   func bounded() {
     var table = FaultTable()
     let rule = FaultRule(endpoint: "*", fault: fault { $0.status = 500 })
@@ -43,7 +44,7 @@ struct ControlTests {
   }
 
   @Test(
-    "a fault that says nothing, too much or something unknown is refused",
+    "a fault rule with no fault, an unknown member or an invalid value gets invalid_request",
     arguments: [
       #"{}"#, #"{"endpoint":"token"}"#, #"{"endpoint":"token","fault":{}}"#, #"[]"#, #"nope"#,
       #"{"endpoint":"token","fault":{"status":99}}"#,
@@ -60,7 +61,7 @@ struct ControlTests {
     #expect(refusal { _ = try FaultRule(checking: Array(text.utf8)) } == "invalid_request")
   }
 
-  @Test("the log counts by endpoint and grant type, and holds no secret")
+  @Test("the request log filters by endpoint and grant type and contains no secret of a request")
   func log() throws {
     var log = RequestLog()
     var call = Call(.post, "/oidc/token", base: "")
@@ -77,7 +78,7 @@ struct ControlTests {
     #expect(!"\(log)".contains("canary"))
   }
 
-  @Test("the log is bounded")
+  @Test("the request log never exceeds its limit and keeps the newest request")
   func logLimit() {
     var log = RequestLog()
     let call = Call(.get, "/", base: "")
@@ -89,7 +90,7 @@ struct ControlTests {
   }
 
   @Test(
-    "a setting that nobody knows or that does not fit is refused",
+    "a setting with an unknown name or an invalid value is refused as invalid_request",
     arguments: [
       ["nope": 1], ["codeSeconds": "x"], ["codeSeconds": -1], ["idToken": ["nope": 1]],
       ["refreshRotation": "sometimes"], ["clockOffsetSeconds": 1_000_000_000_000],

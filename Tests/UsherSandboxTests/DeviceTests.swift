@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Device flow and pages")
+@Suite("Device authorization flow and sign-in transactions of the sandbox")
 struct DeviceTests {
   private func poll(_ ledger: inout Ledger, _ code: String, after seconds: Double) -> String? {
     refusal {
@@ -12,7 +12,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("slow_down adds five seconds for good")
+  @Test("each slow_down answer lengthens the polling interval of a device code by five seconds")
   func slowDown() {
     var ledger = Ledger()
     let code = ledger.startDevice(client: publicClient, scope: [], now: start).deviceCode
@@ -23,7 +23,8 @@ struct DeviceTests {
     #expect(poll(&ledger, code, after: 40) == "slow_down")
   }
 
-  @Test("denied, expired, unknown and another client's codes say so")
+  @Test(
+    "polling a denied, expired, unknown or foreign device code returns the matching OAuth error")
   func refused() {
     var ledger = Ledger()
     let code = ledger.startDevice(client: publicClient, scope: [], now: start).deviceCode
@@ -37,7 +38,8 @@ struct DeviceTests {
     #expect(poll(&ledger, "dc_x", after: 0) == "invalid_grant")
   }
 
-  @Test("a user code may be typed in any case and with any separators, until it is settled")
+  @Test(
+    "a user code matches in any letter case and with any separators until it is settled or expires")
   func userCodes() {
     var ledger = Ledger()
     let device = ledger.startDevice(client: publicClient, scope: [], now: start)
@@ -50,7 +52,7 @@ struct DeviceTests {
     #expect(ledger.waitingDevice(userCode: typed, now: start) == nil)
   }
 
-  @Test("a transaction needs its own form token, and ends after ten wrong attempts")
+  @Test("a sign-in transaction requires its CSRF token, expires, and ends after ten wrong attempts")
   func transactions() throws {
     var ledger = Ledger()
     let begun = ledger.begin(.device, now: start)

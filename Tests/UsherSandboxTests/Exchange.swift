@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import Testing
 
-/// One HTTP exchange over a plain socket, read to its end.
+/// HTTP requests over a plain socket. Each response is read until the server closes the connection.
 enum Exchange {
   enum Failure: Error, Equatable { case connection(Int32) }
 
-  /// On a thread of its own: a socket that blocks must not hold one of the server's.
+  /// Runs on a separate thread, because a blocking socket must not occupy a thread of the server.
   private static func run(_ base: String, _ request: String) async throws -> String {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
@@ -54,7 +54,7 @@ enum Exchange {
     try await send(base, "POST", path, headers: ["Content-Type: application/json"], json)
   }
 
-  /// - Parameter headers: Whole lines.
+  /// - Parameter headers: Complete header lines, `Name: value`.
   static func send(
     _ base: String, _ method: String, _ path: String, host: String = "127.0.0.1",
     headers: [String] = [], _ body: String? = nil
@@ -67,10 +67,10 @@ enum Exchange {
 }
 
 extension String {
-  /// Bytes after the head.
+  /// The size of the message body, in bytes.
   var bodySize: Int { httpBody.utf8.count }
 
-  /// What follows the head.
+  /// The message body: the part after the header section.
   var httpBody: Substring {
     split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false).last ?? ""
   }

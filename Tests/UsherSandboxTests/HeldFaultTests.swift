@@ -7,7 +7,7 @@ struct HeldFaultTests {
   private let traffic = Traffic(clock: SandboxClock())
   private let endpoint = Endpoint("token", .post, "/token") { _ in Reply(status: 200) }
 
-  /// Adds a rule that holds one request, and lets one come.
+  /// Adds a fault rule that holds one request, sends a request and waits until it is logged.
   private func heldRequest() async throws -> (rule: String, answer: Task<Delivery, Never>) {
     var fault = Fault()
     fault.held = true
@@ -22,7 +22,8 @@ struct HeldFaultTests {
     return (try #require(rule), answer)
   }
 
-  @Test("a held request is answered when its fault is deleted, by its id or with all others")
+  @Test(
+    "a held request is answered when its fault rule is deleted, by id or together with all rules")
   func deleted() async throws {
     for deletesAll in [false, true] {
       let (rule, answer) = try await heldRequest()
@@ -38,7 +39,7 @@ struct HeldFaultTests {
     }
   }
 
-  @Test("a held request ends when the sandbox stops")
+  @Test("a held request is answered when its task is cancelled, as it is when the sandbox stops")
   func stopped() async throws {
     let (_, answer) = try await heldRequest()
     answer.cancel()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Codes")
+@Suite("Authorization codes of the sandbox")
 struct CodeTests {
-  @Test("a replayed code revokes what its first use brought")
+  @Test("a replayed authorization code is refused and revokes the tokens of its first use")
   func replay() throws {
     var (ledger, code) = TokenLedger.withCode()
     let tokens = try ledger.redeem(code)
@@ -15,7 +15,7 @@ struct CodeTests {
     #expect(refusal { _ = try ledger.refresh(tokens.refreshToken) } == "invalid_grant")
   }
 
-  @Test("a wrong verifier or redirect URI spends the code")
+  @Test("a wrong verifier or redirect URI is refused and uses up the authorization code")
   func spent() throws {
     var (ledger, code) = TokenLedger.withCode()
     let wrong = String(repeating: "x", count: 43)
@@ -26,7 +26,7 @@ struct CodeTests {
     #expect(refusal { _ = try ledger.redeem(code) } == "invalid_grant")
   }
 
-  @Test("another client's attempt is refused and leaves the code alone")
+  @Test("an authorization code is refused to another client and stays valid for its own client")
   func otherClient() throws {
     var (ledger, code) = TokenLedger.withCode()
     #expect(refusal { _ = try ledger.redeem(code, client: confidentialClient) } == "invalid_grant")
@@ -34,7 +34,7 @@ struct CodeTests {
   }
 
   @Test(
-    "a code and its refresh tokens are good at one brand only, and the wrong one spends nothing")
+    "an authorization code and its refresh token need their brand; a wrong brand spends neither")
   func brands() throws {
     var ledger = TokenLedger(OIDCSettings().terms)
     var authorization = Authorization.test()
@@ -51,13 +51,14 @@ struct CodeTests {
     #expect(again.authorization.brand == "acme")
   }
 
-  @Test("a code expires")
+  @Test("an authorization code is refused when its lifetime is over")
   func expiry() {
     var (ledger, code) = TokenLedger.withCode { $0.codeSeconds = 10 }
     #expect(refusal { _ = try ledger.redeem(code, after: 10) } == "invalid_grant")
   }
 
-  @Test("the verifier of RFC 7636 appendix B fits its challenge, and short ones never do")
+  @Test(
+    "PKCE accepts the pair of RFC 7636 appendix B and refuses malformed verifiers and challenges")
   func pkce() {
     #expect(PKCE.matches(verifier: verifier, challenge: challenge))
     #expect(!PKCE.matches(verifier: verifier + "x", challenge: challenge))
@@ -67,7 +68,8 @@ struct CodeTests {
     #expect(!PKCE.isChallenge(challenge + "="))
   }
 
-  @Test("revoking a refresh token ends the grant; another client may not; unknown is no error")
+  @Test(
+    "revoking a refresh token ends its grant, is refused to other clients, ignores unknown tokens")
   func revocation() throws {
     var (ledger, tokens) = try TokenLedger.signedIn()
     let token = try #require(tokens.refreshToken)
@@ -82,9 +84,10 @@ struct CodeTests {
   }
 }
 
-@Suite("Refresh tokens")
+@Suite("Rotation and bounds of the sandbox's refresh tokens")
 struct RefreshTests {
-  @Test("strict: the predecessor is dead at once, and its return ends the family")
+  @Test(
+    "strict rotation: a replaced refresh token is refused, and its reuse revokes the token family")
   func strict() throws {
     var (ledger, first) = try TokenLedger.signedIn()
     let second = try ledger.refresh(first.refreshToken)
@@ -93,7 +96,7 @@ struct RefreshTests {
     #expect(ledger.permission(of: second.accessToken, now: start) == nil)
   }
 
-  @Test("graceful: the predecessor lives until a successor is used, then its return is reuse")
+  @Test("graceful rotation: a refresh token works until its successor is used, and is then refused")
   func graceful() throws {
     var (ledger, first) = try TokenLedger.signedIn { $0.rotation = .graceful }
     let lost = try ledger.refresh(first.refreshToken)
@@ -105,7 +108,7 @@ struct RefreshTests {
     #expect(refusal { _ = try ledger.refresh(lost.refreshToken) } == "invalid_grant")
   }
 
-  @Test("the scope may be narrowed for the access token, and never widened")
+  @Test("a refresh may narrow the access token's scope but never exceed the granted scope")
   func scope() throws {
     var (ledger, first) = try TokenLedger.signedIn()
     let narrow = try ledger.refresh(first.refreshToken, scope: ["openid"])
@@ -117,7 +120,7 @@ struct RefreshTests {
       try ledger.refresh(narrow.refreshToken).scope == ["openid", "offline_access"])
   }
 
-  @Test("it is bound to its client and its time, and revokeAll ends it")
+  @Test("a refresh token is refused after its expiry, to another client, and after revokeAll")
   func bounds() throws {
     var (ledger, first) = try TokenLedger.signedIn { $0.refreshTokenSeconds = 100 }
     let token = try #require(first.refreshToken)
@@ -133,9 +136,9 @@ struct RefreshTests {
   }
 }
 
-@Suite("Bounded tables")
+@Suite("Expiring table of the sandbox")
 struct TableTests {
-  @Test("a full table drops what expired, and else the oldest")
+  @Test("a full expiring table drops an expired entry first, and otherwise its oldest entry")
   func bounded() {
     var table = ExpiringTable<Int>(limit: 10)
     for number in 0..<10 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-/// A real mail server, `mail_receiver.py`, with the Python packages of the tests.
+/// A real SMTP server: `mail_receiver.py`, run with the Python packages installed for the tests.
 final class MailReceiver {
   private let process = Process()
   private let input = Pipe()
@@ -11,7 +11,7 @@ final class MailReceiver {
   private var unread = Data()
   private(set) var port = 0
 
-  /// Whether Python and aiosmtpd are here; complains where they are not.
+  /// Whether Python and aiosmtpd are installed. If not, a note goes to standard error.
   static let isHere: Bool = {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: python)
@@ -53,7 +53,7 @@ final class MailReceiver {
     process.waitUntilExit()
   }
 
-  /// The next letter; waits a minute for one that has not come yet.
+  /// Returns the next e-mail, and waits up to one minute for it.
   func letter() throws -> JSON { try JSON(parsing: Array(line().utf8)) }
 
   private func line() throws -> String {

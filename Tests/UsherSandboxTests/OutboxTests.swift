@@ -12,9 +12,9 @@ private func email(_ text: String, to: String = "alice@example.com") -> Message 
   Message(provider: "one", channel: .email, to: to, subject: "Übung", text: text)
 }
 
-@Suite("Outbox", .mayBlock)
+@Suite("Outbox of the sandbox", .mayBlock)
 struct OutboxTests {
-  @Test("the newest stands first, and one may ask by recipient and provider")
+  @Test("the outbox lists the newest message first and filters by recipient and provider")
   func matching() {
     var table = OutboxTable()
     table.add(sms(1), at: start)
@@ -27,7 +27,8 @@ struct OutboxTests {
     #expect(table.matching(to: nil, provider: nil).isEmpty)
   }
 
-  @Test("it is bounded, and a note for an entry that is gone changes nothing")
+  @Test(
+    "the outbox drops its oldest messages, and a delivery note for a dropped one changes nothing")
   func bounded() {
     var table = OutboxTable()
     for number in 0..<(OutboxTable.limit + 5) { table.add(sms(number), at: start) }
@@ -37,7 +38,7 @@ struct OutboxTests {
     #expect(table.entries.allSatisfy { $0.delivery == nil })
   }
 
-  @Test("the control API lists what a test asks for, and empties it")
+  @Test("the control API lists outbox messages by recipient or provider and clears the outbox")
   func control() async throws {
     let workbench = try Workbench.test()
     await workbench.outbox.post(sms(1))
@@ -64,7 +65,7 @@ struct OutboxTests {
     #expect(await workbench.outbox.messages().isEmpty)
   }
 
-  @Test("the page shows the newest first and escapes what it shows")
+  @Test("the outbox page shows the newest message first and escapes recipients and texts")
   func page() async throws {
     let workbench = try Workbench.test()
     await workbench.outbox.post(sms(1, to: "<b>"))
@@ -81,9 +82,10 @@ struct OutboxTests {
   }
 }
 
-@Suite("E-mail")
+@Suite("E-mail sent by the sandbox")
 struct MailTests {
-  @Test("a letter is ASCII with CRLF, whatever stands in it, and nothing in it ends a header")
+  @Test(
+    "an e-mail is rendered as pure ASCII, and its content cannot inject headers or SMTP commands")
   func letter() {
     let message = Message(
       provider: "one", channel: .email, to: "a@b.example", subject: "Grüße\r\nBcc: x@y.example",
@@ -99,7 +101,7 @@ struct MailTests {
   }
 
   @Test(
-    "what is no plain address is never handed over",
+    "a recipient that is not a plain e-mail address is refused",
     arguments: [
       "", "alice", "@", "a@", "@b", "a@b@c", "a b@c", "a@b>\r\nDATA", "<a@b>", "a,b@c", "ä@b",
       String(repeating: "a", count: 254) + "@b",
@@ -108,7 +110,7 @@ struct MailTests {
     #expect(Letter.address(text) == nil)
   }
 
-  @Test("a mail server is on loopback")
+  @Test("a loopback smtp URL is accepted as the mail server, with or without a port")
   func servers() throws {
     let server = try MailServer("smtp://127.0.0.1:2525")
     #expect(server.port == 2525)
@@ -117,7 +119,7 @@ struct MailTests {
   }
 
   @Test(
-    "anything else is refused",
+    "a mail server URL that is not a plain loopback smtp URL is refused, as is a malformed sender",
     arguments: [
       "", "127.0.0.1:25", "http://127.0.0.1", "smtp://mail.example:25", "smtp://127.0.0.1:0",
       "smtp://127.0.0.1:65536", "smtp://127.0.0.1:", "smtp://127.0.0.1.evil.example",
@@ -128,7 +130,7 @@ struct MailTests {
     #expect(throws: Sandbox.Objection.self) { try MailServer("smtp://127.0.0.1", sender: "x") }
   }
 
-  @Test("where no mail server answers, the entry says so and the backend goes on")
+  @Test("an e-mail that cannot be delivered is recorded in the outbox with the reason")
   func nobodyListens() async throws {
     var server = try MailServer("smtp://127.0.0.1:1")
     server.limit = .seconds(60)
@@ -144,21 +146,22 @@ struct MailTests {
     #expect(deliveries[2]?.hasPrefix("failed: curl: (7)") == true)
   }
 
-  @Test("a mail server that is silent is given up")
+  @Test("an e-mail to a mail server that never answers fails with curl's time-out")
   func silent() async throws {
     let silent = try SilentServer()
     var server = try MailServer("smtp://127.0.0.1:\(silent.port)")
-    // curl's own timer must run out, so the limit is as short as a limit can sensibly be.
+    // The test waits for curl's own timer, so the limit is as short as is sensible.
     server.limit = .milliseconds(50)
     let delivery = await server.send(
       Letter(email("one"), from: server.sender, id: "msg_1", at: start))
     #expect("\(delivery)".hasPrefix("failed: curl: (28)"))
   }
 
-  @Test("a program that is not there, or does not end, is no catastrophe")
+  @Test(
+    "running a program reports a missing program, a time-out, or the exit status and error output")
   func programs() async {
     #expect(await runProgram("no-such-program", [], input: [], within: .seconds(60)) == .notStarted)
-    // Its time is over at once: one that was waited for would end with status 0, a minute later.
+    // The time limit is zero. If `runProgram` waited, it would report status 0 after a minute.
     #expect(await runProgram("sleep", ["60"], input: [], within: .zero) == .tookTooLong)
     #expect(
       await runProgram(
@@ -170,15 +173,15 @@ struct MailTests {
   }
 }
 
-/// With a mail server that is not ours.
+/// Delivery to a mail server that is not part of this project.
 @Suite(
-  "E-mail to a real mail server",
+  "E-mail delivery to a real mail server",
   .enabled(
     if: MailReceiver.isHere,
     "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"
   ))
 struct RealMailTests {
-  @Test("an e-mail arrives as it was written, one after the other; an SMS does not")
+  @Test("e-mails reach the mail server unchanged and in order, and an SMS is not sent to it")
   func arrives() async throws {
     let receiver = try MailReceiver()
     var server = try MailServer("smtp://127.0.0.1:\(receiver.port)", sender: "bank@example.com")
@@ -202,7 +205,7 @@ struct RealMailTests {
     #expect(try receiver.letter()["text"] == "second")
   }
 
-  @Test("what the mail server refuses is noted with its reason")
+  @Test("an e-mail that the mail server refuses is recorded as failed with the server's answer")
   func refused() async throws {
     let receiver = try MailReceiver()
     var server = try MailServer("smtp://127.0.0.1:\(receiver.port)")
@@ -213,7 +216,7 @@ struct RealMailTests {
   }
 }
 
-/// Takes connections and says nothing.
+/// A TCP server that accepts connections and never sends a byte.
 private final class SilentServer {
   private let descriptor: Int32
   let port: UInt16

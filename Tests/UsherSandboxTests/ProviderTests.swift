@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The provider without HTTP: its rows are called as the router would.
+/// The OIDC provider without HTTP: calls its endpoint handlers as the router does.
 private struct Browser {
   let provider: OIDCProvider
 
@@ -34,7 +34,7 @@ private struct Browser {
     return try await send(.get, "/oidc/authorize", fields.compactMapValues { $0 })
   }
 
-  /// From the first page through sign-in to the decision.
+  /// Signs in on the given login page and submits `decision` on the consent page.
   func decide(_ decision: String, on page: Reply) async throws -> Reply {
     var fields = try page.hidden()
     fields.merge(["username": "alice", "password": "alice-password"]) { $1 }
@@ -45,7 +45,7 @@ private struct Browser {
   }
 }
 
-/// A JWT taken apart.
+/// The decoded header and claims of a JWT.
 struct RequestParts {
   let header: JSON
   let claims: JSON
@@ -64,9 +64,9 @@ struct RequestParts {
   }
 }
 
-@Suite("OpenID provider")
+@Suite("OpenID provider of the sandbox")
 struct ProviderTests {
-  @Test("who denies or cancels is sent back with access_denied, state and iss")
+  @Test("a denied or cancelled sign-in redirects to the client with the error access_denied")
   func denied() async throws {
     let browser = try Browser()
     let denied = try await browser.decide("deny", on: browser.authorize()).parameters()
@@ -79,7 +79,8 @@ struct ProviderTests {
     #expect(try cancelled.parameters()["error"] == "access_denied")
   }
 
-  @Test("a wrong client or redirect URI shows a page and never redirects")
+  @Test(
+    "an authorization request with a wrong client or redirect URI gets an error page, no redirect")
   func neverRedirects() async throws {
     let browser = try Browser()
     let wrong: [[String: String?]] = [
@@ -94,7 +95,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("what else is wrong goes back to the client")
+  @Test("other invalid authorization requests redirect to the client with the OAuth error and iss")
   func redirectedErrors() async throws {
     let browser = try Browser()
     let wrong: [(change: [String: String?], error: String)] = [
@@ -113,7 +114,8 @@ struct ProviderTests {
     }
   }
 
-  @Test("pages escape what comes from outside, say what they are, and a wrong password stays there")
+  @Test(
+    "the login page escapes its input, states that it is not real, and reports a wrong password")
   func pages() async throws {
     let browser = try Browser()
     let page = try await browser.authorize(["login_hint": "\"><script>"])
@@ -128,7 +130,7 @@ struct ProviderTests {
     #expect(try await browser.send(.post, "/oidc/login", fields).status == 400)
   }
 
-  @Test("the token endpoint says what was wrong")
+  @Test("the token endpoint answers each malformed request with the matching OAuth error")
   func tokenErrors() async throws {
     let browser = try Browser()
     func error(_ fields: [String: String]) async throws -> String? {

@@ -3,11 +3,11 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("The server")
+@Suite("HTTP server of the sandbox")
 struct ServerTests {
   private let discovery = "/oidc/.well-known/openid-configuration"
 
-  @Test("it serves both discovery documents on a port of its own, by its own clock")
+  @Test("the sandbox serves both discovery documents by its own clock and refuses a foreign Host")
   func serves() async throws {
     var configuration = Sandbox.Configuration()
     configuration.now = { start }
@@ -26,7 +26,7 @@ struct ServerTests {
     }
   }
 
-  @Test("a reset is a TCP reset, half a body is cut, and a huge one is as long as asked")
+  @Test("fault rules make the server reset the TCP connection, halve a body or send a huge body")
   func faults() async throws {
     try await withSandbox { base in
       func strike(_ fault: String) async throws {
@@ -49,7 +49,7 @@ struct ServerTests {
     }
   }
 
-  @Test("a body over the limit is refused")
+  @Test("a request body over the limit is refused with status 413")
   func limit() async throws {
     try await withSandbox { base in
       let body = String(repeating: "x", count: SandboxRouter.bodyLimit + 1)
@@ -59,7 +59,7 @@ struct ServerTests {
   }
 
   @Test(
-    "only loopback, only a port, only a path",
+    "a sandbox with a non-loopback host, an invalid port or a reserved issuer path is refused",
     arguments: [
       ("0.0.0.0", 0, "/oidc"), ("127.0.0.1", 65_536, "/oidc"), ("::1", 0, "/_control"),
       ("127.0.0.1", 0, "/truecaller"),
@@ -71,7 +71,7 @@ struct ServerTests {
   }
 
   @Test(
-    "a users file brings its own people and keeps the standard clients, and the other way round")
+    "a users file replaces only the list it contains, the standard users or the standard clients")
   func population() throws {
     let text = #"{"users":[{"username":"eve","password":"p"}]}"#
     let population = try Sandbox.Population(parsing: Array(text.utf8))

@@ -3,13 +3,13 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("One-time passwords")
+@Suite("Time-based one-time passwords of the sandbox")
 struct TOTPTests {
   private let secret = Array("12345678901234567890".utf8)
 
   private func at(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 
-  @Test("a code is known in its own step and its neighbours, and nowhere else")
+  @Test("a TOTP code is accepted in its own time step and the two adjacent steps, and in no other")
   func window() {
     let totp = TOTP(secret: secret)
     let code = totp.code(at: start)

@@ -9,7 +9,7 @@ let publicClient = Client.standard[0]
 let confidentialClient = Client.standard[1]
 let redirectURI = "http://127.0.0.1:5555/callback"
 let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-/// Of ``verifier``, as RFC 7636 appendix B has it.
+/// The S256 challenge of ``verifier``, from RFC 7636 appendix B.
 let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 extension Authorization {
@@ -20,7 +20,7 @@ extension Authorization {
 }
 
 extension TokenLedger {
-  /// A ledger with a code in it.
+  /// Returns a ledger that holds one authorization code.
   static func withCode(
     _ change: (inout TokenTerms) -> Void = { _ in }
   ) -> (ledger: TokenLedger, code: String) {
@@ -31,7 +31,7 @@ extension TokenLedger {
     return (ledger, code)
   }
 
-  /// A ledger in which alice is signed in, and her tokens.
+  /// Returns a ledger in which alice is signed in, and her tokens.
   static func signedIn(
     _ change: (inout TokenTerms) -> Void = { _ in }
   ) throws -> (ledger: TokenLedger, tokens: IssuedTokens) {
@@ -61,7 +61,7 @@ extension Workbench {
   }
 }
 
-/// The error code that a call is refused with; nil when it is not.
+/// Returns the error code with which `body` is refused, or nil if `body` succeeds.
 func refusal(_ body: () throws -> Void) -> String? {
   do {
     try body()

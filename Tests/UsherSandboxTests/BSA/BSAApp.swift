@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The BSA stand-in without HTTP, and what an app and people at sites do with it.
+/// The BSA fake without HTTP, with helpers that act as the app and as users at sites.
 struct BSAApp {
   typealias Answer = GoPayApp.Answer
 
@@ -25,10 +25,11 @@ struct BSAApp {
     bsa = BSA(workbench)
   }
 
-  /// Moves the time.
+  /// Advances the sandbox's clock.
   func wait(_ seconds: Double) { clock.offset += seconds }
 
-  /// The row that a path belongs to, one without a place in braces before the others.
+  /// Returns the endpoint for a path, and the path's parameters. A literal path is preferred to one
+  /// with placeholders.
   private func row(
     _ method: Endpoint.Method, _ path: String
   ) throws -> (Endpoint, [String: String]) {
@@ -62,7 +63,7 @@ struct BSAApp {
     return Answer(await row.handle(call))
   }
 
-  /// A call of the wire, with `lang` and the client key.
+  /// Sends a BSA protocol call with `lang` and the client key.
   func wire(
     _ method: Endpoint.Method, _ path: String, _ members: [String: JSON] = [:],
     key: String? = BSAApp.key
@@ -95,7 +96,7 @@ struct BSAApp {
     return list
   }
 
-  /// The number of the last message to somebody.
+  /// Returns the one-time code in the newest message to an address.
   func number(to address: String = email) async throws -> String {
     let message = await workbench.outbox.messages(to: address, provider: "bsa").first
     return try #require(message?.message.code)
@@ -114,14 +115,14 @@ extension BSAApp {
       .post, "/mail/verify", ["email": .string(email), "authNum": .string(number)])
   }
 
-  /// The disposeToken of an address.
+  /// Verifies an e-mail address and returns its disposeToken.
   func disposeToken(_ email: String = email) async throws -> String {
     _ = try await mail(email)
     let answer = try await verifyMail(try await number(to: email), of: email)
     return try #require(answer.data?["disposeToken"]?.text, "\(answer.json)")
   }
 
-  /// What a sign-up sends.
+  /// Returns all parameters of a sign-up.
   static func person(_ userKey: String = "alice-key", _ token: String) -> [String: JSON] {
     [
       "email": .string(email), "phoneNum": .string(phone), "userKey": .string(userKey),
@@ -141,7 +142,7 @@ extension BSAApp {
       .post, "/users", Self.person(userKey, token).overlaid(with: changes))
   }
 
-  /// What another device of alice's sends.
+  /// Sends the re-registration of alice on another device.
   func changeDevice(
     _ userKey: String = "alice-key", token: String, _ changes: [String: JSON] = [:]
   ) async throws -> Answer {
@@ -155,7 +156,7 @@ extension BSAApp {
       .put, "/users/\(userKey)/device", members.overlaid(with: changes))
   }
 
-  /// Registers alice; her secret.
+  /// Registers alice and returns her TOTP secret.
   @discardableResult
   func registered() async throws -> [UInt8] {
     let answer = try await signUp()
@@ -199,20 +200,20 @@ extension BSAApp {
       .delete, "/auth", ["deviceId": .string(Self.device)].overlaid(with: changes))
   }
 
-  /// The channel of what waits.
+  /// Opens a sign-in and returns its channel key.
   func channel(_ changes: [String: JSON] = [:], key: String = acme) async throws -> String {
     let answer = try await open(changes, key: key)
     return try #require(answer.data?["channelKey"]?.text, "\(answer.json)")
   }
 
-  /// A number for a site.
+  /// Returns a new one-time code to enter at a site.
   func loginNumber() async throws -> String {
     let answer = try await wire(
       .post, "/otp/generate", ["userKey": "alice-key", "deviceId": .string(Self.device)])
     return try #require(answer.data?.text, "\(answer.json)")
   }
 
-  /// Presses a button at a site.
+  /// Submits a form of the site with a button.
   func press(_ button: String, _ fields: [String: String] = [:]) async throws -> Answer {
     let form = fields.merging(["action": button, "client": "acme"]) { own, _ in own }
     let text = form.map { "\($0)=\(PercentEncoding.encoded($1))" }.joined(separator: "&")
@@ -220,7 +221,7 @@ extension BSAApp {
       .post, "/bsa/site", body: Array(text.utf8), type: "application/x-www-form-urlencoded")
   }
 
-  /// Lets alice begin at the site; the path of the page where she waits.
+  /// Starts alice's sign-in at the site and returns the path of the page that shows its state.
   @discardableResult
   func begin(_ button: String = "push", number: String = "") async throws -> String {
     let answer = try await press(button, ["userKey": "alice-key", "number": number])
@@ -228,7 +229,7 @@ extension BSAApp {
     return answer.location
   }
 
-  /// A state as the site shows it.
+  /// Returns the sign-in state that a page of the site shows.
   func state(_ page: String) async throws -> String {
     let html = try await send(.get, page).html
     return String(try #require(html.firstMatch(of: /id="state">([a-zA-Z]+)</)).1)
@@ -239,7 +240,7 @@ extension GoPayApp.Answer {
   var rtCode: JSON? { json["rtCode"] }
 }
 
-/// RFC 4648 §6, by the book.
+/// Decodes Base32 (RFC 4648 section 6), independently of the code under test.
 func base32(_ text: String) -> [UInt8] {
   let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
   let bits = text.filter { $0 != "=" }.flatMap { letter -> [Bool] in

@@ -3,13 +3,14 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: what tests may change")
+@Suite("Control API of the BSA fake")
 struct BSAControlTests {
   private func idCheck(_ app: BSAApp) async throws -> BSAApp.Answer {
     try await app.wire(.get, "/idcheck", ["userKey": "alice-key"])
   }
 
-  @Test("no envelope, other HTTP statuses, and one answer for every call until it is deleted")
+  @Test(
+    "a scripted BSA answer replaces the envelope and the HTTP status, once or until it is deleted")
   func statuses() async throws {
     let app = try BSAApp()
     _ = try await app.control(
@@ -37,7 +38,8 @@ struct BSAControlTests {
     #expect(try await idCheck(app).status == 200)
   }
 
-  @Test("the oldest answer that fits is taken, and the list tells what is left")
+  @Test(
+    "the oldest scripted BSA answer that matches is used, and the list shows the remaining uses")
   func order() async throws {
     let app = try BSAApp()
     for answer: JSON in [
@@ -55,7 +57,7 @@ struct BSAControlTests {
   }
 
   @Test(
-    "what makes no sense is refused with 400, and changes nothing",
+    "an invalid BSA control request is refused with 400 and a description, and changes nothing",
     arguments: [
       ("answers", ["rtCode": 1]), ("answers", ["endpoint": "bsa.site", "rtCode": 1]),
       ("answers", ["endpoint": "idCheck", "rtCode": 1]), ("answers", ["endpoint": "*"]),
@@ -80,7 +82,7 @@ struct BSAControlTests {
     #expect(try await app.control(.get, "settings").json == (try JSON(encoding: BSASettings())))
   }
 
-  @Test("somebody is registered without signing up: made up, of the people, or as one says")
+  @Test("the BSA control API registers users without a sign-up, with default, known or given data")
   func registrations() async throws {
     let app = try BSAApp()
     let first = try await app.control(.post, "registrations").json

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: another device")
+@Suite("Registration of another device at the BSA fake")
 struct BSADeviceTests {
   private func sendOTP(
     _ app: BSAApp, _ changes: [String: JSON] = [:]
@@ -15,7 +15,7 @@ struct BSADeviceTests {
     return try await app.wire(.post, "/users/send-otp", members.overlaid(with: changes))
   }
 
-  @Test("a number goes out where key, name and contact belong together, and says the authType")
+  @Test("BSA send-otp sends a code if key, name and contact match, and returns the user's authType")
   func sendOTP() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -28,7 +28,7 @@ struct BSADeviceTests {
   }
 
   @Test(
-    "2008 where they do not; then nothing is sent",
+    "BSA send-otp and device change refuse a key, name and contact that do not match with 2008",
     arguments: [
       ["userKey": "bob-key"], ["name": "Alice"], ["verifyData": "+447700900999"],
       ["verifyType": "CMMDUP001", "verifyData": "bob@example.com"],
@@ -62,7 +62,7 @@ struct BSADeviceTests {
     #expect(try await app.list("disposeTokens").last?["state"] == "unused")
   }
 
-  @Test("a re-registration is checked as a sign-up is")
+  @Test("a BSA device change validates its parameters as a sign-up does")
   func checks() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -80,7 +80,7 @@ struct BSADeviceTests {
   }
 
   @Test(
-    "who is suspended or has withdrawn is told so, everywhere",
+    "BSA refuses the calls of a suspended or withdrawn user with the rtCode of that state",
     arguments: [
       ("suspended", 5006), ("suspendedForGood", 5007), ("withdrawn", 5008),
     ] as [(String, JSON)])

@@ -3,9 +3,10 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: numbers and disposeTokens")
+@Suite("One-time codes of the BSA fake")
 struct BSANumberTests {
-  @Test("a wrong number is a no in rtCode 0; the fifth spends the number")
+  @Test(
+    "a wrong BSA code is answered with rtCode 0 and result false, and the fifth uses the code up")
   func wrong() async throws {
     let app = try BSAApp()
     _ = try await app.mail()
@@ -19,7 +20,7 @@ struct BSANumberTests {
     #expect(try await app.list("numbers").map { $0["state"] } == ["spent"])
   }
 
-  @Test("a number is over after its time, and by a control call; nobody asked is the same")
+  @Test("a BSA code that was never requested, has timed out or was expired is refused with 3006")
   func over() async throws {
     let app = try BSAApp()
     #expect(try await app.verifyMail("123456").rtCode == 3006)
@@ -38,7 +39,7 @@ struct BSANumberTests {
     #expect(try await app.list("numbers").map { $0["state"] } == ["expired"])
   }
 
-  @Test("another number takes the place of the one before, for this contact alone")
+  @Test("a new BSA code replaces the earlier code of the same contact and of no other contact")
   func again() async throws {
     let app = try BSAApp()
     _ = try await app.mail()
@@ -52,7 +53,7 @@ struct BSANumberTests {
     #expect(try await app.verifyMail(others, of: "bob@example.com").data?["result"] == true)
   }
 
-  @Test("there is a cool-down where it is set, and a limit for 24 hours; rtMsg says which")
+  @Test("BSA refuses a code request with 3006 in the cool-down and over the daily limit")
   func limits() async throws {
     let app = try BSAApp()
     try await app.set(["resendSeconds": 30, "otpPerDay": 3])
@@ -75,7 +76,7 @@ struct BSANumberTests {
     #expect(try await app.mail().rtCode == 0)
   }
 
-  @Test("other lengths and attempts are settings")
+  @Test("the length of BSA codes and the number of attempts follow the settings")
   func settings() async throws {
     let app = try BSAApp()
     try await app.set(["otpDigits": 8, "attempts": 1, "otpSeconds": 10])
@@ -87,7 +88,7 @@ struct BSANumberTests {
   }
 
   @Test(
-    "what is missing or cannot be is 2002",
+    "a BSA code request or check with a missing or invalid parameter is refused with 2002",
     arguments: [
       ("/mail", ["emailType": "HTML"]), ("/mail", ["email": "alice@example.com"]),
       ("/mail", ["email": "alice@example.com", "emailType": "TEXT"]),
@@ -107,7 +108,8 @@ struct BSANumberTests {
     #expect(answer.json["data"] == nil)
   }
 
-  @Test("a body that is none is 2002 too")
+  @Test(
+    "a BSA request with a malformed body, a wrong content type or a repeated parameter gets 2002")
   func bodies() async throws {
     let app = try BSAApp()
     for body in ["", "[]", "{", "email=x"] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: registration")
+@Suite("Registration at the BSA fake")
 struct BSARegistrationTests {
   private func duplicate(_ app: BSAApp, _ type: String, _ data: String) async throws -> JSON? {
     try await app.wire(
@@ -17,7 +17,7 @@ struct BSARegistrationTests {
   }
 
   @Test(
-    "each wrong parameter of a check is 2002",
+    "BSA duplicate-check and idcheck with a missing or invalid parameter are refused with 2002",
     arguments: [
       ["verifyData": "alice@example.com"], ["verifyType": "CMMDUP001"],
       ["verifyType": "EMAIL", "verifyData": "alice@example.com"],
@@ -32,7 +32,7 @@ struct BSARegistrationTests {
   }
 
   @Test(
-    "each missing parameter of a sign-up is 2002, and costs no disposeToken",
+    "a BSA sign-up without a parameter gets 2002 with its name and keeps the disposeToken valid",
     arguments: [
       "email", "phoneNum", "userKey", "name", "disposeToken", "otpType", "authType", "deviceId",
       "appPackage", "os", "osVersion", "appVersion", "deviceManufacturer", "deviceName",
@@ -47,7 +47,7 @@ struct BSARegistrationTests {
   }
 
   @Test(
-    "each agreement that is not given is 3002, and named",
+    "a BSA sign-up without an agreement is refused with 3002, and rtMsg names the agreement",
     arguments: [
       "agreeGccs", "agreePerson", "agreeDevice",
     ])
@@ -62,7 +62,8 @@ struct BSARegistrationTests {
     #expect(try await app.signUp(token: token).rtCode == 0)
   }
 
-  @Test("authType is 0, 3 or 4, as a number or as a text")
+  @Test(
+    "a BSA sign-up accepts authType 0, 3 and 4 as number or text and refuses any other with 3000")
   func authTypes() async throws {
     let app = try BSAApp()
     for wrong: JSON in [1, 2, 5, -1, "1", "", "BIOMETRIC", true, .array([3])] {
@@ -81,7 +82,7 @@ struct BSARegistrationTests {
     #expect(try await app.list("registrations").map { $0["authType"] } == [0, 3, 4])
   }
 
-  @Test("a deviceId is a UUID")
+  @Test("a BSA sign-up with a deviceId that is not a UUID is refused with 3007")
   func devices() async throws {
     let app = try BSAApp()
     for wrong in ["x", "5f0c1a527a5e4e619a770d9f1f6f1c11", "alice-key"] {
@@ -89,7 +90,7 @@ struct BSARegistrationTests {
     }
   }
 
-  @Test("a disposeToken is good for its contact, once, for 30 minutes")
+  @Test("a BSA disposeToken is valid for its own contact, once, and for 30 minutes")
   func disposeTokens() async throws {
     let app = try BSAApp()
     let token = try await app.disposeToken()
@@ -113,7 +114,8 @@ struct BSARegistrationTests {
     #expect(try await app.signUp(token: ended, person).rtCode == 3006)
   }
 
-  @Test("what is taken between check and sign-up is 2009 and 2019, and the token stays good")
+  @Test(
+    "a BSA sign-up with a taken key or contact gets 2009 or 2019 and keeps the disposeToken valid")
   func taken() async throws {
     let app = try BSAApp()
     let token = try await app.disposeToken()
@@ -130,7 +132,7 @@ struct BSARegistrationTests {
     #expect(try await app.signUp(token: token).rtCode == 0)
   }
 
-  @Test("every call needs the app's client key; a site's is not the app's")
+  @Test("every BSA app call without the app's client key is refused with 2000")
   func clientKeys() async throws {
     let app = try BSAApp()
     let rows = app.bsa.endpoints.filter { row in
