@@ -1,6 +1,6 @@
-"""A mail server on loopback: prints its port, then each letter as a line of JSON.
+"""SMTP server on loopback: prints its port, then each e-mail as one line of JSON.
 
-Recipients that begin with "nobody" are refused. It ends when its standard input does.
+Refuses recipients that begin with "nobody". Ends at the end of its standard input.
 """
 
 import json
@@ -28,7 +28,7 @@ class Printing:
 
 
 class AnyPort(Controller):
-    """Port 0 picks a free one, and the controller greets the one that was picked."""
+    """Supports port 0: the controller's own test connection uses the port that was chosen."""
 
     def _create_server(self):
         server = super()._create_server()

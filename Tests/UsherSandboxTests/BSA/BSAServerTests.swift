@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: over HTTP")
+@Suite("BSA fake over HTTP")
 struct BSAServerTests {
   private func json(_ answer: String) throws -> JSON {
     try JSON(parsing: Array(answer.httpBody.utf8))
@@ -27,7 +27,7 @@ struct BSAServerTests {
     return try json(answer)
   }
 
-  /// Registers alice; what the mail, the verification and the sign-up gave.
+  /// Registers alice and returns the e-mailed code, the disposeToken and the TOTP secret.
   private func register(
     _ base: String, _ key: String = "alice-key"
   ) async throws -> (code: String, token: String, secret: String) {
@@ -45,7 +45,7 @@ struct BSAServerTests {
     return (code, token, try #require(done["data"]?["secretKey"]?.text, "\(done)"))
   }
 
-  @Test("a page that waits comes again by itself")
+  @Test("the BSA site page of a waiting QR sign-in reloads itself every two seconds")
   func refresh() async throws {
     try await withSandbox { base in
       let begun = try await Exchange.send(
@@ -58,7 +58,7 @@ struct BSAServerTests {
     }
   }
 
-  @Test("each user key has its device's path, one that looks like a path too")
+  @Test("the BSA device path works for every user key, even one that is a path segment of the API")
   func paths() async throws {
     try await withSandbox { base in
       for key in ["alice-key", "common", "send-otp", "a.b@c"] {
@@ -75,7 +75,7 @@ struct BSAServerTests {
     }
   }
 
-  @Test("a fault strikes each endpoint by its name, and the log knows it by the same")
+  @Test("each BSA endpoint gets faults by its name, and the request log lists it by the same name")
   func faults() async throws {
     try await withSandbox { base in
       var seen: Set<String> = []
@@ -95,7 +95,7 @@ struct BSAServerTests {
     }
   }
 
-  @Test("no secret that was sent or handed out stands in the request log or in the lists")
+  @Test("the request log and the BSA control lists contain no secret that was sent or handed out")
   func log() async throws {
     try await withSandbox { base in
       let person = try await register(base)
@@ -142,7 +142,7 @@ struct BSAServerTests {
     }
   }
 
-  @Test("other methods are 405, and the index page leads here")
+  @Test("BSA answers a wrong method with 405, is linked from the index page and reserves its path")
   func index() async throws {
     try await withSandbox { base in
       #expect(try await Exchange.send(base, "GET", "/bsa/mail").hasPrefix("HTTP/1.1 405"))
@@ -157,15 +157,15 @@ struct BSAServerTests {
   }
 }
 
-/// With a mail server that is not ours.
+/// Delivery to a mail server that is not part of this project.
 @Suite(
-  "BSA: a number by a real mail server",
+  "BSA one-time code sent through a real mail server",
   .enabled(
     if: MailReceiver.isHere,
     "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"
   ))
 struct BSARealMailTests {
-  @Test("the number of the letter that arrives is the right one")
+  @Test("the BSA e-mail that reaches a real mail server contains the code that is accepted")
   func letter() async throws {
     let receiver = try MailReceiver()
     var configuration = Sandbox.Configuration()

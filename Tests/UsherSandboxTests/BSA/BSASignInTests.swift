@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: sign-ins")
+@Suite("Sign-ins at the BSA fake")
 struct BSASignInTests {
-  @Test("nothing waits: 5019, and 2004 for a channel that nobody has")
+  @Test("BSA answers 5019 if no sign-in waits and 2004 for an unknown channel key")
   func nothing() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -17,7 +17,7 @@ struct BSASignInTests {
     #expect(try await app.complete().rtCode == 5019)
   }
 
-  @Test("the device may say the user key for its id, when it asks for the channel alone")
+  @Test("BSA accepts the user key in place of the device id only when a sign-in is opened")
   func slip() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -32,7 +32,7 @@ struct BSASignInTests {
     #expect(try await app.open(["userKey": "bob-key"]).rtCode == 2008)
   }
 
-  @Test("the channel is asked for with the key of the site that waits")
+  @Test("a BSA sign-in is opened, and its result read, only with the client key of its site")
   func siteKey() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -47,7 +47,7 @@ struct BSASignInTests {
     #expect(try await app.result(channel).rtCode == 0)
   }
 
-  @Test("asked again, the channel is the same; with channelOnce it is 2010")
+  @Test("reopening a BSA sign-in returns the same channel key, or 2010 if channelOnce is set")
   func again() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -63,7 +63,7 @@ struct BSASignInTests {
   }
 
   @Test(
-    "after 30 seconds each call is 5000, or 5001; after 300 more it is forgotten",
+    "a BSA sign-in times out after 30 seconds with the configured code; 300 later it is forgotten",
     arguments: [
       (5000, 29.0), (5001, 0),
     ] as [(JSON, Double)])
@@ -91,7 +91,8 @@ struct BSASignInTests {
     #expect(try await app.open().rtCode == code)
   }
 
-  @Test("who was registered with a local authentication has to say that there was one")
+  @Test(
+    "BSA refuses a completion without local authentication with 5005 if the user registered one")
   func localAuth() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -112,7 +113,8 @@ struct BSASignInTests {
     #expect(try await app.list("signIns").last?["localAuth"] == false)
   }
 
-  @Test("one sign-in of a person at a time: 2010 at the site")
+  @Test(
+    "a second BSA sign-in of the same user is refused with 2010 until the first one is complete")
   func busy() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -129,7 +131,7 @@ struct BSASignInTests {
     try await app.begin("otp", number: number)
   }
 
-  @Test("a token is over after its time")
+  @Test("a BSA access token is refused with 2003 after its lifetime of one hour")
   func tokens() async throws {
     let app = try BSAApp()
     try await app.registered()

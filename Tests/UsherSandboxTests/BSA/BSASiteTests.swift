@@ -3,14 +3,15 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA: QR codes and numbers at sites")
+@Suite("QR and one-time-code sign-ins at BSA sites")
 struct BSASiteTests {
   private func qrID(_ app: BSAApp, _ page: String) async throws -> String {
     let html = try await app.send(.get, page).html
     return String(try #require(html.firstMatch(of: /id="qrId">([^<]+)</)).1)
   }
 
-  @Test("a QR id that stands at the site is read by whoever comes first")
+  @Test(
+    "a BSA QR id belongs to the first user who opens it, and the sign-in completes with that id")
   func qr() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -38,7 +39,7 @@ struct BSASiteTests {
     #expect(try await app.open(["qrId": id]).rtCode == 5019)
   }
 
-  @Test("a QR id that is unknown or over is 5023; once it was read, its time is 30 seconds")
+  @Test("an unknown or expired BSA QR id gets 5023, and an opened one times out after 30 seconds")
   func over() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -55,7 +56,7 @@ struct BSASiteTests {
     #expect(try await app.complete(["qrId": other]).rtCode == 5000)
   }
 
-  @Test("a QR id of another app's site is 5024, whoever's key comes with it")
+  @Test("a BSA QR id of another app's site is refused with 5024 under every client key")
   func otherApp() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -72,7 +73,7 @@ struct BSASiteTests {
     #expect(shown.html.contains("(3201)"))
   }
 
-  @Test("a QR sign-in is cancelled by its id, before and after it was read")
+  @Test("a BSA QR sign-in can be cancelled by its id, before and after it was opened")
   func cancelled() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -89,7 +90,7 @@ struct BSASiteTests {
     #expect(try await app.complete(["qrId": second]).rtCode == 5011)
   }
 
-  @Test("a number is over after its time, after another, after five wrong ones, and by DELETE")
+  @Test("a BSA login code ends by time-out, replacement, five wrong attempts, deletion or expiry")
   func otpOver() async throws {
     let app = try BSAApp()
     try await app.registered()
@@ -116,7 +117,7 @@ struct BSASiteTests {
     #expect(try await app.wire(.post, "/otp/generate", wrong).rtCode == 3007)
   }
 
-  @Test("a TOTP number of 60 seconds is good in its step and its neighbours, and never twice")
+  @Test("a BSA TOTP code is accepted in its 60-second step and the adjacent steps, and only once")
   func totp() async throws {
     let app = try BSAApp()
     let totp = TOTP(secret: try await app.registered(), period: 60)
@@ -139,7 +140,7 @@ struct BSASiteTests {
     #expect(try await type(step + 2) == 303)
   }
 
-  @Test("so many TOTP numbers may be tried a day, right ones or not; then it is 5026")
+  @Test("BSA refuses a correct TOTP code with 5026 after the daily number of attempts")
   func totpLimit() async throws {
     let app = try BSAApp()
     let totp = TOTP(secret: try await app.registered(), period: 60)
@@ -156,7 +157,7 @@ struct BSASiteTests {
   }
 
   @Test(
-    "what a person gets wrong at the site is said on its page",
+    "the BSA site page shows the rtCode of a mistake in the sign-in form",
     arguments: [
       (["action": "push"], 2002), (["action": "push", "userKey": "bob-key"], 2008),
       (["action": "otp", "userKey": "alice-key"], 2002),
@@ -172,7 +173,7 @@ struct BSASiteTests {
     #expect(answer.html.contains("(\(code))"))
   }
 
-  @Test("pages that are none say so, and what was typed is escaped")
+  @Test("the BSA site answers an unknown page, client or button with 400 and escapes user input")
   func pages() async throws {
     let app = try BSAApp()
     let page = try await app.send(.get, "/bsa/site")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The Freedom ID stand-in without HTTP, and what an app, a partner and people do with it.
+/// The Freedom ID fake without HTTP, with helpers that act as the app, the partner and users.
 struct FreedomApp {
   typealias Answer = GoPayApp.Answer
 
@@ -12,9 +12,9 @@ struct FreedomApp {
   static let phone = "+447700900123"
   static let redirect = "http://127.0.0.1:5555/callback/0123456789abcdef0123456789abcdef"
   static let app = ["x-api-key": "s3cret:freedom/api-key", "x-device-id": device]
-  /// Of the partner API, as it is.
+  /// The Basic credentials of the partner API, joined without encoding.
   static let basic = "Basic " + Data("acme:s3cret:freedom/client+=".utf8).base64EncodedString()
-  /// Of OpenID, form-encoded (RFC 6749 §2.3.1).
+  /// The Basic credentials of OpenID, form-encoded (RFC 6749 section 2.3.1).
   static let openIDBasic =
     "Basic " + Data("acme:s3cret%3Afreedom%2Fclient%2B%3D".utf8).base64EncodedString()
 
@@ -30,10 +30,11 @@ struct FreedomApp {
     freedom = FreedomID(workbench) { url, headers, body in partner.take(url, headers, body) }
   }
 
-  /// Moves the time.
+  /// Advances the sandbox's clock.
   func wait(_ seconds: Double) { clock.offset += seconds }
 
-  /// The row that a path belongs to, one without a place in braces before the others.
+  /// Returns the endpoint for a path, and the path's parameters. A literal path is preferred to one
+  /// with placeholders.
   private func row(
     _ method: Endpoint.Method, _ path: String
   ) throws -> (Endpoint, [String: String]) {
@@ -85,13 +86,13 @@ struct FreedomApp {
     return list
   }
 
-  /// Freedom's id of somebody.
+  /// Returns the Freedom ID of a user.
   func id(_ username: String) async throws -> String {
     let person = try await list("people").first { $0["username"]?.text == username }
     return try #require(person?["id"]?.text)
   }
 
-  /// The code of the last message to somebody.
+  /// Returns the code in the newest message to an address.
   func code(to address: String = phone) async throws -> String {
     let message = await workbench.outbox.messages(to: address, provider: "freedomid").first
     return try #require(message?.message.code)
@@ -118,7 +119,7 @@ extension FreedomApp {
       .post, "login/password", ["phone": .string(phone), "password": .string(password)])
   }
 
-  /// Begins a log-in by SMS; the challenge's id.
+  /// Starts a log-in by SMS and returns the challenge id.
   func otp(_ phone: String = phone) async throws -> String {
     let answer = try await device(.post, "login/otp", ["phone": .string(phone)])
     return try #require(answer.json["challenge_id"]?.text, "\(answer.json)")
@@ -131,7 +132,7 @@ extension FreedomApp {
       .post, path, ["challenge_id": .string(challenge), "code": .string(code)])
   }
 
-  /// Tokens of a device.
+  /// The access and refresh token of a tied device or of the partner.
   struct Tied {
     let access: String
     let refresh: String
@@ -163,7 +164,7 @@ extension FreedomApp {
       body: body?.encoded())
   }
 
-  /// The partner's tokens, without a page.
+  /// Issues partner tokens through the control API, without a log-in page.
   func partnerTokens(_ username: String = "alice", _ grants: JSON? = nil) async throws -> Tied {
     var body: [String: JSON] = ["username": .string(username)]
     body["grants"] = grants
@@ -173,7 +174,7 @@ extension FreedomApp {
       refresh: try #require(json["refresh_token"]?.text))
   }
 
-  /// The path of a link's page.
+  /// Creates a log-in link and returns the path of its page.
   func link(
     _ grants: JSON = ["read.firstname", "read.phone"], to redirect: String = redirect
   ) async throws -> String {
@@ -184,7 +185,7 @@ extension FreedomApp {
     return String(link.dropFirst("http://127.0.0.1:1".count))
   }
 
-  /// Sends a form of a page.
+  /// Submits the form of a page.
   func type(
     _ fields: [String: String], on page: Answer, to path: String = "login"
   ) async throws -> Answer {
@@ -197,7 +198,7 @@ extension FreedomApp {
       type: "application/x-www-form-urlencoded")
   }
 
-  /// The page behind a path, signed in.
+  /// Signs in on the page at a path and returns the next page.
   func signedIn(
     _ path: String, _ name: String = phone, _ password: String = "alice-password"
   ) async throws -> Answer {
@@ -216,7 +217,7 @@ extension FreedomApp {
 }
 
 extension GoPayApp.Answer {
-  /// What Freedom refuses with.
+  /// The error code of a Freedom ID refusal.
   var freedomCode: JSON? { json["error"]?["code"] }
   var freedomErrors: JSON? { json["error"]?["errors"] }
 }

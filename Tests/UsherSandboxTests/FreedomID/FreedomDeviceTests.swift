@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID: tied devices and consents")
+@Suite("Freedom ID devices and consents in the sandbox")
 struct FreedomDeviceTests {
-  @Test("the key, then the device are checked, on every route")
+  @Test("every Freedom ID device route checks the API key first and then the device id")
   func checked() async throws {
     let app = try FreedomApp()
     let routes: [(Endpoint.Method, String)] = [
@@ -33,7 +33,8 @@ struct FreedomDeviceTests {
     #expect(try await app.device(.get, "accounts").freedomCode == 100_002)
   }
 
-  @Test("members that are missing, wrong or surplus are named, and a body that is none")
+  @Test(
+    "Freedom ID names missing, wrong and unknown members and refuses a body that is not an object")
   func invalid() async throws {
     let app = try FreedomApp()
     let empty = try await app.device(.post, "login/password", [:])
@@ -50,7 +51,8 @@ struct FreedomDeviceTests {
     #expect(try await app.device(.post, "login/otp").status == 400)
   }
 
-  @Test("tokens are renewed by their refresh token alone, and those before are dead")
+  @Test(
+    "Freedom ID renews device tokens only for the refresh token, and the old tokens stop working")
   func renewed() async throws {
     let app = try FreedomApp()
     let tied = try await app.tied()
@@ -69,7 +71,8 @@ struct FreedomDeviceTests {
     #expect(try await app.list("accounts") == before)
   }
 
-  @Test("tokens end with their time, with another log-in, and when a test says so")
+  @Test(
+    "Freedom ID device tokens end by time, by another log-in and by the expireTokens control call")
   func ended() async throws {
     let app = try FreedomApp()
     let first = try await app.tied()
@@ -88,7 +91,7 @@ struct FreedomDeviceTests {
     #expect(try await app.device(.patch, "token", bearer: fourth.refresh).freedomCode == 100_004)
   }
 
-  @Test("an account is untied by either token, also one that is over, on its device alone")
+  @Test("either Freedom ID token unties the account, but only on its own device")
   func untied() async throws {
     let app = try FreedomApp()
     let elsewhere = FreedomApp.app.merging([
@@ -108,7 +111,7 @@ struct FreedomDeviceTests {
     }
   }
 
-  @Test("grants are words of the wire, and the same request may come again")
+  @Test("a Freedom ID consent takes known grants only, and a repeated request gets the same reply")
   func consents() async throws {
     let app = try FreedomApp()
     let tied = try await app.tied()
@@ -131,7 +134,7 @@ struct FreedomDeviceTests {
     #expect(closed.freedomCode == 100_301)
   }
 
-  @Test("what nobody asked comes only where a switch says so")
+  @Test("settings make a Freedom ID consent return surplus fields, more grants or another account")
   func bent() async throws {
     let app = try FreedomApp()
     let tied = try await app.tied()

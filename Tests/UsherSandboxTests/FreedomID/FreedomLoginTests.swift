@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID: log-ins of the SDK's wire")
+@Suite("Freedom ID log-ins from a device in the sandbox")
 struct FreedomLoginTests {
-  @Test("a code by SMS ties an account to the device, with absolute times of 7 and 28 days")
+  @Test("a Freedom ID code by SMS ties the account to the device, with tokens for 7 and 28 days")
   func otp() async throws {
     let app = try FreedomApp()
     #expect(try await app.device(.get, "accounts").json == ["accounts": []])
@@ -32,7 +32,7 @@ struct FreedomLoginTests {
     #expect(try await app.verify(challenge, "000000").freedomCode == 100_203)
   }
 
-  @Test("a locked name opens again after its time, and takes nothing before")
+  @Test("a locked Freedom ID account refuses every log-in until its lock expires or is removed")
   func locked() async throws {
     let app = try FreedomApp()
     for _ in 0..<5 { _ = try await app.password("nope") }
@@ -52,7 +52,7 @@ struct FreedomLoginTests {
     #expect(try await app.password().status == 200)
   }
 
-  @Test("failures of password and code count together, and a whole log-in forgets them")
+  @Test("Freedom ID counts wrong passwords and codes together, and a full log-in resets the count")
   func counted() async throws {
     let app = try FreedomApp()
     for _ in 0..<3 { _ = try await app.password("nope") }
@@ -65,7 +65,7 @@ struct FreedomLoginTests {
     #expect(try await app.verify(challenge, try await app.code()).freedomCode == 100_204)
   }
 
-  @Test("attempts of a challenge go over to the one that takes its place")
+  @Test("the used attempts of a Freedom ID challenge carry over to the resent challenge")
   func carried() async throws {
     let app = try FreedomApp()
     let challenge = try await app.otp()
@@ -80,7 +80,8 @@ struct FreedomLoginTests {
     #expect(try await app.verify(id, try await app.code()).freedomCode == 100_203)
   }
 
-  @Test("another code takes the place of one, not too early, and alike where the answer was lost")
+  @Test(
+    "Freedom ID resends a code after 60 seconds at the earliest and repeats the reply on a retry")
   func resent() async throws {
     let app = try FreedomApp()
     let challenge = try await app.otp()
@@ -101,7 +102,7 @@ struct FreedomLoginTests {
     #expect(try await app.verify(id, try await app.code()).status == 200)
   }
 
-  @Test("a code is good for its time, and on the device that asked")
+  @Test("a Freedom ID code is refused on another device and after its lifetime")
   func expired() async throws {
     let app = try FreedomApp()
     let challenge = try await app.otp()
@@ -119,7 +120,7 @@ struct FreedomLoginTests {
     #expect(late.freedomCode == 100_203)
   }
 
-  @Test("a second factor that is guessed locks, though the password was right each time")
+  @Test("five wrong second factors lock a Freedom ID account although the password was right")
   func guessed() async throws {
     let app = try FreedomApp()
     _ = try await app.control(.post, "people/alice", ["twoFactor": "sms"])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID: OpenID")
+@Suite("OpenID sign-in of the Freedom ID fake")
 struct FreedomOpenIDTests {
   private static let redirect = "http://127.0.0.1:5555/callback"
 
@@ -41,7 +41,7 @@ struct FreedomOpenIDTests {
     return try JSON(parsing: try #require(Base64.decoded(text)))
   }
 
-  @Test("a refresh token is spent when it is used, and its answer has no nonce")
+  @Test("a Freedom ID OpenID refresh token works once, and the new ID token has no nonce")
   func refreshed() async throws {
     let app = try FreedomApp()
     let first = try await app.openIDToken(body(try await code(app)))
@@ -54,7 +54,8 @@ struct FreedomOpenIDTests {
     #expect(try await app.openIDToken(refresh).json["error"] == "invalid_grant")
   }
 
-  @Test("state and nonce are required, and told to the client; a strange client is not")
+  @Test(
+    "Freedom ID OpenID redirects with an error, but never for an unknown client or redirect URI")
   func refused() async throws {
     let app = try FreedomApp()
     for (name, error) in [
@@ -77,7 +78,7 @@ struct FreedomOpenIDTests {
     #expect(denied.parameter("state") == "s0")
   }
 
-  @Test("a code is bound to its redirect, its client and, where it came, its challenge")
+  @Test("a Freedom ID OpenID code is bound to its redirect URI, its client and its PKCE challenge")
   func bound() async throws {
     let app = try FreedomApp()
     let other: [String: JSON] = ["redirect_uri": "http://127.0.0.1:5556/callback"]

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID: the partner API")
+@Suite("Freedom ID partner API in the sandbox")
 struct FreedomPartnerTests {
-  @Test("a page asks for the second factor, and counts failures with the device's")
+  @Test("the Freedom ID log-in page asks for the second factor and shares the device API's lock")
   func pages() async throws {
     let app = try FreedomApp()
     let path = try await app.link()
@@ -23,7 +23,8 @@ struct FreedomPartnerTests {
     #expect(typed.status == 403)
   }
 
-  @Test("without a password a page sends a code, and another one when it is time")
+  @Test(
+    "without a password, the Freedom ID log-in page sends a code and resends it after 60 seconds")
   func codes() async throws {
     let app = try FreedomApp()
     let page = try await app.signedIn(try await app.link(), FreedomApp.phone, "")
@@ -38,7 +39,7 @@ struct FreedomPartnerTests {
     #expect(consent.html.contains(#"id="allow""#))
   }
 
-  @Test("links and codes are good for their time")
+  @Test("Freedom ID log-in links and authorization codes are refused after their lifetime")
   func times() async throws {
     let app = try FreedomApp()
     try await app.set(["linkSeconds": 30, "codeSeconds": 5])
@@ -51,7 +52,7 @@ struct FreedomPartnerTests {
     #expect(try await app.redeem(end.parameter("code")).freedomCode == 100_101)
   }
 
-  @Test("a link needs the client, a redirect of its own, and grants that are known")
+  @Test("a Freedom ID log-in link needs its client, an allowed redirect URI and known grants")
   func refused() async throws {
     let app = try FreedomApp()
     func ask(_ uri: String, _ grants: JSON, _ basic: String = FreedomApp.basic) async throws
@@ -77,7 +78,7 @@ struct FreedomPartnerTests {
     #expect(try await ask("https://partner.example/back", ["read.phone"]).status == 200)
   }
 
-  @Test("the code may have the other name, and tokens another id when they are renewed")
+  @Test("settings rename Freedom ID's code parameter and change the token id at a refresh")
   func bent() async throws {
     let app = try FreedomApp()
     try await app.set(["codeParameter": "authorization_code", "newIdOnRefresh": true])
@@ -92,7 +93,7 @@ struct FreedomPartnerTests {
     #expect(spent.freedomCode == 100_004)
   }
 
-  @Test("tokens of a device open nothing of the partner API, and the other way round")
+  @Test("Freedom ID device tokens fail in the partner API, and partner tokens in the device API")
   func apart() async throws {
     let app = try FreedomApp()
     let device = try await app.tied()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID: profiles of others, people who are made, and log-outs")
+@Suite("Freedom ID profile requests and user records in the sandbox")
 struct FreedomProfileTests {
   private static let request = "7d1e7d9a-8f8e-4a57-9f53-1f4b2a5f0a01"
 
@@ -28,7 +28,7 @@ struct FreedomProfileTests {
     ).json
   }
 
-  @Test("the asked person rejects on their page")
+  @Test("a Freedom ID profile request fails if the target user rejects it on their page")
   func rejected() async throws {
     let app = try FreedomApp()
     let tokens = try await app.partnerTokens()
@@ -43,7 +43,7 @@ struct FreedomProfileTests {
     #expect(status["profile"] == nil)
   }
 
-  @Test("a control call says each answer, and a setting does so at once")
+  @Test("a control call or a setting decides the status of a Freedom ID profile request")
   func answers() async throws {
     let app = try FreedomApp()
     let tokens = try await app.partnerTokens()
@@ -70,7 +70,7 @@ struct FreedomProfileTests {
     }
   }
 
-  @Test("who cannot be found is not, and a request that waits is forgotten after a day")
+  @Test("a Freedom ID profile request is not_found if the target is unknown or after one day")
   func unknown() async throws {
     let app = try FreedomApp()
     let tokens = try await app.partnerTokens()
@@ -87,7 +87,7 @@ struct FreedomProfileTests {
     #expect(try await status(app, tokens)["status"] == "not_found")
   }
 
-  @Test("a request needs read.profile and one person, and names what is wrong")
+  @Test("a Freedom ID profile request needs read.profile and one target, and names invalid members")
   func refused() async throws {
     let app = try FreedomApp()
     let poor = try await app.partnerTokens("alice", ["read.phone"])
@@ -108,7 +108,7 @@ struct FreedomProfileTests {
     return try await app.partner(method, "user", body, authorization: "Bearer \(tokens.access)")
   }
 
-  @Test("what is wrong with a new person is told by member, and numbers belong to one")
+  @Test("Freedom ID names each invalid member of a user and refuses the contacts of another user")
   func wrong() async throws {
     let app = try FreedomApp()
     let answer = try await change(
@@ -144,7 +144,7 @@ struct FreedomProfileTests {
 }
 
 extension String {
-  /// The value of the first button with a name.
+  /// Returns the value of the first button with this name.
   fileprivate func value(of name: String) throws -> String {
     let tail = try #require(components(separatedBy: #"name="\#(name)" value=""#).dropFirst().first)
     return String(tail.prefix { $0 != "\"" })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID: over HTTP")
+@Suite("Freedom ID fake over HTTP")
 struct FreedomServerTests {
   private static let app = [
     "X-API-Key: s3cret:freedom/api-key", "X-Device-Id: \(FreedomApp.device)",
@@ -14,7 +14,7 @@ struct FreedomServerTests {
     try JSON(parsing: Array(answer.httpBody.utf8))
   }
 
-  @Test("the OpenAPI document names each route of the device, and no other; all are served")
+  @Test("the OpenAPI document lists exactly the Freedom ID device routes that the sandbox serves")
   func openAPI() async throws {
     try await withSandbox { base in
       let document = try json(await Exchange.get(base, "/freedomid/openapi.json"))
@@ -41,7 +41,7 @@ struct FreedomServerTests {
     }
   }
 
-  @Test("the OpenAPI document has the grants, and every reference in it leads somewhere")
+  @Test("the OpenAPI document lists all Freedom ID grants, and each of its references resolves")
   func references() throws {
     let text = String(decoding: PackageResources.device_api_openapi_json, as: UTF8.self)
     let document = try JSON(parsing: Array(text.utf8))
@@ -57,7 +57,8 @@ struct FreedomServerTests {
     }
   }
 
-  @Test("no secret that was sent or handed out stands in the request log or in the lists")
+  @Test(
+    "the request log and Freedom ID control lists contain no secret that was sent or handed out")
   func log() async throws {
     try await withSandbox { base in
       let device = "/freedomid/api/v1/device"
@@ -92,7 +93,7 @@ struct FreedomServerTests {
     }
   }
 
-  @Test("the index page leads to the pages, and the issuer cannot take Freedom's path")
+  @Test("the index page links to the Freedom ID pages, and the issuer cannot use Freedom ID's path")
   func index() async throws {
     try await withSandbox { base in
       let page = try await Exchange.get(base, "/")

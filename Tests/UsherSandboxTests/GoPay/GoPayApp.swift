@@ -6,7 +6,8 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The GoPay stand-in without HTTP, and what a partner's app, backend and customers do with it.
+/// The GoPay fake without HTTP, with helpers that act as the partner's app, its backend and
+/// customers.
 struct GoPayApp {
   static let merchant = "8f0c7a52-7a5e-4e61-9a77-0d9f1f6f1c11"
   static let callback = "http://127.0.0.1:5555/callback"
@@ -26,10 +27,10 @@ struct GoPayApp {
     gopay = GoPay(workbench) { url, headers, body in partner.take(url, headers, body) }
   }
 
-  /// Moves the time.
+  /// Advances the sandbox's clock.
   func wait(_ seconds: Double) { clock.offset += seconds }
 
-  /// What came back, read where it is JSON.
+  /// A reply, with its body parsed if it is JSON.
   struct Answer {
     let reply: Reply
     let json: JSON
@@ -42,22 +43,22 @@ struct GoPayApp {
     var status: Int { reply.status }
     var html: String { String(decoding: reply.body, as: UTF8.self) }
     var location: String { reply.headers["Location"] ?? "" }
-    /// SNAP's.
+    /// The response code of a SNAP reply.
     var responseCode: String? { json["responseCode"]?.text }
-    /// What the identity and capture hosts answer.
+    /// The `data` member of a reply from the identity or capture host.
     var data: JSON? { json["data"] }
-    /// What they refuse with.
+    /// The code and cause of each error from the identity or capture host.
     var refusal: [JSON?] {
       guard case .array(let errors)? = json["errors"] else { return [] }
       return errors.flatMap { [$0["code"], $0["cause"]] }
     }
 
-    /// A parameter of the way back.
+    /// Returns a query parameter of the redirect location.
     func parameter(_ name: String) -> String? {
       URLComponents(string: location)?.queryItems?.first { $0.name == name }?.value
     }
 
-    /// A hidden field of the page.
+    /// Returns the value of a hidden field of the page.
     func field(_ name: String) throws -> String {
       let tail = try #require(
         html.components(separatedBy: "name=\"\(name)\" value=\"").dropFirst().first)
@@ -69,7 +70,7 @@ struct GoPayApp {
     let description: String
   }
 
-  /// - Parameter path: With a query, where there is one.
+  /// - Parameter path: The path, with the query if there is one.
   func send(
     _ method: Endpoint.Method, _ path: String, headers: [String: String] = [:],
     body: [UInt8]? = nil, type: String = "application/json"
@@ -100,8 +101,8 @@ struct GoPayApp {
 }
 
 extension [Endpoint] {
-  /// The row that a path belongs to, one without a place in braces before the others, and what stands
-  /// in its places.
+  /// Returns the endpoint for a path, and the path's parameters. A literal path is preferred to one
+  /// with placeholders.
   func row(_ method: Endpoint.Method, _ path: String) throws -> (Endpoint, [String: String]) {
     let wanted = path.split(separator: "/")
     let rows = filter { $0.method == method }
@@ -117,7 +118,7 @@ extension [Endpoint] {
   }
 }
 
-/// Where callbacks go.
+/// Receives and records the callbacks that the fakes send.
 final class PartnerEnd: Sendable {
   struct Taken: Sendable {
     let url: String
@@ -195,10 +196,10 @@ extension GoPayApp {
     try await send(.get, "/gopay/capture/coe/v1/submissions/\(id)", headers: headers)
   }
 
-  /// A capture that waits for its photographs.
+  /// A submission that waits for its photographs.
   struct OpenedCapture {
     let id: String
-    /// Its path.
+    /// The path of the capture page.
     let page: String
     let headers: [String: String]
   }
@@ -222,7 +223,7 @@ extension GoPayApp {
       type: "application/x-www-form-urlencoded")
   }
 
-  /// One that was handed in.
+  /// Opens a submission and hands it in through the control API.
   func handedIn(
     _ token: String = "long-term-token", requestID: String = "req-1"
   ) async throws -> OpenedCapture {
@@ -255,7 +256,7 @@ extension GoPayApp {
       .get, "/gopay/snap/v1.0/get-auth-code?\(Self.loginQuery(change))", headers: headers)
   }
 
-  /// Sends the form of a page.
+  /// Submits the form of a page.
   func type(
     _ fields: [String: String], on page: Answer, action: String = "next"
   ) async throws -> Answer {
@@ -269,13 +270,13 @@ extension GoPayApp {
       type: "application/x-www-form-urlencoded")
   }
 
-  /// The code of the last SMS.
+  /// Returns the code in the newest SMS.
   func otp(to phone: String = phone) async throws -> String {
     let message = await workbench.outbox.messages(to: phone, provider: "gopay").first
     return try #require(message?.message.code)
   }
 
-  /// Logs somebody with a PIN in.
+  /// Logs a customer in with an SMS code and a PIN.
   func login(_ phone: String = phone, pin: String = "2468") async throws -> Answer {
     let page = try await loginPage()
     _ = try await type(["phone": phone], on: page)

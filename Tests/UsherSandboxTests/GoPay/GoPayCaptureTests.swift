@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: capture")
+@Suite("GoPay capture in the sandbox")
 struct GoPayCaptureTests {
-  @Test("card and face, in this order, hand a submission in, and the page leads back")
+  @Test("a GoPay capture takes the card, then the face, submits and redirects to the return URL")
   func photographs() async throws {
     let app = try GoPayApp()
     let opened = try await app.open(returnURL: "http://127.0.0.1:5555/done?a=b")
@@ -25,7 +25,7 @@ struct GoPayCaptureTests {
   }
 
   @Test(
-    "each error of the contract fails the submission, Help and cancel too",
+    "each capture error of the GoPay contract fails the submission with that error",
     arguments: [
       "CAMERA", "PERMISSION", "NETWORK", "USER_CANCELLED", "VERIFICATION", "HELP_CLICKED",
       "SECURITY", "API",
@@ -43,7 +43,7 @@ struct GoPayCaptureTests {
     #expect(try await app.pull().refusal.first == 1519)
   }
 
-  @Test("the same session gets the same submission with another page, another one its own")
+  @Test("reopening a GoPay capture in the same session returns the same submission and a new page")
   func sessions() async throws {
     let app = try GoPayApp()
     let first = try await app.open()
@@ -57,7 +57,7 @@ struct GoPayCaptureTests {
     #expect(try await app.submission("sub_nope", bob.headers).refusal.first == 1519)
   }
 
-  @Test("a capture token that is over opens nothing, and no longer tells of a submission")
+  @Test("an expired GoPay capture token opens no capture and reads no submission")
   func tokens() async throws {
     let app = try GoPayApp()
     let opened = try await app.open()
@@ -70,7 +70,7 @@ struct GoPayCaptureTests {
     #expect(try await app.capture(next.headers).refusal.first == 1401)
   }
 
-  @Test("a page is good for its time, and its address cannot be guessed")
+  @Test("a GoPay capture page is refused after its lifetime and under a changed address")
   func pages() async throws {
     let app = try GoPayApp()
     let opened = try await app.open()
@@ -81,7 +81,7 @@ struct GoPayCaptureTests {
   }
 
   @Test(
-    "a header or parameter that is missing or wrong is named",
+    "a GoPay capture request without a required header is refused with 1539 and the header's name",
     arguments: ["x-merchant-id", "x-onekyc-token", "x-sdk-session-id", "x-partner-session-id"])
   func headers(_ name: String) async throws {
     let app = try GoPayApp()
@@ -99,7 +99,7 @@ struct GoPayCaptureTests {
   }
 
   @Test(
-    "a return address is https, or http on the loopback",
+    "a GoPay capture return URL must be https, or http on a loopback address",
     arguments: [
       ("https://partner.example/done", 200), ("http://127.0.0.1:1/done", 200),
       ("http://[::1]:1/done", 200), ("http://partner.example/done", 400), ("acme:/done", 400),

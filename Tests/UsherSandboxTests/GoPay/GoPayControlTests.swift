@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: the partner's backend, and what a test sees from inside")
+@Suite("GoPay partner backend and control API in the sandbox")
 struct GoPayControlTests {
   private static let credential = ["authorization": "Bearer s3cret:exchange/key+="]
 
@@ -29,7 +29,7 @@ struct GoPayControlTests {
     return list
   }
 
-  @Test("the backend redeems a code, and answers alike when it is asked again")
+  @Test("GoPay's partner backend redeems a code and repeats its reply for the same request")
   func exchanged() async throws {
     let app = try GoPayApp()
     let code = try await code(app)
@@ -45,7 +45,7 @@ struct GoPayControlTests {
     #expect(spent.json["reason"]?.text?.contains("auth code") == true)
   }
 
-  @Test("the backend refuses who does not show its credential, and redeems nothing")
+  @Test("GoPay's partner backend refuses a call without its credential and redeems nothing")
   func credential() async throws {
     let app = try GoPayApp()
     let code = try await code(app)
@@ -63,7 +63,7 @@ struct GoPayControlTests {
     #expect(wrong.json["reason"]?.text?.contains("authCode") == true)
   }
 
-  @Test("the backend can say somebody else's id, or keep the token")
+  @Test("a setting makes GoPay's partner backend return another user id or no token")
   func bent() async throws {
     let app = try GoPayApp()
     try await app.set(["exchangeReply": ["userCorrelationId": "other", "token": .null]])
@@ -71,7 +71,7 @@ struct GoPayControlTests {
     #expect(answer == ["userCorrelationId": "other"])
   }
 
-  @Test("codes, tokens and submissions are listed with their state, and without what is secret")
+  @Test("GoPay codes, tokens and submissions are listed with their state and without secrets")
   func lists() async throws {
     let app = try GoPayApp()
     let (first, second) = (try await code(app), try await code(app))
@@ -97,7 +97,7 @@ struct GoPayControlTests {
     }
   }
 
-  @Test("the sample configuration points at every host and says the secrets")
+  @Test("GoPay's sample configuration contains the address of every host and the secrets")
   func sample() throws {
     let app = try GoPayApp()
     let sample = app.gopay.configurationSample(base: "http://127.0.0.1:1")
@@ -114,7 +114,8 @@ struct GoPayControlTests {
     }
   }
 
-  /// Control calls that do not fit: `OPEN` is a submission that waits, `DONE` one that was handed in.
+  /// Invalid control calls. `OPEN` is replaced by the id of an open submission, `DONE` by the id of
+  /// one that was handed in.
   private static let misfits: [(path: String, body: JSON, status: Int)] = [
     ("codes", ["username": "mallory"], 400), ("tokens", ["username": "mallory"], 400),
     ("tokens", ["term": "eternal"], 400), ("redeem", ["authCode": "gac_nope"], 404),
@@ -132,7 +133,7 @@ struct GoPayControlTests {
     ("submissions/DONE", ["status": "INITIATED", "nope": 1], 400),
   ]
 
-  @Test("a control call that does not fit is refused and changes no setting")
+  @Test("an invalid GoPay control call is refused and changes no setting")
   func misfits() async throws {
     let app = try GoPayApp()
     let before = try await app.control(.get, "settings").json
@@ -149,7 +150,7 @@ struct GoPayControlTests {
     #expect(try await app.control(.delete, "settings").json == before)
   }
 
-  @Test("the address of a capture page stands in no request log")
+  @Test("only the paths of GoPay capture pages are marked as hidden from the request log")
   func hiddenPaths() throws {
     #expect(
       try GoPayApp().gopay.endpoints.filter(\.hidesPath).map(\.name) == [

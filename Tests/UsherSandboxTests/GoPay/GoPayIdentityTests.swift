@@ -3,10 +3,10 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: identity")
+@Suite("GoPay identity host in the sandbox")
 struct GoPayIdentityTests {
   @Test(
-    "the tokens of the table do what it says",
+    "GoPay's identity host accepts or refuses each predefined token as documented",
     arguments: [
       ("alice-short-term", 200, nil), ("bob-short-term", 200, nil), ("alice-long-term", 200, nil),
       ("bob-long-term", 200, nil), ("short-term-linking-token", 200, nil),
@@ -22,12 +22,12 @@ struct GoPayIdentityTests {
       #expect(answer.json["success"] == .bool(status == 200))
       #expect(answer.refusal.first == code.map { .integer($0) })
     }
-    // The pull knows the token as well, and then that there is nothing to tell.
+    // The KYC pull accepts the same tokens, and then finds no submission.
     #expect(try await app.pull(token).status == (status == 200 ? 404 : status))
   }
 
   @Test(
-    "every call names the header that is missing",
+    "a GoPay identity call without a required header is refused with 1539 and the header's name",
     arguments: ["x-merchant-id", "request-id", "correlation-id", "authorization"])
   func missingHeaders(_ name: String) async throws {
     let app = try GoPayApp()
@@ -41,7 +41,7 @@ struct GoPayIdentityTests {
     }
   }
 
-  @Test("another merchant or client is not on the list")
+  @Test("GoPay's identity host refuses another merchant or client with 1403")
   func strangers() async throws {
     let app = try GoPayApp()
     var headers = GoPayApp.holding("long-term-token")
@@ -53,7 +53,7 @@ struct GoPayIdentityTests {
   }
 
   @Test(
-    "a member that is missing or not known is named",
+    "a missing, wrong or unknown member of a GoPay auth-code request is refused and named",
     arguments: [
       (["clientId": "acme-sdk"], "userCorrelationId"), (["userCorrelationId": "c"], "clientId"),
       (["clientId": "acme-sdk", "userCorrelationId": 1], "userCorrelationId"),
@@ -66,7 +66,7 @@ struct GoPayIdentityTests {
     #expect(answer.refusal.last??.text?.contains(name) == true)
   }
 
-  @Test("a session token comes once the auth code is redeemed, and not before")
+  @Test("a GoPay session token is issued only after its auth code was redeemed")
   func sessionToken() async throws {
     let app = try GoPayApp()
     let code = try #require(try await app.login().parameter("authCode"))
@@ -75,7 +75,7 @@ struct GoPayIdentityTests {
     #expect(early.refusal == [1601, "AUTH_CODE_NOT_REDEEMED"])
     _ = try await app.control(.post, "redeem", ["authCode": .string(code)])
     let token = try #require(try await app.sessionToken(code).data?["token"]?.text)
-    // The Base64 of a JWT.
+    // The token is a Base64-encoded JWT.
     let jwt = try #require(Base64.decoded(token)).split(separator: UInt8(ascii: "."))
     #expect(jwt.count == 3)
     #expect(try await app.capture(GoPayApp.capturing(token)).status == 200)
@@ -87,7 +87,7 @@ struct GoPayIdentityTests {
     #expect(try await app.sessionToken(late).refusal.first == 1401)
   }
 
-  @Test("revoked tokens, closed accounts and short terms that are over are 1401")
+  @Test("GoPay refuses expired tokens, revoked tokens and tokens of closed accounts with 1401")
   func endings() async throws {
     let app = try GoPayApp()
     let issued = try await app.control(
@@ -107,7 +107,7 @@ struct GoPayIdentityTests {
     #expect(try await app.temporaryToken(try #require(closed?.text)).refusal.first == 1403)
   }
 
-  @Test("answers can be bent")
+  @Test("settings override the data of GoPay auth-code and temporary-token replies")
   func bent() async throws {
     let app = try GoPayApp()
     try await app.set([

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: what becomes of a submission")
+@Suite("KYC results and callbacks of the GoPay fake")
 struct GoPayKYCTests {
   private let address = "http://127.0.0.1:8790/v1/callback/partner"
 
@@ -13,7 +13,7 @@ struct GoPayKYCTests {
     try await app.control(.post, "submissions/\(opened.id)", body)
   }
 
-  @Test("the pull tells of the last one that was handed in, and of nobody else's")
+  @Test("the GoPay KYC pull returns the newest handed-in submission of its own user only")
   func newest() async throws {
     let app = try GoPayApp()
     #expect(try await app.pull().refusal == [1519, "SUBMISSION_NOT_FOUND"])
@@ -29,7 +29,7 @@ struct GoPayKYCTests {
     #expect(try await app.pull("bob-long-term").status == 404)
   }
 
-  @Test("an ERROR is IN_PROGRESS to the pull, unless a setting says otherwise")
+  @Test("the GoPay KYC pull reports ERROR as IN_PROGRESS unless a setting exposes it")
   func error() async throws {
     let app = try GoPayApp()
     let opened = try await app.handedIn()
@@ -42,10 +42,10 @@ struct GoPayKYCTests {
     #expect(try await app.pull().data?["result"] == "VALID")
   }
 
-  @Test("a verdict comes by itself where it is asked for, by the sandbox's clock")
+  @Test("a GoPay submission reaches the configured verdict in steps by the sandbox's clock")
   func byItself() async throws {
     let app = try GoPayApp()
-    // So long that no callback of its own comes while the test runs.
+    // Long enough that the automatic callback does not happen during the test.
     try await app.set(["verdict": "INVALID", "verdictSeconds": 1000, "reasonCode": "FAKE"])
     _ = try await app.handedIn()
     app.wait(499)
@@ -58,7 +58,7 @@ struct GoPayKYCTests {
     #expect(data?["reasonCode"] == "FAKE")
   }
 
-  @Test("the verdict that comes by itself is called back, but not over one that was given")
+  @Test("an automatic GoPay verdict is called back, but does not replace a status set by a test")
   func decided() async throws {
     let app = try GoPayApp()
     try await app.set([
@@ -74,7 +74,8 @@ struct GoPayKYCTests {
     #expect(app.partner.taken.count == 1)
   }
 
-  @Test("a callback shows the token that a log-in's code was redeemed for, or the last one used")
+  @Test(
+    "a GoPay callback carries the token that the log-in code was redeemed for, or the last used")
   func linked() async throws {
     let app = try GoPayApp()
     try await app.set(["callbackUrl": .string(address)])
@@ -87,7 +88,7 @@ struct GoPayKYCTests {
     _ = try await app.control(
       .post, "submissions/\(id)", ["status": "COMPLETED", "result": "VALID"])
     #expect(app.partner.taken.map(\.authorization) == [redeemed["token"]?.text])
-    // A session that is opened again with another token is called back with that one.
+    // If a session is reopened with another token, its callback carries that token.
     let first = try await app.open("alice-short-term", requestID: "req-2")
     let again = try await app.handedIn("alice-long-term", requestID: "req-2")
     #expect(again.id == first.id)
@@ -95,7 +96,7 @@ struct GoPayKYCTests {
     #expect(app.partner.taken.last?.authorization == "alice-long-term")
   }
 
-  @Test("a callback can come twice, for another id, with another body and elsewhere")
+  @Test("a control call can send a GoPay callback twice, with another body and to another address")
   func odd() async throws {
     let app = try GoPayApp()
     let opened = try await app.open()
@@ -121,7 +122,7 @@ struct GoPayKYCTests {
   }
 
   @Test(
-    "callbacks go to the loopback and nowhere else",
+    "a GoPay callback URL must be plain http on a loopback address with a port",
     arguments: [
       ("http://127.0.0.1:8790/v1/callback/partner", true), ("http://[::1]:8790/?a=b", true),
       ("http://127.0.0.1:8790", true), ("http://127.0.0.1/x", false),

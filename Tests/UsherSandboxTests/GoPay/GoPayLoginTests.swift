@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: log-in")
+@Suite("GoPay log-in pages of the sandbox")
 struct GoPayLoginTests {
-  @Test("who is new is asked for a name, and has an account from then on, without a PIN")
+  @Test("a new GoPay customer is asked for a name and then has an account without a PIN")
   func newcomer() async throws {
     let app = try GoPayApp()
     let phone = "+6281234567890"
@@ -27,7 +27,7 @@ struct GoPayLoginTests {
         == ["username": .string(phone), "phone": .string(phone), "name": "Siti", "pin": .null])
   }
 
-  @Test("declining is access_denied, cancelling is abort, on any page")
+  @Test("declining a GoPay log-in returns access_denied and cancelling it abort, on any page")
   func declined() async throws {
     let app = try GoPayApp()
     for stage in 0...2 {
@@ -46,7 +46,7 @@ struct GoPayLoginTests {
     }
   }
 
-  @Test("who stays logged in is only asked for consent, and may be somebody else")
+  @Test("a logged-in GoPay customer is only asked for consent and can switch to another account")
   func session() async throws {
     let app = try GoPayApp()
     let first = try await app.login()
@@ -66,7 +66,7 @@ struct GoPayLoginTests {
     #expect(try await app.login().reply.headers["Set-Cookie"] == nil)
   }
 
-  @Test("wrong codes and PINs show the page again, and the fifth ends the log-in")
+  @Test("the fifth wrong code or PIN ends a GoPay log-in with too_many_attempts")
   func wrong() async throws {
     let app = try GoPayApp()
     let page = try await app.loginPage()
@@ -84,7 +84,7 @@ struct GoPayLoginTests {
     #expect(try await app.type(["pin": "2468"], on: page).status == 400)
   }
 
-  @Test("a code is good for its time, and another one takes its place")
+  @Test("a GoPay log-in code is refused after its lifetime and once a resent code replaces it")
   func codes() async throws {
     let app = try GoPayApp()
     let page = try await app.loginPage()
@@ -99,7 +99,9 @@ struct GoPayLoginTests {
     #expect(try await app.type(["otp": second], on: page).html.contains(#"id="pin""#))
   }
 
-  @Test("what is no phone number gets no SMS", arguments: ["", "7700900123", "+44x", "+123456"])
+  @Test(
+    "an invalid phone number on the GoPay log-in page gets no SMS",
+    arguments: ["", "7700900123", "+44x", "+123456"])
   func phones(_ text: String) async throws {
     let app = try GoPayApp()
     let again = try await app.type(["phone": text], on: app.loginPage())
@@ -108,7 +110,7 @@ struct GoPayLoginTests {
   }
 
   @Test(
-    "what may be told to the app by redirect is told, the state over 32 characters above all",
+    "GoPay redirects to the app with an error that names the invalid log-in parameter",
     arguments: [
       ["state": String(repeating: "s", count: 33)], ["state": nil], ["scopes": "ALL"],
       ["scopes": nil], ["lang": "fr"],
@@ -123,7 +125,7 @@ struct GoPayLoginTests {
   }
 
   @Test(
-    "another merchant or redirect URL is refused on a page",
+    "GoPay shows an error page and does not redirect for an unknown merchant or redirect URL",
     arguments: [
       ["merchantId": "other"], ["merchantId": nil], ["redirectURL": nil],
       ["redirectURL": "https://evil.example/callback"],
@@ -135,7 +137,7 @@ struct GoPayLoginTests {
     #expect(answer.location.isEmpty)
   }
 
-  @Test("the app's own redirect URLs are good, and those of a setting")
+  @Test("GoPay accepts the app's registered redirect URLs and the ones from a setting")
   func redirects() async throws {
     let app = try GoPayApp()
     for url in ["acme://gopay/callback", "https://partner.example/gopay/callback"] {
@@ -147,7 +149,7 @@ struct GoPayLoginTests {
     #expect(try await app.loginPage(["redirectURL": "myapp:/back"]).status == 200)
   }
 
-  @Test("a closed account ends with an error, and the way back can be bent")
+  @Test("a closed GoPay account ends the log-in with an error, and a setting changes the redirect")
   func bent() async throws {
     let app = try GoPayApp()
     try await app.set(["closedAccounts": ["alice"]])
@@ -162,7 +164,7 @@ struct GoPayLoginTests {
     #expect(end.parameter("authCode") != nil)
   }
 
-  @Test("a form of another page, or an old one, leads nowhere")
+  @Test("a GoPay log-in form with another page's transaction or an expired one is refused")
   func foreignForm() async throws {
     let app = try GoPayApp()
     let (one, two) = (try await app.loginPage(), try await app.loginPage())

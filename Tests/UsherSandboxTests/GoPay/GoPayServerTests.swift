@@ -3,11 +3,11 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: over HTTP")
+@Suite("HTTP callbacks of the GoPay fake")
 struct GoPayServerTests {
-  @Test("a callback that nobody takes is said to have failed")
+  @Test("a GoPay callback to a port without a server is reported as failed")
   func nobody() async throws {
-    // Port 1 is reserved, and nobody listens at it here.
+    // No server listens on the reserved port 1.
     let url = try #require(CallbackURL("http://127.0.0.1:1/"))
     guard case .failed(let reason) = await LoopbackCaller.put(url, headers: [:], body: []) else {
       Issue.record("somebody answered")
@@ -16,7 +16,7 @@ struct GoPayServerTests {
     #expect(!reason.isEmpty)
   }
 
-  @Test("an answer to a callback is read to its end, and what is no HTTP is none")
+  @Test("an HTTP answer to a GoPay callback is read to its end, and a malformed one is refused")
   func answers() throws {
     let text = "HTTP/1.1 401 Unauthorized\r\nA: b\r\n\r\n{}\r\n\r\n"
     #expect(
@@ -27,7 +27,7 @@ struct GoPayServerTests {
     }
   }
 
-  @Test("the issuer of the OpenID provider cannot take GoPay's path")
+  @Test("the issuer of the sandbox's OpenID provider cannot use GoPay's path")
   func taken() {
     var configuration = Sandbox.Configuration()
     configuration.issuerPath = "/gopay"

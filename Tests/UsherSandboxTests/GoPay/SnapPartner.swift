@@ -5,16 +5,16 @@ import Testing
 
 @testable import UsherSandbox
 
-/// A partner that calls SNAP, and may do it wrong.
+/// A partner that calls SNAP, correctly or with chosen mistakes.
 struct SnapPartner {
   static let path = "/gopay/snap/v1.0"
-  /// A number that no sandbox reaches.
+  /// A key number that no sandbox uses.
   static let key = Result { try RSAKeys.key(100) }
 
   let app: GoPayApp
   let token: String
 
-  /// With a client token.
+  /// Registers the partner's key and requests a client token.
   init(_ app: GoPayApp) async throws {
     self.app = app
     try await Self.register(app)
@@ -27,7 +27,7 @@ struct SnapPartner {
     try #require(answer.status == 200, "\(answer.json)")
   }
 
-  /// The sandbox's time, moved by so many seconds.
+  /// Returns the sandbox's time, shifted by `seconds`, as a SNAP timestamp.
   static func timestamp(_ app: GoPayApp, _ seconds: Double = 0) -> String {
     SnapTimestamp(app.clock.now().addingTimeInterval(seconds)).text
   }
@@ -38,7 +38,7 @@ struct SnapPartner {
     ).rawRepresentation
   }
 
-  /// - Parameter change: What is to be wrong about the headers.
+  /// - Parameter change: Changes the headers before they are sent.
   static func b2b(
     _ app: GoPayApp, off seconds: Double = 0,
     body: String = #"{"grantType":"client_credentials"}"#,
@@ -55,8 +55,8 @@ struct SnapPartner {
   }
 
   /// - Parameters:
-  ///   - headers: Besides, before `change`.
-  ///   - signedBody: What the signature is over; nil: the body.
+  ///   - headers: Additional headers, added before `change` runs.
+  ///   - signedBody: The body that the signature covers; nil for `body`.
   func call(
     _ name: String, _ body: String, headers more: [String: String] = [:],
     off seconds: Double = 0, externalID: String = .externalID, signedBody: String? = nil,
@@ -101,13 +101,13 @@ struct SnapPartner {
       change)
   }
 
-  /// An auth code of alice's that waits to be redeemed.
+  /// Returns an unredeemed auth code of alice's.
   func code() async throws -> String {
     try #require(try await app.control(.post, "codes").json["authCode"]?.text)
   }
 }
 
 extension String {
-  /// 32 digits, another each time.
+  /// 32 random digits, new at each access.
   static var externalID: String { TokenMint().digits(32) }
 }

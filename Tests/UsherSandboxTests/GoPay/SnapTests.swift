@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: SNAP")
+@Suite("GoPay's SNAP API in the sandbox")
 struct SnapTests {
-  @Test("the client token comes for a good signature, and says its seconds as a text")
+  @Test("SNAP issues a client token for a valid signature, with its lifetime in seconds as text")
   func b2b() async throws {
     let app = try GoPayApp()
     try await SnapPartner.register(app)
@@ -18,7 +18,7 @@ struct SnapTests {
     #expect(try await SnapPartner.b2b(app).json["expiresIn"] == 5)
   }
 
-  @Test("an RSA signature off by one byte is refused, whichever byte it is")
+  @Test("SNAP refuses an RSA signature with a changed byte or a non-canonical encoding")
   func wrongRSA() async throws {
     let app = try GoPayApp()
     try await SnapPartner.register(app)
@@ -32,7 +32,7 @@ struct SnapTests {
       #expect(answer.responseCode == "4017300", "\(index)")
       #expect(answer.status == 401)
     }
-    // The last letter before the padding has four bits that mean nothing.
+    // The last letter before the padding has four unused bits.
     let encoded = right.base64EncodedString()
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     let last = try #require(letters.firstIndex(of: encoded.dropLast(2).last ?? "="))
@@ -44,7 +44,7 @@ struct SnapTests {
   }
 
   @Test(
-    "without a key that is known, every signature is wrong; the pair of the control call is one")
+    "SNAP accepts RSA signatures only of the public key that is registered at the moment")
   func keys() async throws {
     let app = try GoPayApp()
     #expect(try await SnapPartner.b2b(app).responseCode == "4017300")
@@ -61,7 +61,7 @@ struct SnapTests {
     #expect(try await app.control(.get, "key").json != pair)
   }
 
-  @Test("five minutes of skew are forgiven, one second more is not, in both directions")
+  @Test("SNAP tolerates a clock skew of five minutes in both directions and not one second more")
   func skew() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -80,7 +80,7 @@ struct SnapTests {
   }
 
   @Test(
-    "a client token is not given for a header, client or body that is missing or wrong",
+    "SNAP issues no client token if a header, the client or the body is missing or wrong",
     arguments: [
       ("x-client-key", nil, "4007300"), ("x-timestamp", nil, "4007300"),
       ("x-signature", nil, "4007300"), ("x-client-key", "other", "4017300"),
@@ -97,7 +97,7 @@ struct SnapTests {
     }
   }
 
-  @Test("an auth code is good once, for six minutes, and not for a closed account")
+  @Test("SNAP redeems an auth code once, within six minutes, and not for a closed account")
   func authCodes() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -114,7 +114,7 @@ struct SnapTests {
     #expect(try await partner.bind(code).responseCode == "2000700")
   }
 
-  @Test("an HMAC signature off by one byte is refused, and the code is not spent")
+  @Test("SNAP refuses an HMAC signature with a changed byte and leaves the auth code unspent")
   func wrongHMAC() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -135,7 +135,7 @@ struct SnapTests {
     #expect(unbound.responseCode == "4010900")
   }
 
-  @Test("the signature covers body, path, token and time")
+  @Test("the SNAP signature covers the minified body, the access token and the timestamp")
   func covered() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -154,11 +154,11 @@ struct SnapTests {
     #expect(
       try await partner.call(name, body) { $0["authorization"] = "Bearer \(second.token)" }
         .responseCode == "4010700")
-    // Blanks that the signature was made without do no harm.
+    // The signature covers the minified body, so additional whitespace is accepted.
     #expect(try await partner.call(name, body + " ", signedBody: body).responseCode == "2000700")
   }
 
-  @Test("an X-EXTERNAL-ID is taken once in 24 hours, also where the call was refused")
+  @Test("SNAP accepts an X-EXTERNAL-ID once in 24 hours, even if its call was refused")
   func externalIDs() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -174,13 +174,13 @@ struct SnapTests {
     for id in ["abc", "1-2", String(repeating: "1", count: 37)] {
       #expect(try await fresh.bind(code, externalID: id).responseCode == "4000702", "\(id)")
     }
-    // A wrong signature uses none.
+    // A call with a wrong signature does not use up its X-EXTERNAL-ID.
     _ = try await fresh.bind(code, externalID: "9") { $0["x-signature"] = "x" }
     #expect(try await fresh.bind(code, externalID: "9").responseCode == "4040711")
   }
 
   @Test(
-    "a binding is refused for a header that is missing or wrong",
+    "SNAP refuses an account binding with a missing or wrong header with the matching code",
     arguments: [
       ("authorization", nil, "4000702"), ("x-timestamp", nil, "4000702"),
       ("x-signature", nil, "4000702"), ("x-partner-id", nil, "4000702"),
@@ -195,7 +195,7 @@ struct SnapTests {
     #expect(answer.responseCode == code)
   }
 
-  @Test("a client token that is over, ended or without Bearer is 4010701")
+  @Test("SNAP refuses a client token that is expired, ended or sent without Bearer with 4010701")
   func clientTokens() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -209,7 +209,7 @@ struct SnapTests {
     #expect(try await next.bind(code).responseCode == "4010701")
   }
 
-  @Test("a body of binding that is not the contract's is 4000702, another merchant 4010700")
+  @Test("SNAP refuses a malformed binding body with 4000702 and another merchant with 4010700")
   func wrongBody() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)
@@ -229,7 +229,7 @@ struct SnapTests {
     #expect(answer.responseCode == "4010700")
   }
 
-  @Test("unbinding ends a linking token, which comes after Bearer here")
+  @Test("SNAP unbinding ends a linking token, which must be valid and sent with Bearer")
   func unbind() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)

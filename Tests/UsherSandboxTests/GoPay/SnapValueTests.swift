@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("GoPay: SNAP's signature and time")
+@Suite("Signatures and timestamps of GoPay's SNAP API")
 struct SnapValueTests {
-  /// The vendor's page shows this text under the address of binding, with the path of a payment.
+  /// The vendor's page on account binding shows this text, although its path is a payment's.
   private static let text = SnapSignature.text(
     "POST", path: "/v1.0/debit/payment-host-to-host",
     accessToken: "gp9HjjEj813Y9JGoqwOeOPWbnt4CupvIJbU1Mmu4a11MNDZ7Sg5u9a",
@@ -15,7 +15,7 @@ struct SnapValueTests {
   private static let signature =
     "FSlidRHe4ow9qppNifGVQNcdv67lBjgCiP0BHylh+IKXo4fs2rHaGsFNUY0N8t0rPlZs4iAHAOCDklnCccwuJw=="
 
-  @Test("the vendor's published signature is the one that is made here")
+  @Test("the vendor's published SNAP signature is reproduced and is valid")
   func vector() {
     #expect(
       Self.text
@@ -27,7 +27,7 @@ struct SnapValueTests {
     #expect(SnapSignature.isValid(Self.signature, over: Self.text, secret: Self.secret))
   }
 
-  @Test("a signature with any one of its bytes changed is refused")
+  @Test("a SNAP signature with any one character changed or a wrong padding is invalid")
   func everyByte() {
     let bytes = Array(Self.signature.utf8)
     for index in bytes.indices {
@@ -36,27 +36,27 @@ struct SnapValueTests {
       let text = String(decoding: changed, as: UTF8.self)
       #expect(!SnapSignature.isValid(text, over: Self.text, secret: Self.secret), "\(index)")
     }
-    // The last letter before the padding has four bits that mean nothing.
+    // The last letter before the padding has four unused bits.
     let sloppy = Self.signature.dropLast(3) + "x=="
     for text in [String(sloppy), "", String(Self.signature.dropLast()), Self.signature + "="] {
       #expect(!SnapSignature.isValid(text, over: Self.text, secret: Self.secret))
     }
   }
 
-  @Test("blanks between tokens do not count, those in a text do")
+  @Test("SNAP minification removes whitespace between JSON tokens and keeps it inside strings")
   func minified() {
     let pretty = "{ \"a b\" :\n\t[1, \"\\\" c \"] }\r\n"
     let plain = SnapSignature.minified(Array(pretty.utf8))
     #expect(String(decoding: plain, as: UTF8.self) == "{\"a b\":[1,\"\\\" c \"]}")
     #expect(SnapSignature.digest(Array(pretty.utf8)) == SnapSignature.digest(plain))
-    // Of no bytes at all (FIPS 180-4).
+    // The SHA-256 digest of the empty message (FIPS 180-4).
     #expect(
       SnapSignature.digest([])
         == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
   }
 
   @Test(
-    "a time is read with its offset",
+    "a SNAP timestamp is parsed with its UTC offset",
     arguments: [
       ("2027-01-15T08:00:00+00:00", 1_800_000_000), ("2027-01-15T15:00:00+07:00", 1_800_000_000),
       ("2027-01-14T22:30:00-09:30", 1_800_000_000), ("1970-01-01T00:00:00+00:00", 0),
@@ -66,7 +66,9 @@ struct SnapValueTests {
     #expect(SnapTimestamp(text)?.date == Date(timeIntervalSince1970: seconds))
   }
 
-  @Test("a time is written in Jakarta's, and read back", arguments: 0..<40)
+  @Test(
+    "a SNAP timestamp is written with Jakarta's offset +07:00 and parsed back unchanged",
+    arguments: 0..<40)
   func written(_ step: Int) throws {
     let date = Date(timeIntervalSince1970: Double(step) * 46_123_457)
     let text = SnapTimestamp(date).text
@@ -75,7 +77,7 @@ struct SnapValueTests {
   }
 
   @Test(
-    "what is no time is none",
+    "a malformed SNAP timestamp is refused",
     arguments: [
       "", "2027-01-15T08:00:00Z", "2027-01-15T08:00:00", "2027-01-15T08:00:00.000+00:00",
       "2027-01-15 08:00:00+00:00", "2027-13-15T08:00:00+00:00", "2027-02-29T08:00:00+00:00",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The Paysafe stand-in without HTTP: its rows are called as the router would.
+/// The Paysafe fake without HTTP: calls its endpoint handlers as the router does.
 struct Bank {
   let workbench: Workbench
   let paysafe: Paysafe
@@ -15,7 +15,7 @@ struct Bank {
     paysafe = Paysafe(workbench)
   }
 
-  /// Moves the time.
+  /// Advances the sandbox's clock.
   func wait(_ seconds: Double) { clock.offset += seconds }
 
   func send(
@@ -75,7 +75,7 @@ extension Bank {
       form: try page.hidden().merging(fields) { $1 })
   }
 
-  /// The code that alice's right PIN brings.
+  /// Signs alice in with her PIN and returns the authorization code.
   func code(_ changes: [String: String?] = [:]) async throws -> String {
     let redirect = try await login(
       on: authorize(changes), ["username": "alice", "pin": "2468", "action": "login"])
@@ -147,7 +147,7 @@ struct Customer {
       .post, "/wallets/wlt_\(username)/payments", .object(body), headers: headers)
   }
 
-  /// An event of this customer's that no operation made.
+  /// Creates an SCA event of this customer without a wallet operation.
   func event(_ members: [String: JSON] = [:]) async throws -> Event {
     let made = try await bank.control(
       .post, "events",
@@ -155,7 +155,7 @@ struct Customer {
     return try Event(self, made)
   }
 
-  /// The event that an operation asked for.
+  /// Returns the SCA event that the reply to a wallet operation announces.
   func event(announcedBy reply: Reply) throws -> Event {
     if let header = reply.headers["WWW-Authenticate"] {
       let prefix = #"SCA realm="Authentication", auth-param1=""#
@@ -167,7 +167,7 @@ struct Customer {
   }
 }
 
-/// An event as the wire shows it to its customer.
+/// An SCA event as the Paysafe API shows it to its customer.
 struct Event {
   let customer: Customer
   let details: JSON
@@ -204,19 +204,19 @@ struct Event {
       ])
   }
 
-  /// Challenge and right answer.
+  /// Sends a PIN challenge and answers it correctly.
   func verifyByPIN() async throws {
     #expect(try await challenge("PIN").status == 201)
     let reply = try await attempt("PIN", customer.username == "alice" ? "2468" : "1357")
     #expect(try reply.json()["status"] == "VERIFIED")
   }
 
-  /// The `scaDetails` of the retry.
+  /// The `scaDetails` for the retry of the operation.
   var proof: JSON {
     ["eventId": .string(id), "walletOperationId": .string(walletOperationID)]
   }
 
-  /// The same as the header `SCA-Authorization`.
+  /// ``proof`` as the header `SCA-Authorization`.
   var proofHeader: [String: String] {
     let text: JSON = ["scaDetails": proof]
     return ["sca-authorization": Data(text.encoded()).base64EncodedString()]
@@ -235,7 +235,7 @@ extension Reply {
 
   func json() throws -> JSON { try JSON(parsing: body) }
 
-  /// The code of a wallet's refusal.
+  /// Returns the error code of a refused wallet call.
   func refusal() throws -> String? { try json()["error"]?["code"]?.text }
 
   func hidden() throws -> [String: String] {
@@ -245,7 +245,7 @@ extension Reply {
     return Dictionary(uniqueKeysWithValues: fields.map { (String($0.1), String($0.2)) })
   }
 
-  /// What a redirect tells.
+  /// Returns the query parameters of the redirect location.
   func parameters() throws -> [String: String] {
     let location = try #require(headers["Location"])
     let items = try #require(URLComponents(string: location)).queryItems ?? []

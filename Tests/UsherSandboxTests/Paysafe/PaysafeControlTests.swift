@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe: what a test may change and see")
+@Suite("Control API of the Paysafe fake")
 struct PaysafeControlTests {
-  @Test("an operation's event offers what is set, as far as the customer has it")
+  @Test("the SCA event of a wallet operation offers the verifications that the settings allow")
   func availableVerifications() async throws {
     let bank = try Bank()
     let customer = try await bank.customer()
@@ -25,7 +25,7 @@ struct PaysafeControlTests {
     #expect(try await available() == [])
   }
 
-  @Test("who has neither phone nor PIN is not offered them")
+  @Test("an SCA event does not offer SMS or PIN to a customer without a phone and a PIN")
   func poorUser() async throws {
     let clock = SandboxClock { start }
     let zoe = User(username: "zoe", password: "p")
@@ -38,7 +38,7 @@ struct PaysafeControlTests {
       ])
   }
 
-  @Test("counters can stay away, and can lie once")
+  @Test("settings falsify the counters of one SCA reply or omit the counters from all replies")
   func counters() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -58,7 +58,7 @@ struct PaysafeControlTests {
     #expect(shown["currentAttempts"] == 1)
   }
 
-  @Test("counters, limits and times of one event can be moved")
+  @Test("a control call changes the counters, limits and expiry of one SCA event")
   func changeEvent() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -76,7 +76,7 @@ struct PaysafeControlTests {
     #expect(try await other.challenge("PIN").refusal() == "EVENT_EXPIRED")
   }
 
-  @Test("an event is made as it is wanted")
+  @Test("a control call creates an SCA event with the given user, limits and times")
   func makeEvent() async throws {
     let bank = try Bank()
     let event = try await bank.control(
@@ -94,7 +94,7 @@ struct PaysafeControlTests {
     #expect(event["operation"] == nil)
   }
 
-  @Test("a push or redirect is decided without its page, and nothing else is")
+  @Test("a control call decides an open push challenge and is refused without one")
   func decision() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -108,7 +108,7 @@ struct PaysafeControlTests {
     #expect(try reply.json()["status"] == "REJECTED")
   }
 
-  @Test("tokens are listed without a token, with what became of them")
+  @Test("Paysafe tokens are listed with their kind and state and without the token values")
   func tokens() async throws {
     let bank = try Bank()
     let first = try await bank.redeem(bank.code()).json()
@@ -138,7 +138,7 @@ struct PaysafeControlTests {
         + [String](repeating: "refresh revoked", count: 2) + ["config expired"])
   }
 
-  @Test("replies about an event are bent as a test wants them")
+  @Test("settings override members and the status of replies about an SCA event")
   func overrides() async throws {
     let bank = try Bank()
     try await bank.set([
@@ -155,7 +155,7 @@ struct PaysafeControlTests {
     #expect(try await event.read().json()["status"] == nil)
   }
 
-  @Test("who is locked out is let in by a control call")
+  @Test("a control call unlocks a Paysafe customer after five wrong PINs")
   func locks() async throws {
     let bank = try Bank()
     let page = try await bank.authorize()
@@ -167,7 +167,7 @@ struct PaysafeControlTests {
   }
 
   @Test(
-    "a control call that does not fit is refused",
+    "an invalid Paysafe control call is refused with 400 or 404 and changes no setting",
     arguments: [
       ("events", ["username": "eve"], 400), ("events", ["x": 1], 400),
       ("events", ["availableVerifications": ["FAX"]], 400), ("events", ["eventSeconds": "1"], 400),
@@ -185,7 +185,7 @@ struct PaysafeControlTests {
     #expect(try await bank.control(.get, "settings")["scaAmount"] == 100)
   }
 
-  @Test("each request has its own name for faults and the request log")
+  @Test("the Paysafe endpoints have the expected names for faults and the request log")
   func names() throws {
     let names = [
       "authorize", "login", "token", "event", "challenge", "attempt", "push", "redirect",

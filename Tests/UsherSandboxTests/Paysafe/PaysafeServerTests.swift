@@ -3,15 +3,14 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The Paysafe stand-in over HTTP.
-@Suite("Paysafe: over HTTP")
+@Suite("Paysafe fake over HTTP")
 struct PaysafeServerTests {
   private func token(_ base: String) async throws -> String {
     let answer = try await Exchange.post(base, "/_control/paysafe/tokens", "{}")
     return try #require(JSON(parsing: answer.httpBody.utf8)["access_token"]?.text)
   }
 
-  @Test("each method arrives with the names in its path, decoded; others are refused")
+  @Test("the Paysafe wallet API decodes path segments and refuses unsupported methods with 405")
   func methods() async throws {
     try await withSandbox { base in
       _ = try await Exchange.post(
@@ -40,7 +39,7 @@ struct PaysafeServerTests {
     }
   }
 
-  @Test("the index page leads to the sign-in pages and the outbox, and says how to configure it")
+  @Test("the index page links to the Paysafe sign-in page and outbox and shows the configuration")
   func index() async throws {
     try await withSandbox { base in
       let page = try await Exchange.get(base, "/")
@@ -60,7 +59,7 @@ struct PaysafeServerTests {
     }
   }
 
-  @Test("of ten retries at once exactly one is performed")
+  @Test("only one of ten concurrent retries with the same SCA proof is performed")
   func concurrency() async throws {
     let customer = try await Bank().customer()
     let event = try customer.event(announcedBy: try await customer.pay("150.00"))

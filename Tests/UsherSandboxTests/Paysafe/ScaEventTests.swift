@@ -7,7 +7,7 @@ private let pin = Verification(.pin)
 private let sms = Verification(.otp, .sms)
 private let push = Verification(.pushNotification)
 
-/// An event as a value, and a clock that a test moves.
+/// An SCA event with a clock that the test advances.
 private struct Watched {
   var event: ScaEvent
   var now = start
@@ -25,7 +25,7 @@ private struct Watched {
 
   mutating func wait(_ seconds: Double) { now = now.addingTimeInterval(seconds) }
 
-  /// The code of the refusal; nil where the challenge was sent.
+  /// Returns the code of the refusal, or nil if the challenge was sent.
   mutating func challenge(_ verification: Verification = pin) -> String? {
     challengeRefusal(verification)?.code
   }
@@ -61,9 +61,10 @@ private struct Watched {
   }
 }
 
-@Suite("Paysafe: an event's rules")
+@Suite("Rules of an SCA event in the Paysafe fake")
 struct ScaEventTests {
-  @Test("challenges are counted, and the first one over the limit begins the cool-down")
+  @Test(
+    "the first SCA challenge over the limit starts the cool-down, after which the count restarts")
   func coolDown() {
     var watched = Watched { ($0.allowableChallenges, $0.coolDownSeconds) = (2, 60) }
     #expect(watched.challenge() == nil)
@@ -81,7 +82,7 @@ struct ScaEventTests {
     #expect(watched.event.currentChallenges == 1)
   }
 
-  @Test("a refused challenge leaves the open one open")
+  @Test("a refused SCA challenge leaves the open challenge open")
   func openStays() {
     var watched = Watched { $0.allowableChallenges = 1 }
     #expect(watched.challenge() == nil)
@@ -90,7 +91,7 @@ struct ScaEventTests {
     #expect(watched.attempt(true) == "right")
   }
 
-  @Test("attempts are counted over all challenges, and the last wrong one ends the event")
+  @Test("SCA attempts are counted over all challenges, and the last allowed one fails the event")
   func attempts() {
     var watched = Watched { $0.allowableAttempts = 3 }
     #expect(watched.challenge() == nil)
@@ -109,7 +110,7 @@ struct ScaEventTests {
     #expect(watched.event.currentAttempts == 3)
   }
 
-  @Test("after a right value nothing is taken any more")
+  @Test("a verified SCA event refuses further attempts and challenges with EVENT_COMPLETED")
   func completed() {
     var watched = Watched()
     #expect(watched.challenge() == nil)
@@ -122,7 +123,7 @@ struct ScaEventTests {
     #expect(watched.event.currentChallenges == 1)
   }
 
-  @Test("an attempt needs an open challenge of its own verification, in time")
+  @Test("an SCA attempt needs an open, unexpired challenge of the same verification")
   func challengeRequired() {
     var watched = Watched { $0.challengeSeconds = 30 }
     #expect(watched.attempt(true) == "CHALLENGE_REQUIRED")
@@ -140,7 +141,7 @@ struct ScaEventTests {
     #expect(other.attempt(true, email) == "CHALLENGE_REQUIRED")
   }
 
-  @Test("the event's time ends everything, and no challenge outlives it")
+  @Test("an expired SCA event refuses everything, and no challenge outlives its event")
   func expiry() {
     var watched = Watched { ($0.eventSeconds, $0.challengeSeconds) = (100, 300) }
     #expect(watched.challenge() == nil)
@@ -151,14 +152,14 @@ struct ScaEventTests {
     #expect(watched.event.decide(approve: true, now: watched.now) == nil)
   }
 
-  @Test("an empty list permits whatever the customer has")
+  @Test("an SCA event with an empty list allows every verification that the customer has")
   func anyVerification() {
     var watched = Watched(available: [])
     #expect(watched.challenge(Verification(.otp, .email)) == nil)
     #expect(watched.challenge(Verification(.passkeys)) == "VERIFICATION_NOT_AVAILABLE")
   }
 
-  @Test("a verified event permits its operation once, the way it was announced, in time")
+  @Test("a verified SCA event permits exactly its own operation, once, in its form and in time")
   func redeeming() {
     let body: JSON = ["amount": "150.00"]
     func operation(_ body: JSON?, _ method: Endpoint.Method = .post) -> WalletOperation {
@@ -181,7 +182,7 @@ struct ScaEventTests {
     #expect(watched.redeem(approved, .body) == "SCA_MISMATCH")
   }
 
-  @Test("an event without an operation permits nothing")
+  @Test("a verified SCA event without an operation permits no operation")
   func noOperation() {
     var watched = Watched()
     let operation = WalletOperation(

@@ -3,11 +3,11 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe: challenges and attempts")
+@Suite("SCA challenges and attempts of the Paysafe fake")
 struct PaysafeScaTests {
   private let phone = "+447700900123"
 
-  @Test("each challenge has a code of its own, and only the newest is good")
+  @Test("each SCA challenge sends a new code, and only the newest code is accepted")
   func freshCodes() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -22,7 +22,7 @@ struct PaysafeScaTests {
     #expect(try await event.attempt("OTP.EMAIL", codes[0]).json()["status"] == "VERIFIED")
   }
 
-  @Test("messages come in the language of the challenge, as far as it is known")
+  @Test("an SCA message is in the challenge's language if it is supported, otherwise in English")
   func language() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -34,7 +34,7 @@ struct PaysafeScaTests {
     }
   }
 
-  @Test("the authenticator's code verifies once, then the next one")
+  @Test("an authenticator code verifies one SCA event and is refused for the next event")
   func authenticator() async throws {
     let bank = try Bank()
     let customer = try await bank.customer()
@@ -54,7 +54,7 @@ struct PaysafeScaTests {
     #expect(try await second.attempt("OTP.AUTHENTICATOR", code()).json()["status"] == "VERIFIED")
   }
 
-  @Test("a push is approved or denied on its page, whose address is in the outbox")
+  @Test("an SCA push is approved or denied on its page, whose address is in the outbox")
   func push() async throws {
     let bank = try Bank()
     for (decision, status) in [("approve", "VERIFIED"), ("deny", "REJECTED")] {
@@ -75,7 +75,7 @@ struct PaysafeScaTests {
     }
   }
 
-  @Test("a redirect leads to a page, and back to where it was asked to, with the status")
+  @Test("an SCA redirect challenge returns to its return URL with the status of the decision")
   func redirect() async throws {
     let bank = try Bank()
     try await bank.set(["returnUrls": ["https://partner.example/back"]])
@@ -107,7 +107,7 @@ struct PaysafeScaTests {
     #expect(still["status"] == "REJECTED")
   }
 
-  @Test("a return URL is needed for a redirect, and has to be on the list or on loopback")
+  @Test("an SCA redirect challenge needs a return URL that is registered or on loopback")
   func returnURLs() async throws {
     let bank = try Bank()
     try await bank.set(["returnUrls": ["https://partner.example/back"]])
@@ -127,7 +127,7 @@ struct PaysafeScaTests {
     #expect(try await event.read().json()["currentChallenges"] == 0)
   }
 
-  @Test("how an event stands can be asked until its time is over")
+  @Test("an SCA event shows its open challenge and can be read until it expires")
   func reading() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event(["availableVerifications": ["PIN"]])
@@ -145,7 +145,7 @@ struct PaysafeScaTests {
       ])
     bank.wait(300)
     #expect(try await event.read().json()["challenge"] == nil)
-    // The customer's token is renewed: the event's time and the token's are the same.
+    // A new token is needed: the first one expires together with the event.
     try await bank.set(["accessTokenSeconds": 100_000])
     let customer = try await bank.customer()
     bank.wait(600)
@@ -154,7 +154,7 @@ struct PaysafeScaTests {
     #expect(try await late.challenge("PIN").status == 410)
   }
 
-  @Test("a verified event stays readable after its time, and so does a failed one")
+  @Test("a verified or failed SCA event can still be read after its lifetime")
   func readableEnds() async throws {
     let bank = try Bank()
     try await bank.set(["accessTokenSeconds": 100_000])
@@ -170,7 +170,7 @@ struct PaysafeScaTests {
     #expect(try await failed.attempt("PIN", "2468").status == 422)
   }
 
-  @Test("somebody else's event is not found, and neither is one that does not exist")
+  @Test("another customer's SCA event is not found, like one that does not exist")
   func strangers() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -186,7 +186,7 @@ struct PaysafeScaTests {
     }
   }
 
-  @Test("the wrong wallet operation is refused, and counts as nothing")
+  @Test("an SCA call with the wrong wallet operation is refused and counts as no attempt")
   func otherOperation() async throws {
     let bank = try Bank()
     let event = try await bank.customer().event()
@@ -199,10 +199,10 @@ struct PaysafeScaTests {
   }
 
   @Test(
-    "a token that is not good is a matter of the bearer",
+    "a wallet or SCA call with a missing or invalid token gets 401 with a Bearer challenge",
     arguments: [
       nil, "Bearer", "Bearer x", "Bearer a.b.c", "Basic eDp5",
-      // Signed by nobody, with claims that would be right.
+      // An unsigned token with valid claims.
       "Bearer eyJhbGciOiJub25lIn0.eyJqdGkiOiJhdF94In0.",
     ])
   func badTokens(_ header: String?) async throws {
@@ -223,7 +223,7 @@ struct PaysafeScaTests {
     }
   }
 
-  @Test("an expired, a revoked and a config token are refused")
+  @Test("a wallet call with an expired or revoked token gets 401, and with a config token 403")
   func endedTokens() async throws {
     let bank = try Bank()
     let old = try await bank.customer()
@@ -246,7 +246,7 @@ struct PaysafeScaTests {
   }
 
   @Test(
-    "a body that is not what it should be is refused with the member's name",
+    "an invalid SCA challenge request is refused with the name of the invalid member",
     arguments: [
       (#"[]"#, "body"), (#"{"#, "JSON"), (#"{"walletOperationId":1}"#, "walletOperationId"),
       (#"{"walletOperationId":"w"}"#, "verification"),
@@ -271,7 +271,7 @@ struct PaysafeScaTests {
   }
 
   @Test(
-    "an attempt has a value that is text, and nothing that is not known",
+    "an SCA attempt request without a text value or with an unknown member is refused",
     arguments: [
       (#","value":"1""#, nil), ("", "value"), (#","value":123456"#, "value"),
       (#","value":"1","x":2"#, "x is not known"),

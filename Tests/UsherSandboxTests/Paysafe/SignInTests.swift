@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe: sign-in")
+@Suite("Sign-in pages of the Paysafe fake")
 struct PaysafeSignInTests {
-  @Test("the address does in place of the name, and is counted as the same")
+  @Test("a Paysafe username and its e-mail address both sign in and share one count of failures")
   func address() async throws {
     let bank = try Bank()
     let page = try await bank.authorize(["login_hint": "alice@example.com"])
@@ -22,7 +22,7 @@ struct PaysafeSignInTests {
     #expect(try await bank.login(on: again, right).text.contains("locked"))
   }
 
-  @Test("the brand says whether a PIN or a password is asked for, unless the request does")
+  @Test("the brand or login_strategy decides if Paysafe's sign-in page asks for PIN or password")
   func strategies() async throws {
     let bank = try Bank()
     func asksForPIN(_ brand: String, _ strategy: String?) async throws -> Bool {
@@ -40,7 +40,7 @@ struct PaysafeSignInTests {
     #expect(reply.status == 303)
   }
 
-  @Test("a PIN is no password, and a password no PIN")
+  @Test("the Paysafe sign-in page refuses a password or nothing in place of the PIN")
   func wrongKind() async throws {
     let bank = try Bank()
     for fields in [["password": "alice-password"], ["pin": "alice-password"], ["pin": ""], [:]] {
@@ -51,7 +51,7 @@ struct PaysafeSignInTests {
     }
   }
 
-  @Test("the page shows where credentials are reset, the locale and the name, and escapes them")
+  @Test("the Paysafe sign-in page shows the reset link and the locale and escapes the login hint")
   func page() async throws {
     let bank = try Bank()
     let page = try await bank.authorize([
@@ -67,7 +67,7 @@ struct PaysafeSignInTests {
   }
 
   @Test(
-    "what is wrong with client, redirect URI or brand is told to the person alone",
+    "Paysafe shows an error page and does not redirect for an unknown client or redirect URI",
     arguments: [
       ["client_id": "nobody"], ["client_id": nil], ["redirect_uri": nil],
       ["redirect_uri": "http://evil.example/callback"],
@@ -82,7 +82,7 @@ struct PaysafeSignInTests {
     #expect(reply.text.contains("development tool"))
   }
 
-  @Test("a brand that does not exist has no page and no tokens")
+  @Test("an unknown Paysafe brand has no sign-in page and issues no tokens")
   func unknownBrand() async throws {
     let bank = try Bank()
     #expect(try await bank.authorize(brand: "initech").status == 404)
@@ -92,7 +92,7 @@ struct PaysafeSignInTests {
   }
 
   @Test(
-    "what else is wrong goes back to the client",
+    "any other invalid Paysafe authorization request redirects to the client with an error",
     arguments: [
       (["response_type": "token"], "unsupported_response_type"),
       (["response_type": nil], "unsupported_response_type"),
@@ -117,7 +117,7 @@ struct PaysafeSignInTests {
     #expect(parameters["code"] == nil)
   }
 
-  @Test("a parameter that came twice goes nowhere")
+  @Test("a Paysafe authorization request with a repeated parameter is refused without a redirect")
   func repeated() async throws {
     var call = Call(.get, "/paysafe/auth/brands/acme/authorize", base: "")
     call.parameters = ["brandIdentity": "acme"]
@@ -127,7 +127,7 @@ struct PaysafeSignInTests {
     #expect(reply.headers["Location"] == nil)
   }
 
-  @Test("a form of another page, another brand or long ago goes nowhere")
+  @Test("a Paysafe sign-in form of another brand or transaction, or an expired one, is refused")
   func forgedForms() async throws {
     let bank = try Bank()
     let right = ["username": "alice", "pin": "2468"]
@@ -141,7 +141,7 @@ struct PaysafeSignInTests {
     #expect(try await bank.login(on: page, right).status == 400)
   }
 
-  @Test("five wrong PINs in a row lock the name, for a while, on every page")
+  @Test("five wrong PINs in a row lock a Paysafe customer on every page for 15 minutes")
   func locked() async throws {
     let bank = try Bank()
     let page = try await bank.authorize()
@@ -159,7 +159,7 @@ struct PaysafeSignInTests {
     #expect(try await bank.login(on: bank.authorize(), right).status == 303)
   }
 
-  @Test("the way back is bent as a test wants it")
+  @Test("a setting replaces parameters of Paysafe's authorization response")
   func bent() async throws {
     let bank = try Bank()
     try await bank.set(["authorizeResponse": ["state": "other", "iss": "x"]])
@@ -170,7 +170,7 @@ struct PaysafeSignInTests {
     #expect(parameters["iss"] == "x")
   }
 
-  @Test("the right PIN ends the count, and a test may unlock everybody")
+  @Test("a correct PIN resets the count of Paysafe failures, and unlockAll ends a lock")
   func unlocked() throws {
     var signIns = SignIns(mint: TokenMint())
     func outcome(_ user: User?) -> SignIns.Failure? {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe: tokens")
+@Suite("Tokens of the Paysafe fake")
 struct PaysafeTokenTests {
-  @Test("a code is good once, for its client, its brand, its redirect URI and its verifier")
+  @Test("a Paysafe code is valid once, for its client, brand, redirect URI and verifier, and 60 s")
   func boundCodes() async throws {
     let bank = try Bank()
     let code = try await bank.code()
@@ -30,7 +30,7 @@ struct PaysafeTokenTests {
     #expect(try await bank.redeem(late).error == "invalid_grant")
   }
 
-  @Test("a refresh token is replaced, lives from its issue, and kills its family when reused")
+  @Test("a Paysafe refresh token is replaced at use, and its reuse revokes the token family")
   func refresh() async throws {
     let bank = try Bank()
     let first = try await bank.redeem(bank.code()).json()
@@ -48,7 +48,7 @@ struct PaysafeTokenTests {
     #expect(try await bank.refresh(other["refresh_token"]).error == "invalid_grant")
   }
 
-  @Test("Basic credentials are form-encoded, and stand nowhere else")
+  @Test("Paysafe accepts form-encoded Basic credentials only, and no secret in the form")
   func basic() async throws {
     let bank = try Bank()
     let grant = ["grant_type": "client_credentials"]
@@ -68,7 +68,7 @@ struct PaysafeTokenTests {
     #expect(reply.headers["WWW-Authenticate"]?.hasPrefix("Basic") == true)
   }
 
-  @Test("a config token brings a fingerprint, which authorize takes from its client at its brand")
+  @Test("a Paysafe config token has a fingerprint that authorize accepts from its client and brand")
   func configToken() async throws {
     let bank = try Bank()
     let reply = try await bank.token(["grant_type": "client_credentials"]).json()
@@ -86,7 +86,7 @@ struct PaysafeTokenTests {
     #expect(try await bank.authorize(fields).parameters()["error"] == "invalid_request")
   }
 
-  @Test("a public client gets tokens by a code, and no config token")
+  @Test("a public Paysafe client gets tokens for a code, but no config token")
   func publicClient() async throws {
     let bank = try Bank()
     let id = ["client_id": "acme-public"]
@@ -101,7 +101,7 @@ struct PaysafeTokenTests {
     #expect(try await bank.token(config, authorization: nil).error == "unauthorized_client")
   }
 
-  @Test("the token endpoint says what was wrong")
+  @Test("the Paysafe token endpoint answers each invalid request with the matching OAuth error")
   func errors() async throws {
     let bank = try Bank()
     #expect(try await bank.token([:]).error == "invalid_request")
@@ -113,7 +113,7 @@ struct PaysafeTokenTests {
     #expect(try await bank.token(["grant_type": "refresh_token"]).error == "invalid_request")
   }
 
-  @Test("lifetimes and replies are as a test sets them")
+  @Test("settings change the lifetimes and members of Paysafe token replies")
   func knobs() async throws {
     let bank = try Bank()
     try await bank.set([
@@ -129,7 +129,7 @@ struct PaysafeTokenTests {
     #expect(try await bank.refresh(tokens["refresh_token"]).error == "invalid_grant")
   }
 
-  @Test("a fingerprint can be left out, and can be asked for")
+  @Test("settings omit the fingerprint from Paysafe config tokens and require it at authorize")
   func fingerprintKnobs() async throws {
     let bank = try Bank()
     try await bank.set(["digitalFingerprint": false, "requireDigitalFingerprint": true])

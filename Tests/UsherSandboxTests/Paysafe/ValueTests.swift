@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe: values")
+@Suite("Values of the Paysafe fake")
 struct PaysafeValueTests {
-  @Test("verifications are written with a channel or without")
+  @Test("a Paysafe verification is parsed from and written as a method with or without a channel")
   func names() {
     for name in ["OTP.SMS", "PIN", "BIOMETRIC.REDIRECT", "PUSH_NOTIFICATION"] {
       #expect(Verification(name)?.name == name)
@@ -15,7 +15,7 @@ struct PaysafeValueTests {
     }
   }
 
-  @Test("what the sandbox can do with a verification")
+  @Test("a Paysafe verification maps to the kind that the sandbox can perform, or to none")
   func kinds() {
     let kinds: [(String, Verification.Kind?)] = [
       ("OTP.SMS", .sms), ("OTP.EMAIL", .email), ("OTP.AUTHENTICATOR", .authenticator),
@@ -27,7 +27,7 @@ struct PaysafeValueTests {
   }
 
   @Test(
-    "amounts are exact",
+    "a wallet amount is parsed to exact cents from text and from numbers",
     arguments: [
       ("120.00", 12_000), ("0.1", 10), ("7", 700), (7, 700), (.number(0.29), 29),
       (.number(1_000_000.01), 100_000_001),
@@ -37,7 +37,7 @@ struct PaysafeValueTests {
   }
 
   @Test(
-    "what is no amount is refused",
+    "a malformed, negative or too large wallet amount is refused",
     arguments: [
       "", "-1", "1.234", "1.", ".5", "1,50", "1e3", "1.0.0", "9999999999", "١",
       -1, .number(1.234), .number(1e300), .null, true, [], 1_000_000_000,
@@ -46,13 +46,13 @@ struct PaysafeValueTests {
     #expect(Amount(json) == nil)
   }
 
-  @Test("an amount is written with its cents")
+  @Test("a wallet amount is written with two decimals")
   func amountText() {
     #expect(Amount(cents: 12_005).text == "120.05")
     #expect(Amount(cents: 7).text == "0.07")
   }
 
-  @Test("a return URL is http or https, without fragment and without a name before its host")
+  @Test("a return URL must be http or https, without a fragment and without user information")
   func returnURLs() {
     #expect(ReturnURL("https://a.example/back?x=1")?.address == "https://a.example/back")
     for text in ["http://127.0.0.1:5/x", "http://[::1]:5/x"] {
@@ -70,7 +70,7 @@ struct PaysafeValueTests {
     }
   }
 
-  @Test("an operation's digest is of method, path, query and body, in whatever order")
+  @Test("a wallet operation's digest covers method, path, query and body, but not member order")
   func digests() throws {
     func digest(
       _ method: Endpoint.Method = .post, _ path: String = "/p", query: String = "",
@@ -94,7 +94,7 @@ struct PaysafeValueTests {
     #expect(try digest(.post, "/p", query: "", nil) != known)
   }
 
-  @Test("a retry's proof stands in the header or in the body, never in both")
+  @Test("an SCA proof is read from the header or from the body, and is refused in both")
   func proofs() throws {
     let details: JSON = ["eventId": "e", "walletOperationId": "w"]
     func take(_ header: JSON?, _ body: JSON?) throws -> (ScaProof?, JSON?) {
@@ -125,7 +125,7 @@ struct PaysafeValueTests {
   }
 
   @Test(
-    "a setting that nobody knows or that does not fit is refused",
+    "an unknown or invalid Paysafe setting is refused as invalid_request",
     arguments: [
       ["nope": 1], ["codeSeconds": -1], ["announce": "smoke"], ["announceStatus": 401],
       ["announceStatus": 302], ["attemptStatus": 204], ["redirectStatus": "maybe"],
@@ -138,7 +138,7 @@ struct PaysafeValueTests {
     #expect(refusal { _ = try PaysafeSettings().changed(by: changes) } == "invalid_request")
   }
 
-  @Test("settings change one by one, null brings back the default")
+  @Test("a change of one Paysafe setting keeps the others, and null restores its default")
   func settings() throws {
     let changed = try PaysafeSettings().changed(by: [
       "announce": "body", "scaAmount": 0, "nextCounters": ["currentAttempts": 2],

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe: the wallet")
+@Suite("Wallet of the Paysafe fake")
 struct PaysafeWalletTests {
-  @Test("a greater one is announced by header, approved, and made once by its retry")
+  @Test("a payment over the SCA threshold is announced by header and performed once by its retry")
   func header() async throws {
     let bank = try Bank()
     let customer = try await bank.customer()
@@ -34,7 +34,7 @@ struct PaysafeWalletTests {
     #expect(operations[0]["body"]?["scaDetails"] == nil)
   }
 
-  @Test("a call without a body brings its proof in the header, however it was announced")
+  @Test("a wallet call without a body sends its SCA proof in the header, even if announced by body")
   func bodyless() async throws {
     let bank = try Bank()
     try await bank.set(["announce": "body", "scaForReading": true])
@@ -46,7 +46,7 @@ struct PaysafeWalletTests {
     #expect(try await customer.send(.get, path, headers: event.proofHeader).status == 403)
   }
 
-  @Test("another amount, payee, path, customer or event is not what was approved")
+  @Test("an SCA proof permits no other amount, payee, customer or event")
   func mismatches() async throws {
     let bank = try Bank()
     let customer = try await bank.customer()
@@ -71,7 +71,7 @@ struct PaysafeWalletTests {
     #expect(try await customer.pay("150.00", headers: proof).status == 201)
   }
 
-  @Test("a proof that cannot be read is refused as such")
+  @Test("a malformed SCA-Authorization header is refused as INVALID_REQUEST")
   func unreadableProofs() async throws {
     let customer = try await Bank().customer()
     for text in ["", "x", "e30=", Data("[]".utf8).base64EncodedString()] {
@@ -80,7 +80,7 @@ struct PaysafeWalletTests {
     }
   }
 
-  @Test("payees are set, listed and removed with approval, and limits changed")
+  @Test("payees and limits of a wallet change only after SCA, unless a setting turns it off")
   func changes() async throws {
     let bank = try Bank()
     let customer = try await bank.customer()
@@ -114,7 +114,7 @@ struct PaysafeWalletTests {
       try await customer.send(.put, "/wallets/wlt_alice/payees/p2", payee).status == 200)
   }
 
-  @Test("nobody pays more than there is, or may be paid in a day")
+  @Test("a payment over the limits or over the wallet's balance is refused")
   func funds() async throws {
     let bank = try Bank()
     try await bank.set(["scaAmount": 100_000])
@@ -142,7 +142,7 @@ struct PaysafeWalletTests {
   }
 
   @Test(
-    "a body that is not what it should be is refused, and makes no event",
+    "an invalid payment request is refused as INVALID_REQUEST and creates no SCA event",
     arguments: [
       [:], ["amount": "150.00", "currency": "EUR"],
       ["amount": "0", "currency": "EUR", "payee": "x"],

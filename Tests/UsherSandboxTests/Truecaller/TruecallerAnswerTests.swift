@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: odd answers on demand")
+@Suite("Scripted answers of the Truecaller fake")
 struct TruecallerAnswerTests {
-  @Test("a member of any answer can be replaced or taken out, also by a refusal in HTTP 200")
+  @Test("settings replace or remove members of every Truecaller answer")
   func overrides() async throws {
     let app = try TruecallerApp()
     let created = try await app.create().json["verificationToken"]
@@ -33,7 +33,8 @@ struct TruecallerAnswerTests {
     #expect(try await app.update(token).code == 4221)
   }
 
-  @Test("verify carries nothing by itself, on demand both members, be it as null")
+  @Test(
+    "settings add the verification token and its lifetime, or null, to Truecaller's verify answer")
   func carried() async throws {
     let app = try TruecallerApp()
     let token = try await app.create().json["verificationToken"]
@@ -53,7 +54,7 @@ struct TruecallerAnswerTests {
     #expect(wiped["accessToken"]?.text != nil)
   }
 
-  @Test("a verification token that verify brings takes the old one's place, and keeps its code")
+  @Test("a verification token renewed by a verify answer replaces the old one and keeps its code")
   func renewed() async throws {
     let app = try TruecallerApp()
     try await app.set(["verifyCarries": "new"])
@@ -72,7 +73,7 @@ struct TruecallerAnswerTests {
   }
 
   @Test(
-    "settings that nobody knows or that do not fit are refused, and the setting named",
+    "an unknown or invalid Truecaller setting is refused and changes nothing",
     arguments: [
       ("nope", 1), ("tokenTtl", -1), ("tokenTtl", "60"), ("otpDigits", 3), ("otpDigits", 11),
       ("wrongCodeCap", -1), ("numberDailyCap", 1001), ("verifyCarries", "some"),
@@ -89,7 +90,7 @@ struct TruecallerAnswerTests {
     #expect(try await app.control(.get, "settings").json == before)
   }
 
-  @Test("settings stay until they are brought back")
+  @Test("Truecaller settings persist until they are reset, one by one or all")
   func settings() async throws {
     let app = try TruecallerApp()
     let defaults = try await app.control(.get, "settings").json

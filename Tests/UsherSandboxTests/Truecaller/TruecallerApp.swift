@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-/// The Truecaller stand-in without HTTP, called by an app that is set up for it.
+/// The Truecaller fake without HTTP, called by an app with valid credentials.
 struct TruecallerApp {
   static let headers = [
     "appkey": "s3cret:app/key+=", "applink": "https://acme.example.com/truecaller",
@@ -22,14 +22,14 @@ struct TruecallerApp {
     truecaller = Truecaller(workbench)
   }
 
-  /// Moves the time.
+  /// Advances the sandbox's clock.
   func wait(_ seconds: Double) { clock.offset += seconds }
 
-  /// What came back, read.
+  /// A reply with its parsed body.
   struct Answer: Equatable {
     let status: Int
     let json: JSON
-    /// Of a refusal.
+    /// The error code of a refusal.
     var code: Int? {
       guard case .integer(let code)? = json["code"] else { return nil }
       return code
@@ -89,7 +89,7 @@ struct TruecallerApp {
 }
 
 extension TruecallerApp {
-  /// What the contract says of a request for a code.
+  /// Returns a valid request for a code, as the contract defines it.
   static func createBody(
     _ phoneNumber: String = "9876543210", _ country: String = "IN",
     _ installation: String = installation
@@ -110,7 +110,7 @@ extension TruecallerApp {
       .object(Self.createBody(phoneNumber, country, installation)))
   }
 
-  /// The code of the last SMS.
+  /// Returns the code in the newest SMS.
   func code(to number: String = "+919876543210") async throws -> String {
     let message = await workbench.outbox.messages(to: number, provider: "truecaller").first
     return try #require(message?.message.code)
@@ -128,7 +128,7 @@ extension TruecallerApp {
       ])
   }
 
-  /// The access token of a number that was verified by its code.
+  /// Verifies a number with its code and returns the access token.
   func accessToken(
     _ phoneNumber: String = "9876543210", _ country: String = "IN",
     e164: String = "+919876543210"
@@ -139,7 +139,7 @@ extension TruecallerApp {
     return try #require(verified.json["accessToken"]?.text, "\(verified)")
   }
 
-  /// A code that is not the one that was sent.
+  /// Returns a code that differs from `code`.
   static func wrong(_ code: String) -> String {
     code.hasPrefix("0") ? "1" + code.dropFirst() : "0" + code.dropFirst()
   }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: codes")
+@Suite("One-time codes of the Truecaller fake")
 struct TruecallerCodeTests {
-  @Test("a code is good until its time is over, also for a second answer with the same token")
+  @Test("a Truecaller code is accepted for 60 seconds, and a repeated verify gets the same answer")
   func timeToLive() async throws {
     let app = try TruecallerApp()
     let token = try await app.create().json["verificationToken"]
@@ -20,7 +20,7 @@ struct TruecallerCodeTests {
     #expect([late.status, late.code] == [410, 4100])
   }
 
-  @Test("a verification belongs to its number and country")
+  @Test("a Truecaller verification is valid only for its number, country and token")
   func otherNumber() async throws {
     let app = try TruecallerApp()
     let token = try await app.create().json["verificationToken"]
@@ -31,7 +31,7 @@ struct TruecallerCodeTests {
     #expect(try await app.verify(code, token).status == 200)
   }
 
-  @Test("a number has its cap of SMS in 24 hours, whoever asks")
+  @Test("a number gets a limited number of Truecaller SMS in 24 hours, from all installations")
   func numberCap() async throws {
     let app = try TruecallerApp()
     try await app.set(["numberDailyCap": 2])
@@ -47,7 +47,7 @@ struct TruecallerCodeTests {
     #expect(try await app.create().code == 4291)
   }
 
-  @Test("an installation has its cap of SMS in 24 hours, whatever the number")
+  @Test("an installation gets a limited number of Truecaller SMS until the caps are reset")
   func installationCap() async throws {
     let app = try TruecallerApp()
     try await app.set(["installationDailyCap": 2])
@@ -61,7 +61,7 @@ struct TruecallerCodeTests {
     #expect(try await app.create("9876543212").status == 200)
   }
 
-  @Test("what is refused, and what needs no SMS, counts for no cap")
+  @Test("a refused Truecaller request, or one that needs no SMS, does not count towards the caps")
   func uncounted() async throws {
     let app = try TruecallerApp()
     try await app.set(["numberDailyCap": 1, "uncallable": ["+919876543211"]])
@@ -72,7 +72,7 @@ struct TruecallerCodeTests {
     for _ in 0..<3 { #expect(try await app.create().json["status"] == 1) }
   }
 
-  @Test("a number that cannot be called and a country that is not served get no SMS")
+  @Test("an impossible or uncallable number and an unserved country get no Truecaller SMS")
   func unserved() async throws {
     let app = try TruecallerApp()
     try await app.set(["uncallable": ["+919999999999"], "unservedCountries": ["NP"]])
@@ -92,7 +92,8 @@ struct TruecallerCodeTests {
     #expect(await app.workbench.outbox.messages().isEmpty)
   }
 
-  @Test("every country of the SDK's list has its calling code, and no country is in both tables")
+  @Test(
+    "Truecaller's two country tables do not overlap, and UK and GB give the same number and host")
   func countries() throws {
     #expect(CallingCodes.europe.count == 44)
     #expect(CallingCodes.europe.keys.filter { CallingCodes.elsewhere[$0] != nil }.isEmpty)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: what a test sees from inside")
+@Suite("Lists, request log and sample configuration of the Truecaller fake")
 struct TruecallerInsideTests {
   private func list(_ app: TruecallerApp, _ name: String) async throws -> [JSON] {
     let answer = try await app.control(.get, name).json
@@ -13,7 +13,7 @@ struct TruecallerInsideTests {
     return list
   }
 
-  @Test("verifications are listed with their state, without code and token")
+  @Test("Truecaller verifications are listed with their state and without code and token")
   func verifications() async throws {
     let app = try TruecallerApp()
     #expect(try await list(app, "verifications").isEmpty)
@@ -34,7 +34,7 @@ struct TruecallerInsideTests {
       try await list(app, "verifications").map { $0["state"] } == ["verified", "expired"])
   }
 
-  @Test("tokens are listed with whose they are and whether they are good, without the token")
+  @Test("Truecaller tokens are listed with number, host and state, also when expired or revoked")
   func tokens() async throws {
     let app = try TruecallerApp()
     try await app.set(["accessTokenSeconds": 10])
@@ -53,10 +53,10 @@ struct TruecallerInsideTests {
     #expect(try await list(app, "tokens").map { $0["state"] } == ["revoked", "revoked", "revoked"])
   }
 
-  @Test("no control call tells a code, a verification token or an access token")
+  @Test("no Truecaller control call reveals a code, a verification token or an access token")
   func secrecy() async throws {
     let app = try TruecallerApp()
-    // Longer than any other number in the answers.
+    // A ten-digit code is unlikely to equal a part of another number in the answers.
     try await app.set(["otpDigits": 10])
     let created = try await app.create().json
     let code = try await app.code()
@@ -71,7 +71,7 @@ struct TruecallerInsideTests {
     }
   }
 
-  @Test("the request log has no token, not even where it stands in the path")
+  @Test("the request log contains no Truecaller access token, not even one from a path")
   func log() async throws {
     let app = try TruecallerApp()
     let traffic = Traffic(clock: app.clock)
@@ -97,7 +97,7 @@ struct TruecallerInsideTests {
   }
 
   @Test(
-    "a number or installation that cannot be is refused by the controls, and the member named",
+    "an invalid number or installation in a Truecaller control call is refused and named",
     arguments: [
       (["countryCode": "IN"], "phoneNumber"), (["phoneNumber": "9876543210"], "countryCode"),
       (["phoneNumber": "9876543210", "countryCode": "in"], "countryCode"),
@@ -116,7 +116,7 @@ struct TruecallerInsideTests {
     #expect(try await list(app, "verified").isEmpty)
   }
 
-  @Test("all that is remembered is bounded")
+  @Test("the Truecaller fake remembers at most 100 numbers of one installation")
   func bounds() throws {
     var ledger = TruecallerLedger(Users(), mint: TokenMint())
     ledger.settings.installationDailyCap = 1000
@@ -133,7 +133,7 @@ struct TruecallerInsideTests {
     #expect(installation?.numbers.last == "+919000000249")
   }
 
-  @Test("the sample configuration points at every host, and the page that lists it shows it")
+  @Test("Truecaller's sample configuration contains the address of every host and the app key")
   func sample() throws {
     let app = try TruecallerApp()
     let sample = app.truecaller.configurationSample(base: "http://127.0.0.1:1")

@@ -3,11 +3,11 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: numbers that need no code")
+@Suite("Truecaller numbers that need no code")
 struct TruecallerKnownTests {
   private let other = TruecallerApp.otherInstallation
 
-  @Test("a test says which number needs no code, from one installation or from all")
+  @Test("a control call makes Truecaller skip the code for a number, on one installation or on all")
   func byControl() async throws {
     let app = try TruecallerApp()
     let number: JSON = [
@@ -30,7 +30,7 @@ struct TruecallerKnownTests {
     #expect(try await app.create("9876543211").json["method"] == "sms")
   }
 
-  @Test("without rememberVerified every success is the first")
+  @Test("without rememberVerified, Truecaller asks a verified number for a code again")
   func forgetful() async throws {
     let app = try TruecallerApp()
     try await app.set(["rememberVerified": false])
@@ -38,7 +38,7 @@ struct TruecallerKnownTests {
     #expect(try await app.create().json["method"] == "sms")
   }
 
-  @Test("the United Kingdom's two codes are one telephone")
+  @Test("Truecaller treats the country codes GB and UK as the same country")
   func unitedKingdom() async throws {
     let app = try TruecallerApp()
     _ = try await app.accessToken("7700900123", "GB", e164: "+447700900123")

@@ -3,10 +3,10 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: profiles")
+@Suite("Profiles of the Truecaller fake")
 struct TruecallerProfileTests {
   @Test(
-    "a country's tokens are known at its own host, by both names of the United Kingdom",
+    "a Truecaller token is accepted only by the profile host of its country",
     arguments: [
       ("9876543210", "IN", "+919876543210", "noneu"), ("2025550123", "US", "+12025550123", "noneu"),
       ("15123456789", "DE", "+4915123456789", "eu"), ("7700900456", "GB", "+447700900456", "eu"),
@@ -27,7 +27,7 @@ struct TruecallerProfileTests {
     #expect(profile["phoneNumber"] == .string(String(e164.dropFirst())))
   }
 
-  @Test("one of the sandbox's people comes with a name and an address, until another is written")
+  @Test("a sandbox user's Truecaller profile has a name and an e-mail; an update changes the name")
   func people() async throws {
     let app = try TruecallerApp()
     let token = try await app.accessToken("7700900123", "GB", e164: "+447700900123")
@@ -43,7 +43,7 @@ struct TruecallerProfileTests {
     #expect(changed["email"] == "alice@example.com")
   }
 
-  @Test("a token that is missing, unknown, expired or revoked is refused")
+  @Test("a Truecaller profile call with a missing, unknown, expired or revoked token is refused")
   func tokens() async throws {
     let app = try TruecallerApp()
     try await app.set(["accessTokenSeconds": 100])
@@ -67,7 +67,7 @@ struct TruecallerProfileTests {
   }
 
   @Test(
-    "a name has a letter, 127 UTF-16 units at most, no control characters; the last may be empty",
+    "a Truecaller name needs a letter, at most 127 UTF-16 units and no control characters",
     arguments: [
       ("A", "", true), ("Åsa", "O'Neil-3", true), ("आशा", "राव", true), ("7 of 9", "x", true),
       (String(repeating: "a", count: 127), "", true),
@@ -88,7 +88,7 @@ struct TruecallerProfileTests {
   }
 
   @Test(
-    "an update that is not the contract's is refused, and the member named",
+    "an invalid member of a Truecaller profile update is refused and named",
     arguments: [
       (["lastName": ""], "firstName"), (["firstName": "A"], "lastName"),
       (["firstName": "A", "lastName": .null], "lastName"),
@@ -102,7 +102,7 @@ struct TruecallerProfileTests {
     #expect(answer.json["message"]?.text?.contains(name) == true)
   }
 
-  @Test("a test sets members, empties them, and has empty ones written as null")
+  @Test("a control call sets and clears members of a Truecaller profile, as absent or as null")
   func control() async throws {
     let app = try TruecallerApp()
     let number: [String: JSON] = ["phoneNumber": "9876543210", "countryCode": "IN"]

@@ -3,13 +3,13 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: requests")
+@Suite("Request validation of the Truecaller fake")
 struct TruecallerRequestTests {
   private static let createPath = "/truecaller/v1/otp/installation/create"
   private static let verifyPath = "/truecaller/v1/otp/installation/verify"
 
   @Test(
-    "a request for a code that is not the contract's is refused, and the member named",
+    "a Truecaller code request with an invalid member is refused with the member's name",
     arguments: [
       ("countryCodeName", nil), ("countryCodeName", "in"), ("countryCodeName", "India"),
       ("countryCodeName", "ÅÄ"), ("countryCodeName", 91), ("phoneNumber", nil),
@@ -32,7 +32,7 @@ struct TruecallerRequestTests {
     #expect(await app.workbench.outbox.messages().isEmpty)
   }
 
-  @Test("an installation that is no UUID is refused, though simSerial repeat it")
+  @Test("a Truecaller code request with a deviceId that is not a UUID is refused")
   func installation() async throws {
     let app = try TruecallerApp()
     var body = TruecallerApp.createBody()
@@ -44,7 +44,7 @@ struct TruecallerRequestTests {
   }
 
   @Test(
-    "a request to check a code that is not the contract's is refused, and the member named",
+    "a Truecaller verify request with an invalid member is refused with the member's name",
     arguments: [
       ("countryCodeName", nil), ("countryCodeName", "in"), ("phoneNumber", nil),
       ("secretToken", nil), ("secretToken", ""), ("secretToken", 123_456),
@@ -62,7 +62,7 @@ struct TruecallerRequestTests {
     #expect(answer.json["message"]?.text?.contains(name) == true, "\(answer.json)")
   }
 
-  @Test("a body that is no JSON object, or does not say that it is JSON, is refused")
+  @Test("a Truecaller request body that is not a JSON object or not declared as JSON is refused")
   func bodies() async throws {
     let app = try TruecallerApp()
     for body in [[], "x", 1, .null] as [JSON] {
@@ -78,7 +78,7 @@ struct TruecallerRequestTests {
   }
 
   @Test(
-    "app key, app link and the SDK's headers are asked of create, verify and both profile calls",
+    "every Truecaller app call without valid app key, app link and SDK headers is refused",
     arguments: [
       ("appkey", nil, 401, 4010), ("appkey", "wrong", 401, 4010), ("appkey", "", 401, 4010),
       ("applink", nil, 401, 4010),
@@ -104,7 +104,7 @@ struct TruecallerRequestTests {
     }
   }
 
-  @Test("no refusal repeats a header's value")
+  @Test("a Truecaller refusal repeats no value of a request header")
   func silentRefusals() async throws {
     let app = try TruecallerApp()
     var headers = TruecallerApp.bearing("canary-token")

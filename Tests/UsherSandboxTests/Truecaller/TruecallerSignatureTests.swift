@@ -5,14 +5,15 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: signed profiles")
+@Suite("Signed profiles of the Truecaller fake")
 struct TruecallerSignatureTests {
-  /// The first RSA key of the list, as a client finds it.
+  /// Returns the first RSA key of the key list, as a client selects it.
   private func key(_ list: JSON) throws -> _RSA.Signing.PublicKey {
     guard case .array(let keys) = list else { throw TruecallerApp.AppError(description: "no list") }
     let text = try #require(keys.first { $0["keyType"] == "RSA" }?["key"]?.text)
     let der = try #require(Data(base64Encoded: text))
-    // A SubjectPublicKeyInfo, not the bare key: it names rsaEncryption (RFC 3279 §2.3.1).
+    // The key must be a SubjectPublicKeyInfo, which contains the OID rsaEncryption (RFC 3279
+    // section 2.3.1).
     let rsaEncryption: [UInt8] = [
       0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01,
     ]
@@ -43,7 +44,8 @@ struct TruecallerSignatureTests {
     return try JSON(parsing: try #require(Data(base64Encoded: text)))
   }
 
-  @Test("the signature is over the Base64 text of the whole profile, and can be made wrong")
+  @Test(
+    "a Truecaller profile is signed over its Base64 text, and settings make the signature wrong")
   func profile() async throws {
     let app = try TruecallerApp()
     let token = try await app.accessToken()
@@ -63,7 +65,7 @@ struct TruecallerSignatureTests {
     #expect(try isSigned(decoded, by: key) { Data(base64Encoded: $0) })
   }
 
-  @Test("what is signed and what stands beside it can differ")
+  @Test("settings make the signed and the plain members of a Truecaller profile differ")
   func members() async throws {
     let app = try TruecallerApp()
     let token = try await app.accessToken()
@@ -80,7 +82,7 @@ struct TruecallerSignatureTests {
     #expect(try await isRight(answer, by: key(app)))
   }
 
-  @Test("a test has any object signed, and nothing else")
+  @Test("a control call signs any JSON object as Truecaller and refuses anything else")
   func sign() async throws {
     let app = try TruecallerApp()
     let answer = try await app.control(.post, "sign", ["firstName": "Åsa/+=", "n": 1])

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Truecaller: validation by the partner's server")
+@Suite("Token validation by the partner's server at the Truecaller fake")
 struct TruecallerValidationTests {
-  /// Method, path and header of a generation.
+  /// The method, path and credential header of one generation of the validation API.
   struct Way: Sendable, CustomTestStringConvertible {
     let method: Endpoint.Method
     let path: String
@@ -32,7 +32,9 @@ struct TruecallerValidationTests {
       way.method, "/truecaller\(way.path)/\(token)", headers: headers ?? [way.header: way.value])
   }
 
-  @Test("both refusals are 404, told apart by the code, credentials first", arguments: ways)
+  @Test(
+    "Truecaller validation refuses wrong credentials with code 404 and unknown tokens with 1404",
+    arguments: ways)
   func refusals(_ way: Way) async throws {
     let app = try TruecallerApp()
     let token = try await app.accessToken()
@@ -47,7 +49,7 @@ struct TruecallerValidationTests {
     #expect(try await validate(way, token, app).code == 1404)
   }
 
-  @Test("an app key does not validate as a client id, nor the other way round")
+  @Test("Truecaller validation does not accept an app key as a client id, nor the reverse")
   func otherHeader() async throws {
     let app = try TruecallerApp()
     let token = try await app.accessToken()
@@ -59,7 +61,7 @@ struct TruecallerValidationTests {
   }
 
   @Test(
-    "the number is written as asked, or is another one",
+    "settings choose the format of the number in Truecaller validation, or another number",
     arguments: [
       ("number", 919_876_543_210, 919_876_543_211), ("string", "919876543210", "919876543211"),
       ("plus", "+919876543210", "+919876543211"), ("national", "9876543210", "9876543211"),
@@ -79,7 +81,7 @@ struct TruecallerValidationTests {
     }
   }
 
-  @Test("another number ends differently even where the own one ends with a nought or a nine")
+  @Test("Truecaller's substitute number differs from the real number and has the same length")
   func otherNumbers() throws {
     for national in ["9876543210", "9876543219"] {
       let number = try TruecallerNumber(country: "IN", national: national)
