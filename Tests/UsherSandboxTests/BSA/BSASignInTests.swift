@@ -63,7 +63,7 @@ struct BSASignInTests {
   }
 
   @Test(
-    "a BSA sign-in times out after 30 seconds with the configured code; 300 later it is forgotten",
+    "a BSA sign-in times out after 30 s with the configured code and is forgotten 300 s later",
     arguments: [
       (5000, 29.0), (5001, 0),
     ] as [(JSON, Double)])

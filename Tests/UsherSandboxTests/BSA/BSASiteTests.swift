@@ -11,7 +11,7 @@ struct BSASiteTests {
   }
 
   @Test(
-    "a BSA QR id belongs to the first user who opens it, and the sign-in completes with that id")
+    "the first user who opens a BSA QR id completes the sign-in, and other users are refused")
   func qr() async throws {
     let app = try BSAApp()
     try await app.registered()

@@ -99,7 +99,7 @@ struct FreedomApp {
   }
 }
 
-// MARK: - The wire of the SDK
+// MARK: - The API of the SDK
 
 extension FreedomApp {
   func device(

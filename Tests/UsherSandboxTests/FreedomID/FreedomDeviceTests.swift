@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Freedom ID devices and consents in the sandbox")
 struct FreedomDeviceTests {
-  @Test("every Freedom ID device route checks the API key first and then the device id")
+  @Test("every Freedom ID device route checks the API key and the device id")
   func checked() async throws {
     let app = try FreedomApp()
     let routes: [(Endpoint.Method, String)] = [

@@ -91,7 +91,8 @@ struct ScaEventTests {
     #expect(watched.attempt(true) == "right")
   }
 
-  @Test("SCA attempts are counted over all challenges, and the last allowed one fails the event")
+  @Test(
+    "wrong SCA attempts are counted over all challenges, and the last allowed one fails the event")
   func attempts() {
     var watched = Watched { $0.allowableAttempts = 3 }
     #expect(watched.challenge() == nil)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Tokens of the Paysafe fake")
 struct PaysafeTokenTests {
-  @Test("a Paysafe code is valid once, for its client, brand, redirect URI and verifier, and 60 s")
+  @Test("a Paysafe code is valid once, for 60 s, for its client, brand, redirect URI and verifier")
   func boundCodes() async throws {
     let bank = try Bank()
     let code = try await bank.code()
