@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("An answer on a connection that is lost", .timeLimit(.minutes(1)))
+@Suite("Answers to a flow step on a lost connection", .timeLimit(.minutes(1)))
 struct AnswerTests {
   private let standing = PaysafeFlow.stands(
     "sca", 2, "challenged", step: PaysafeFlow.enterCode())
@@ -21,7 +21,7 @@ struct AnswerTests {
     }
   }
 
-  @Test("is not given again where it has arrived")
+  @Test("an answer that reached the daemon before the connection was lost is not sent again")
   func arrived() async throws {
     let flow = try await answer([
       lost,
@@ -33,7 +33,7 @@ struct AnswerTests {
     #expect(flow.status == .succeeded)
   }
 
-  @Test("is asked for again and again while the daemon restarts")
+  @Test("after a lost answer, the flow is read repeatedly while the daemon restarts")
   func restart() async throws {
     let flow = try await answer([
       lost, .hangUp("flow.get", PaysafeFlow.flow()), .hangUp("flow.get", PaysafeFlow.flow()),
@@ -42,7 +42,7 @@ struct AnswerTests {
     #expect(flow.status == .succeeded)
   }
 
-  @Test("is not given again where it has not arrived: who asked is told")
+  @Test("an answer that did not reach the daemon is not sent again, and the caller gets an error")
   func notArrived() async throws {
     let failure = await #expect(throws: ConnectionError.self) {
       try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), standing)])

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherKit
 
-@Suite("Signing in to a wallet", .timeLimit(.minutes(1)))
+@Suite("Paysafe wallet sign-in with UsherKit", .timeLimit(.minutes(1)))
 struct AuthenticationTests {
   private let request = Wallet.AuthenticationDetailsRequest(
     clientIdentifier: "client", codeChallenge: "challenge", state: "statestate")
@@ -23,7 +23,7 @@ struct AuthenticationTests {
 
   private func redirect() throws -> URL { try #require(URL(string: "https://p.example/?code=1")) }
 
-  @Test("what the program leaves open is left to the daemon")
+  @Test("getAuthenticationDetails sends only the given parameters and returns the sign-in URL")
   func defaults() async throws {
     let details = try await wallet([.ask("flow.start", start, authorizing)]) {
       try await $0.authenticationService.getAuthenticationDetails(
@@ -35,7 +35,7 @@ struct AuthenticationTests {
     #expect(details.requestID == "req-flw_1")
   }
 
-  @Test("another client identifier is a data error, in the daemon's words")
+  @Test("getAuthenticationDetails throws dataError with the daemon's message for a wrong client")
   func wrongClient() async throws {
     let failed = PaysafeFlow.failed(
       "authorize", 1, failure: PaysafeFlow.failure("invalid_request", code: "dataError"))
@@ -47,7 +47,7 @@ struct AuthenticationTests {
     #expect(error.detail.message == "why it failed")
   }
 
-  @Test("a parameter the daemon refuses is named")
+  @Test("getAuthenticationDetails names the parameter that the daemon refuses")
   func wrongParameter() async throws {
     let error = try await walletError([
       .refuse("flow.start", start, PaysafeFlow.error("invalid_params", field: "params.state"))
@@ -59,25 +59,25 @@ struct AuthenticationTests {
     #expect(error.detail.field == "params.state")
   }
 
-  @Test("a redirect goes to the sign-in it answers")
+  @Test("handleRedirect finds among several sign-ins the one that the redirect URL answers")
   func oneOfSeveral() async throws {
     let code = try await wallet([
       .ask(
         "flow.list", PaysafeFlow.authorizeFlows,
         PaysafeFlow.list("authorize", "flw_4", "flw_3", "flw_2", "flw_1")),
-      // Waits for a token already.
+      // This sign-in already waits for an access token.
       .ask(
         "flow.get", PaysafeFlow.flow("flw_4"),
         PaysafeFlow.stands(
           "authorize", 3, "exchanging", id: "flw_4", step: PaysafeFlow.exchange("req-flw_4"))),
-      // Another state.
+      // This sign-in has another `state`.
       .ask(
         "flow.get", PaysafeFlow.flow("flw_3"),
         PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_3", step: PaysafeFlow.page)),
       .refuse(
         "flow.submit", PaysafeFlow.answer(submitted, at: 2, of: "flw_3"),
         PaysafeFlow.error("invalid_input", field: "input.redirectURL")),
-      // Came back to the daemon a moment ago.
+      // This sign-in has received its redirect in the meantime.
       .ask(
         "flow.get", PaysafeFlow.flow("flw_2"),
         PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page)),
@@ -92,7 +92,7 @@ struct AuthenticationTests {
     #expect(code.deadline == Date(timeIntervalSince1970: 1_893_456_060))
   }
 
-  @Test("a URL that answers no sign-in changes nothing and is said to be that")
+  @Test("handleRedirect throws nothingWaiting for a URL that answers no sign-in")
   func nobodysRedirect() async throws {
     let error = try await walletError([
       .ask("flow.list", PaysafeFlow.authorizeFlows, PaysafeFlow.list("authorize", "flw_1")),
@@ -106,7 +106,7 @@ struct AuthenticationTests {
     #expect(error.word == "nothingWaiting")
   }
 
-  @Test("a customer who says no is told by the wallet's own code")
+  @Test("handleRedirect throws denied with the wallet's own code if the customer refuses")
   func denied() async throws {
     let failure = PaysafeFlow.failure("denied", code: "access_denied", message: "not now")
     let error = try await walletError([
@@ -123,7 +123,7 @@ struct AuthenticationTests {
       error.detail.providerCode == "access_denied" && error.detail.providerMessage == "not now")
   }
 
-  @Test("the code of a redirect the daemon gets is waited for")
+  @Test("authenticationCode waits until the redirect reaches the daemon and returns the code")
   func waitsForCode() async throws {
     let code = try await wallet([
       .ask(
@@ -137,7 +137,7 @@ struct AuthenticationTests {
     #expect(code.code == "code-1")
   }
 
-  @Test("without a sign-in there is no code")
+  @Test("authenticationCode throws nothingWaiting if there is no sign-in")
   func noCode() async throws {
     let error = try await walletError([
       .ask("flow.list", PaysafeFlow.authorizeFlows, PaysafeFlow.none)
@@ -148,7 +148,7 @@ struct AuthenticationTests {
   }
 }
 
-@Suite("Handing in an access token", .timeLimit(.minutes(1)))
+@Suite("Access tokens for a wallet sign-in with UsherKit", .timeLimit(.minutes(1)))
 struct AccessTokenTests {
   private let exchanging = PaysafeFlow.stands(
     "authorize", 3, "exchanging", step: PaysafeFlow.exchange())
@@ -158,12 +158,12 @@ struct AccessTokenTests {
   ]
   private let list = Turn.ask(
     "flow.list", PaysafeFlow.authorizeFlows, PaysafeFlow.list("authorize", "flw_2", "flw_1"))
-  /// The newer one stands at its page.
+  /// The newer sign-in still shows its page.
   private let other = Turn.ask(
     "flow.get", PaysafeFlow.flow("flw_2"),
     PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page))
 
-  @Test("it goes to the sign-in that waits for it, and SCA is about that customer then")
+  @Test("authenticate gives the token to the waiting sign-in, and SCA then uses its account")
   func account() async throws {
     let sca = PaysafeFlow.start(
       "sca",
@@ -189,7 +189,7 @@ struct AccessTokenTests {
     }
   }
 
-  @Test("of several that wait, the request id names one")
+  @Test("authenticate with a requestID considers only the sign-in with that id")
   func named() async throws {
     let error = try await walletError([
       list, other, .ask("flow.get", PaysafeFlow.flow(), exchanging),
@@ -200,7 +200,7 @@ struct AccessTokenTests {
     #expect(error.detail.message == "no sign-in waits for an access token")
   }
 
-  @Test("a token that cannot be one is refused, and nobody is signed in")
+  @Test("authenticate throws invalidRequest for a refused token and sets no account")
   func refused() async throws {
     let field = "input.success.accessToken"
     let error = try await walletError([

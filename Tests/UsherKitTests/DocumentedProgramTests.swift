@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Testing
 
-@Suite("The documentation's programs")
+@Suite("Programs in the UsherKit documentation")
 struct DocumentedProgramTests {
   @Test(
-    "they are the ones that are compiled here",
+    "each program in the UsherKit documentation is identical to the compiled source file",
     arguments: [
       "WalletSignIn", "PhoneSignUp", "IdentityCheck", "FreedomIDSeedExample", "TerminalPresenter",
       "BSA/DeviceRegistration", "BSA/PasscodePrompt",

@@ -2,7 +2,7 @@ import UsherCore
 
 @testable import UsherKit
 
-/// The program's end of Truecaller's SDK: it hears, and is where numbers are entered.
+/// A delegate of the Truecaller SDK that records the events.
 final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
   let events: AsyncStream<TCVerificationEvent>
   private let feed: AsyncStream<TCVerificationEvent>.Continuation
@@ -13,7 +13,7 @@ final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
   func didReceive(_ profile: TCTrueProfile) { feed.yield(.profile(profile)) }
   func didFailToReceiveTrueProfileWithError(_ error: TCError) { feed.yield(.failed(error)) }
 
-  /// An SDK that tells it what happens.
+  /// Returns an SDK that has this object as its delegates.
   func sdk(
     _ path: String, provider: String = "truecaller", at time: Double = FixedClock.usual
   ) -> TCTrueSDK {
@@ -26,7 +26,7 @@ final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
 }
 
 struct FixedClock: Clock {
-  /// A minute before the codes of `PhoneStanding` expire, less a bit.
+  /// 59.5 seconds before the codes of ``PhoneStanding`` expire.
   static let usual = 1_893_456_000.5
 
   let time: Timestamp

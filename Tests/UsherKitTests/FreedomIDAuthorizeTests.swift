@@ -3,13 +3,13 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("Freedom ID's authorize", .timeLimit(.minutes(1)))
+@Suite("Freedom ID authorization with UsherKit", .timeLimit(.minutes(1)))
 struct FreedomIDAuthorizeTests {
   private let homeToProfile: [FreedomIDDaemon.Answer] = [
     .goesOn([.passcode]), .goesOn([.permissions]), .goesOn([.completion, .authorized]),
   ]
 
-  @Test("somebody new logs in by phone and codes, and grants")
+  @Test("authorize leads a new Freedom ID user through log-in and codes to the granted profile")
   func logIn() async throws {
     let viewer = FreedomIDViewer.willing()
     let daemon = FreedomIDDaemon(
@@ -34,14 +34,14 @@ struct FreedomIDAuthorizeTests {
     #expect(daemon.methods.filter { $0 != "flow.submit" } == ["flow.start"])
   }
 
-  @Test("nothing is asked where all was granted before")
+  @Test("authorize shows no screen if all Freedom ID grants were given before")
   func remembered() async throws {
     let viewer = FreedomIDViewer.willing()
     #expect(try await FreedomIDDaemon(.authorized).authorize(viewer).firstname == "Aigerim")
     #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
   }
 
-  @Test("a finger is recognised without an answer, and what the reader says is shown")
+  @Test("a recognised finger closes the Freedom ID fingerprint screen; reader problems are shown")
   func finger() async throws {
     let daemon = FreedomIDDaemon(.finger, inputs: [.goesOn([.authorized])])
     let viewer = FreedomIDViewer { screen in
@@ -59,7 +59,7 @@ struct FreedomIDAuthorizeTests {
     #expect(daemon.inputs.map { $0["type"] } == ["consent"])
   }
 
-  @Test("denied once the accounts are shown again, denied twice it is accessDenied")
+  @Test("a first Freedom ID denial shows the accounts again, and a second throws accessDenied")
   func denied() async throws {
     let daemon = FreedomIDDaemon(
       .home,
@@ -75,7 +75,7 @@ struct FreedomIDAuthorizeTests {
     #expect(viewer.ends == [.failed(message: "why it failed")])
   }
 
-  @Test("without grants nothing is shown, whoever decides that")
+  @Test("authorize without Freedom ID grants throws dataGrantsCanNotBeEmpty and shows no screen")
   func noGrants() async throws {
     let viewer = FreedomIDViewer.willing()
     let daemon = FreedomIDDaemon(.failed("invalid_request", "dataGrantsCanNotBeEmpty"))
@@ -84,7 +84,7 @@ struct FreedomIDAuthorizeTests {
     #expect(daemon.params(of: "flow.start").first?["params"]?["grants"] == [])
   }
 
-  @Test("two at a time are two flows, each with its own screens")
+  @Test("two concurrent Freedom ID authorizations are two flows with separate screens")
   func twoAtATime() async throws {
     let daemon = FreedomIDDaemon(
       starts: [.goesOn([.home]), .goesOn([.password])], inputs: [.goesOn([.authorized])])
@@ -105,11 +105,11 @@ struct FreedomIDAuthorizeTests {
   }
 }
 
-// MARK: - Answers that do not lead on
+// MARK: - Answers without effect
 
 extension FreedomIDAuthorizeTests {
   @Test(
-    "an answer that the daemon does not take brings the screen again",
+    "a Freedom ID screen is shown again with the reason if the daemon refuses its answer",
     arguments: ["invalid_input", "unexpected_input", "rate_limited", "shutting_down", "overloaded"])
   func notTaken(reason: String) async throws {
     let daemon = FreedomIDDaemon(
@@ -121,7 +121,7 @@ extension FreedomIDAuthorizeTests {
   }
 
   @Test(
-    "an answer that comes too late for its step is no harm",
+    "a Freedom ID answer that is too late for its step does not end the authorization",
     arguments: ["conflict", "flow_finished"])
   func overtaken(reason: String) async throws {
     let daemon = FreedomIDDaemon(
@@ -136,7 +136,7 @@ extension FreedomIDAuthorizeTests {
     #expect(viewer.shown.map(\.screen.word) == ["home", "permissions"])
   }
 
-  @Test("an answer that got lost is asked for once more, and never handed in by itself")
+  @Test("a lost Freedom ID answer is asked for again and never resubmitted automatically")
   func lostAnswer() async throws {
     let daemon = FreedomIDDaemon(.password, inputs: [.lost, .goesOn([.authorized])])
     let viewer = FreedomIDViewer.willing()
@@ -145,7 +145,7 @@ extension FreedomIDAuthorizeTests {
     #expect(daemon.inputs.count == 2)
   }
 
-  @Test("an answer that arrived though nobody said so is not asked for again")
+  @Test("a Freedom ID answer that arrived without a reply is not asked for again")
   func arrivedUntold() async throws {
     let daemon = FreedomIDDaemon(
       .password, inputs: [.goesOnUntold([.permissions]), .goesOn([.authorized])])

@@ -3,17 +3,17 @@ import Synchronization
 import Testing
 import UsherTestKit
 
-/// A daemon whose flows of kind authorize do what is said beforehand, whenever it is asked.
+/// A fake daemon with scripted flows of kind `authorize`.
 final class FreedomIDDaemon: Sendable {
-  /// What a start or an input does.
+  /// The scripted reaction to `flow.start` or `flow.submit`.
   enum Answer: Sendable {
-    /// The flow goes through these, one revision each.
+    /// Moves the flow through these states, one revision each.
     case goesOn([FreedomIDStanding])
-    /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
+    /// As ``goesOn(_:)``, but closes the connection without a reply.
     case goesOnUntold([FreedomIDStanding])
-    /// As ``goesOn(_:)``, but who asked is answered only by ``FreedomIDDaemon/tellsAtLast()``.
+    /// As ``goesOn(_:)``, but replies only at ``FreedomIDDaemon/tellsAtLast()``.
     case goesOnSlowly([FreedomIDStanding])
-    /// Nothing happens, and the connection is lost.
+    /// Closes the connection without any effect.
     case lost
     case refused(String)
   }
@@ -32,17 +32,18 @@ final class FreedomIDDaemon: Sendable {
 
   private let played: Mutex<Played>
   private let calls: AsyncStream<String>.Continuation
-  /// Each call but for `flow.wait` and `flow.get`, once it has had its effect: for one reader.
+  /// Yields each method except `flow.wait`, `flow.get` and `rpc.cancel`, after its effect. For one
+  /// reader.
   let methodsHeard: AsyncStream<String>
 
   private struct HungUp: Error {}
 
   /// - Parameters:
-  ///   - starts: What each start does.
-  ///   - inputs: What each input does.
-  ///   - cancelled: How a flow stands after `flow.cancel`; nil: it cannot be cancelled, the
-  ///     connection is lost.
-  ///   - cleared: What each `client.clear` replies; after these, the connection is lost.
+  ///   - starts: The reactions to `flow.start`, in order.
+  ///   - inputs: The reactions to `flow.submit`, in order.
+  ///   - cancelled: The state of a flow after `flow.cancel`. If nil, `flow.cancel` closes the
+  ///     connection.
+  ///   - cleared: The replies to `client.clear`, in order. Further calls close the connection.
   init(
     starts: [Answer], inputs: [Answer] = [], cancelled: FreedomIDStanding? = .cancelled,
     cleared: [String] = []
@@ -63,7 +64,7 @@ final class FreedomIDDaemon: Sendable {
     played.withLock { $0.heard.filter { $0.method == method }.map(\.params) }
   }
 
-  /// What was handed in, in this order.
+  /// The submitted inputs, in order.
   var inputs: [JSONValue] { params(of: "flow.submit").compactMap { $0["input"] } }
 
   func run<Value: Sendable>(
@@ -76,7 +77,7 @@ final class FreedomIDDaemon: Sendable {
     }
   }
 
-  /// Something happens to a flow that nobody asked for.
+  /// Changes a flow without a call.
   func happens(_ standing: FreedomIDStanding, to id: String = "flw_1") async throws {
     try await append([standing], to: id)
   }
@@ -86,7 +87,7 @@ final class FreedomIDDaemon: Sendable {
     for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
   }
 
-  /// The next so many looks at a flow lose the connection.
+  /// Closes the connection at the next `count` reads of a flow.
   func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
 
   static func error(_ reason: String, field: String? = nil) -> String {
@@ -198,7 +199,7 @@ extension FreedomIDDaemon {
     }
     for (call, peer) in ready {
       let reply = try reply(call.params["flow"]?.stringValue ?? "")
-      // Who has hung up meanwhile asks again.
+      // A client that has disconnected asks again, so a failed reply is ignored.
       try? await peer.reply(call, reply.dropLast() + #","transitions":[]}"#)
     }
   }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("Freedom ID's authorize, where it is given up", .timeLimit(.minutes(1)))
+@Suite("End of a Freedom ID authorization with UsherKit", .timeLimit(.minutes(1)))
 struct FreedomIDEndTests {
-  @Test("the person gives up at a screen: the flow is cancelled, userCanceled")
+  @Test("cancelling a Freedom ID screen cancels the flow and returns userCanceled")
   func personGivesUp() async throws {
     let daemon = FreedomIDDaemon(.permissions)
     let viewer = FreedomIDViewer { _ in .cancel }
@@ -15,7 +15,7 @@ struct FreedomIDEndTests {
     #expect(viewer.ends == [.failed(message: "why it failed")])
   }
 
-  @Test("who gives up what has succeeded by then gets the profile")
+  @Test("cancelling a Freedom ID flow that has already succeeded returns the profile")
   func tooLate() async throws {
     let daemon = FreedomIDDaemon(starts: [.goesOn([.permissions])], cancelled: .authorized)
     let viewer = FreedomIDViewer { _ in .cancel }
@@ -23,7 +23,7 @@ struct FreedomIDEndTests {
     #expect(viewer.ends == [.authorized])
   }
 
-  @Test("the app gives up: the completion is called once, with userCanceled")
+  @Test("cancelling a Freedom ID task twice calls its completion once, with userCanceled")
   func appGivesUp() async throws {
     let daemon = FreedomIDDaemon(.home)
     let viewer = FreedomIDViewer.idle()
@@ -43,7 +43,7 @@ struct FreedomIDEndTests {
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }
 
-  @Test("a task that is cancelled already asks for nothing")
+  @Test("Freedom ID authorize in a cancelled task calls no method of the daemon")
   func cancelledBefore() async throws {
     let daemon = FreedomIDDaemon(starts: [])
     try await daemon.run { path in
@@ -57,7 +57,7 @@ struct FreedomIDEndTests {
     #expect(daemon.methods.isEmpty)
   }
 
-  @Test("a flow that begins while it is given up is cancelled, and nothing is shown")
+  @Test("a Freedom ID flow that starts during a cancellation is cancelled")
   func cancelledAtTheBegin() async throws {
     let daemon = FreedomIDDaemon(starts: [.goesOnSlowly([.home])])
     let viewer = FreedomIDViewer.idle()
@@ -72,13 +72,13 @@ struct FreedomIDEndTests {
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }
 
-  @Test("a presenter that is gone is userCanceled, and the flow is cancelled")
+  @Test("releasing the Freedom ID presenter cancels the flow and returns userCanceled")
   func presenterGone() async throws {
     let daemon = FreedomIDDaemon(.accountCheck)
     try await daemon.run { path in
       let (outcomes, feed) = AsyncStream.makeStream(of: FreedomIDError?.self)
       let screens = begin(freedomID(path)) { feed.yield($0.error) }
-      // The stream ends with the presenter, which nobody but the screen holds.
+      // The stream ends when the presenter is released; only the screen retains it.
       for await shown in screens { #expect(shown.screen.word == "waiting") }
       try await daemon.happens(.home)
       var all = outcomes.makeAsyncIterator()
@@ -87,7 +87,7 @@ struct FreedomIDEndTests {
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }
 
-  /// Authorizes with a presenter that nobody keeps once its first screen is shown.
+  /// Starts an authorization whose presenter is released after its first screen.
   private func begin(
     _ sdk: FreedomID,
     _ completion: @escaping @Sendable (Result<GrantedProfile, FreedomIDError>) -> Void
@@ -109,7 +109,7 @@ struct FreedomIDEndTests {
 // MARK: - The daemon
 
 extension FreedomIDEndTests {
-  @Test("a daemon that is away for a moment in the middle is no harm")
+  @Test("a Freedom ID authorization survives a short absence of the daemon")
   func shortAbsence() async throws {
     let daemon = FreedomIDDaemon(.finger)
     daemon.losesLooks(3)
@@ -122,7 +122,7 @@ extension FreedomIDEndTests {
     #expect(outcome.firstname == "Aigerim")
   }
 
-  @Test("a daemon that goes away and does not come back is networkError.connectionError")
+  @Test("a Freedom ID authorization ends with connectionError if the daemon does not come back")
   func disconnect() async throws {
     let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cancelled: nil)
     daemon.losesLooks(100)
@@ -131,7 +131,7 @@ extension FreedomIDEndTests {
     #expect(viewer.ends.count == 1)
   }
 
-  @Test("a flow that cannot be followed is cancelled, unless it had succeeded by then")
+  @Test("a Freedom ID flow that cannot be followed is cancelled, unless it has succeeded")
   func lastWord() async throws {
     for (end, error) in [
       (FreedomIDStanding.cancelled, FreedomIDError.networkError(.connectionError)),
@@ -144,7 +144,7 @@ extension FreedomIDEndTests {
     }
   }
 
-  @Test("a daemon that forbids an answer ends it")
+  @Test("a Freedom ID answer that the daemon forbids cancels the flow and returns accessDenied")
   func forbidden() async throws {
     let daemon = FreedomIDDaemon(
       .home, inputs: [.refused(FreedomIDDaemon.error("permission_denied"))])
@@ -152,7 +152,7 @@ extension FreedomIDEndTests {
     #expect(daemon.methods == ["flow.start", "flow.submit", "flow.cancel"])
   }
 
-  @Test("a step that this version does not know is parsingError, and the flow is cancelled")
+  @Test("an unknown Freedom ID step cancels the flow and returns parsingError")
   func unknownStep() async throws {
     let daemon = FreedomIDDaemon(.accountCheck)
     let viewer = FreedomIDViewer.willing()
@@ -166,7 +166,7 @@ extension FreedomIDEndTests {
     #expect(viewer.shown.count == 1)
   }
 
-  @Test("a step of another mode is configurationError, and the flow is cancelled")
+  @Test("a Freedom ID step of the browser mode cancels the flow and returns configurationError")
   func otherMode() async throws {
     let page = #"""
       {"type":"openURL","url":"https://id.example/","redirectURI":"http://127.0.0.1:1/",\#
@@ -181,11 +181,11 @@ extension FreedomIDEndTests {
 
 // MARK: - Clearing
 
-@Suite("Freedom ID's clear", .timeLimit(.minutes(1)))
+@Suite("Freedom ID clear with UsherKit", .timeLimit(.minutes(1)))
 struct FreedomIDClearTests {
   private static let reply = #"{"cancelled":1,"forgotten":2,"kept":3}"#
 
-  @Test("it tells what became of flows and accounts")
+  @Test("Freedom ID clear returns the counts of cancelled flows and forgotten and kept accounts")
   func counts() async throws {
     let daemon = FreedomIDDaemon(starts: [], cleared: [Self.reply])
     let clearance = try await daemon.run { path in try await freedomID(path).clear() }
@@ -193,7 +193,7 @@ struct FreedomIDClearTests {
     #expect(daemon.params(of: "client.clear") == [["provider": "freedom"]])
   }
 
-  @Test("an authorization under way ends with userCanceled")
+  @Test("Freedom ID clear ends a running authorization with userCanceled")
   func underWay() async throws {
     let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cleared: [Self.reply])
     let viewer = FreedomIDViewer.idle()
@@ -207,7 +207,7 @@ struct FreedomIDClearTests {
     }
   }
 
-  @Test("so does one that is just beginning")
+  @Test("Freedom ID clear ends an authorization that is just starting with userCanceled")
   func beginning() async throws {
     let daemon = FreedomIDDaemon(starts: [.goesOnSlowly([.authorized])], cleared: [Self.reply])
     let viewer = FreedomIDViewer.idle()
@@ -223,7 +223,7 @@ struct FreedomIDClearTests {
     #expect(daemon.methods == ["flow.start", "client.clear", "flow.cancel"])
   }
 
-  @Test("a daemon that is away is told, and so is a reply that is none")
+  @Test("Freedom ID clear throws parsingError for a bad reply and connectionError if disconnected")
   func troubles() async throws {
     let daemon = FreedomIDDaemon(starts: [], cleared: [#"{"cancelled":1}"#])
     try await daemon.run { path in

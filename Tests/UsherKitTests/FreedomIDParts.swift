@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherKit
 
-/// Shows screens to nobody, and answers as a test says.
+/// A presenter that records screens and answers as the test specifies.
 final class FreedomIDViewer: FreedomIDPresenter {
   struct Shown: Sendable, Equatable {
     let screen: FreedomIDScreen
@@ -16,13 +16,13 @@ final class FreedomIDViewer: FreedomIDPresenter {
     var over = 0
   }
 
-  /// Each screen, as it is shown: for one reader.
+  /// Yields each screen when it is shown. For one reader.
   let screens: AsyncStream<Shown>
   private let feed: AsyncStream<Shown>.Continuation
   private let seen = Mutex(Seen())
   private let person: @Sendable (FreedomIDScreen) async -> FreedomIDAnswer
 
-  /// - Parameter person: What is done at a screen.
+  /// - Parameter person: Returns the answer to a screen.
   init(_ person: @escaping @Sendable (FreedomIDScreen) async -> FreedomIDAnswer) {
     self.person = person
     (screens, feed) = AsyncStream.makeStream()
@@ -32,7 +32,7 @@ final class FreedomIDViewer: FreedomIDPresenter {
 
   var shown: [Shown] { seen.withLock { $0.shown } }
   var ends: [FreedomIDEnd] { seen.withLock { $0.ends } }
-  /// How many screens were over without the person's doing.
+  /// The number of screens that were cancelled before they were answered.
   var over: Int { seen.withLock { $0.over } }
 
   func answer(_ screen: FreedomIDScreen, problem: FreedomIDProblem?) async -> FreedomIDAnswer {
@@ -46,10 +46,10 @@ final class FreedomIDViewer: FreedomIDPresenter {
 
   func finished(_ end: FreedomIDEnd) async { seen.withLock { $0.ends.append(end) } }
 
-  /// Somebody who goes on at each screen, and grants everything.
+  /// Returns a presenter that continues at each screen and grants everything.
   static func willing() -> FreedomIDViewer { FreedomIDViewer(\.goingOn) }
 
-  /// Somebody who looks at each screen until it is over.
+  /// Returns a presenter that leaves each screen open until it is cancelled.
   static func idle() -> FreedomIDViewer {
     FreedomIDViewer { _ in
       await untilCancelled()
@@ -69,7 +69,7 @@ func untilCancelled() async {
 }
 
 extension FreedomIDScreen {
-  /// What leads on to the profile.
+  /// The answer that leads to the profile.
   var goingOn: FreedomIDAnswer {
     switch self {
     case .waiting: .stay
@@ -84,11 +84,11 @@ extension FreedomIDScreen {
     }
   }
 
-  /// The case's name.
+  /// The name of the case.
   var word: String { Mirror(reflecting: self).children.first?.label ?? "" }
 }
 
-/// An SDK that does not wait long for a daemon that is away.
+/// Returns an SDK that waits at most `patience` for an absent daemon.
 func freedomID(_ path: String, patience: Duration = .zero) -> FreedomID {
   FreedomID(
     apiKey: "key-1", provider: "freedom", socketPath: path,
@@ -96,7 +96,7 @@ func freedomID(_ path: String, patience: Duration = .zero) -> FreedomID {
 }
 
 extension FreedomID {
-  /// The async form, as a value.
+  /// Returns the outcome of the async `authorize` as a value.
   func outcome(
     _ presenter: any FreedomIDPresenter, _ grants: [DataGrants] = [.readFirstname, .readPhone]
   ) async -> Result<GrantedProfile, FreedomIDError> {
@@ -117,7 +117,7 @@ extension Result<GrantedProfile, FreedomIDError> {
 }
 
 extension FreedomIDDaemon {
-  /// What an authorization comes to that a test takes part in.
+  /// Runs an authorization together with `meanwhile` and returns the outcome.
   func authorize(
     _ viewer: FreedomIDViewer = .willing(), patience: Duration = .zero,
     grants: [DataGrants] = [.readFirstname, .readPhone],

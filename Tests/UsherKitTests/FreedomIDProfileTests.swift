@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("Freedom ID's grants and profile", .timeLimit(.minutes(1)))
+@Suite("Grants and profiles of Freedom ID in UsherKit", .timeLimit(.minutes(1)))
 struct FreedomIDProfileTests {
   private static let words = [
     "read.data_of_birth", "read.firstname", "read.lastname", "read.patronymic", "read.country",
@@ -11,7 +11,7 @@ struct FreedomIDProfileTests {
     "read.phones", "read.emails",
   ]
 
-  @Test("the grants have the SDK's names and values")
+  @Test("the Freedom ID grants have the SDK's names, order and values")
   func grants() {
     let names: [DataGrants] = [
       .readDateOfBirth, .readFirstname, .readLastname, .readPatronymic, .readCountry,
@@ -22,7 +22,7 @@ struct FreedomIDProfileTests {
     #expect(names.map(\.rawValue) == Self.words)
   }
 
-  @Test("all of them are asked for in their order, with the key of the app")
+  @Test("authorize sends all Freedom ID grants in order, with the API key")
   func asked() async throws {
     let daemon = FreedomIDDaemon(.authorized)
     _ = try await daemon.authorize(grants: DataGrants.allCases)
@@ -34,7 +34,7 @@ struct FreedomIDProfileTests {
       ])
   }
 
-  @Test("each grant has its member")
+  @Test("each Freedom ID grant has its member in the profile")
   func members() async throws {
     let daemon = FreedomIDDaemon(
       .succeeded(
@@ -60,7 +60,7 @@ struct FreedomIDProfileTests {
     #expect(profile.granted == Set(DataGrants.allCases) && profile.account == "acc_1")
   }
 
-  @Test("what was not granted is nil, and so is what nobody knows")
+  @Test("a Freedom ID profile has nil for missing members and ignores unknown grants")
   func absent() async throws {
     let daemon = FreedomIDDaemon(
       .succeeded(
@@ -71,7 +71,7 @@ struct FreedomIDProfileTests {
     #expect(profile.granted == [.readPhone, .readEmails])
   }
 
-  @Test("a profile prints without the person's data")
+  @Test("a Freedom ID profile is printed and dumped without personal data")
   func printing() async throws {
     let profile = try await FreedomIDDaemon(.authorized).authorize().get()
     #expect("\(profile)" == "granted: read.firstname, read.phone")
@@ -81,7 +81,7 @@ struct FreedomIDProfileTests {
   }
 
   @Test(
-    "a result that is no profile is parsingError",
+    "a malformed Freedom ID result ends with parsingError",
     arguments: [
       "null", "{}", #"{"granted":[]}"#, #"{"profile":{}}"#, #"{"profile":[],"granted":[]}"#,
       #"{"profile":{"phone":7},"granted":[]}"#, #"{"profile":{"phones":"+7"},"granted":[]}"#,

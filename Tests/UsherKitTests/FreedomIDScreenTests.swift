@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("Freedom ID's screens")
+@Suite("Freedom ID screens of UsherKit")
 struct FreedomIDScreenTests {
   private static let options = [
     UsherAPI.Option(id: "acc_1", label: "+7 ••• 67"),
@@ -32,7 +32,7 @@ struct FreedomIDScreenTests {
         grants: ids.map { .init(id: $0, label: "l", remembered: $0 == "read.phone") }))
   }
 
-  @Test("a step is shown with all that it carries")
+  @Test("each Freedom ID step becomes its screen with all members of the step")
   func contents() {
     let choice = FreedomIDScreen.Choice(id: "acc_1", label: "+7 ••• 67")
     let other = FreedomIDScreen.Choice(id: "other", label: "another")
@@ -75,7 +75,8 @@ struct FreedomIDScreenTests {
   }
 
   @Test(
-    "a code comes with its times and tries", arguments: [Step.EnterCode.Purpose.otp, .twoFactor])
+    "a Freedom ID code screen has the purpose, target, times and attempts of its step",
+    arguments: [Step.EnterCode.Purpose.otp, .twoFactor])
   func codes(purpose: Step.EnterCode.Purpose) throws {
     guard case .code(let screen)? = FreedomIDScreen(Self.code(purpose)) else {
       Issue.record("no code is asked for")
@@ -87,7 +88,8 @@ struct FreedomIDScreenTests {
     #expect(screen.resendAt == Date(timeIntervalSince1970: 60))
   }
 
-  @Test("a form has the fields that are asked for", arguments: UsherAPI.Field.Form.allCases)
+  @Test(
+    "a Freedom ID form screen has the fields of its step", arguments: UsherAPI.Field.Form.allCases)
   func fields(form: UsherAPI.Field.Form) {
     let field = UsherAPI.Field(name: "n", type: form, required: true, maxLength: 254)
     guard case .form(let screen)? = FreedomIDScreen(.fillForm(.init(fields: [field]))) else {
@@ -99,7 +101,7 @@ struct FreedomIDScreenTests {
     #expect(screen.fields.map(\.isRequired) == [true])
   }
 
-  @Test("each answer is what the daemon takes at that step")
+  @Test("each Freedom ID answer is encoded as the input that the daemon accepts")
   func answers() throws {
     let home = FreedomIDScreen.Home(accounts: [.init(id: "acc_1", label: "l")], allowsAnother: true)
     let methods = FreedomIDScreen.LoginMethod(methods: [.init(id: "phoneOTP", label: "l")])
@@ -145,7 +147,7 @@ struct FreedomIDScreenTests {
     }
   }
 
-  @Test("what was typed is not printed")
+  @Test("a Freedom ID answer is printed and dumped without the typed text")
   func printing() {
     let typed = [
       FreedomIDScreen.Password().enter("hunter22"),
@@ -159,7 +161,7 @@ struct FreedomIDScreenTests {
     }
   }
 
-  @Test("steps of other providers, and grants of other modes, have no screen")
+  @Test("a step of another provider or mode has no Freedom ID screen")
   func none() {
     let steps: [Step] = [
       .openURL(.init(url: "https://a.example", redirectURI: "http://127.0.0.1/", completes: .poll)),

@@ -5,8 +5,9 @@ import UsherTestKit
 
 @testable import UsherKit
 
-/// The documentation's programs. What is created is one for the whole process: one test at a time.
-@Suite("Freedom ID's example", .uses(.freedomID), .serialized, .timeLimit(.minutes(1)))
+/// Tests of the documented programs. `FreedomID.create` is global to the process, so these tests
+/// run one at a time.
+@Suite("Documented Freedom ID example", .uses(.freedomID), .serialized, .timeLimit(.minutes(1)))
 struct FreedomIDSeedTests {
   private let lines: AsyncStream<String>
   private let feed: AsyncStream<String>.Continuation
@@ -16,7 +17,7 @@ struct FreedomIDSeedTests {
     FreedomID.created.withLock { $0 = nil }
   }
 
-  /// What the example shows of its authorization.
+  /// Returns the first line that the example shows after `authorize`.
   private func shown(_ daemon: FreedomIDDaemon) async throws -> String? {
     try await daemon.run { path in
       let example = FreedomIDSeedExample(
@@ -28,7 +29,7 @@ struct FreedomIDSeedTests {
     }
   }
 
-  @Test("create, authorize and clear")
+  @Test("the Freedom ID example creates, authorizes and clears, and shows each result")
   func threeCalls() async throws {
     let daemon = FreedomIDDaemon(
       starts: [.goesOn([.home])],
@@ -53,7 +54,7 @@ struct FreedomIDSeedTests {
   }
 
   @Test(
-    "what the example says of failures",
+    "the Freedom ID example shows a line for each kind of failure",
     arguments: [
       ("userCanceled", "nothing was granted"), ("accessDenied", "nothing was granted"),
       ("networkError.bodyError", "try again later: bodyError"),
@@ -67,7 +68,7 @@ struct FreedomIDSeedTests {
     #expect(try await shown(FreedomIDDaemon(.failed("provider_rejected", word))) == line)
   }
 
-  @Test("before it is created, each call is configurationError")
+  @Test("each Freedom ID call before create ends with configurationError")
   func nothingCreated() async throws {
     let viewer = FreedomIDViewer.willing()
     await #expect(throws: FreedomIDError.configurationError) {
@@ -80,7 +81,7 @@ struct FreedomIDSeedTests {
     #expect(await all.next() == .configurationError)
   }
 
-  @Test("what was created last is what the calls are about")
+  @Test("Freedom ID calls use the configuration of the last create")
   func createdAgain() async throws {
     let daemon = FreedomIDDaemon(.authorized)
     try await daemon.run { path in
@@ -95,9 +96,9 @@ struct FreedomIDSeedTests {
   }
 }
 
-@Suite("Freedom ID's screens in a terminal", .timeLimit(.minutes(1)))
+@Suite("Freedom ID screens in a terminal", .timeLimit(.minutes(1)))
 struct TerminalPresenterTests {
-  /// A person who types these lines, and then ends the input.
+  /// Returns a presenter whose input is these lines, followed by the end of the input.
   private func person(_ lines: [String], hidden: [String] = []) -> TerminalPresenter {
     let typing = Typing(lines)
     let hiddenTyping = Typing(hidden)
@@ -117,7 +118,7 @@ struct TerminalPresenterTests {
     try await daemon.run { path in await freedomID(path).outcome(presenter) }
   }
 
-  @Test("each screen is answered by what is typed")
+  @Test("TerminalPresenter answers each Freedom ID screen with the typed line")
   func allScreens() async throws {
     let daemon = FreedomIDDaemon(
       .home,
@@ -141,7 +142,7 @@ struct TerminalPresenterTests {
       ])
   }
 
-  @Test("no is a denial")
+  @Test("TerminalPresenter denies the Freedom ID grants if the user types no")
   func denied() async throws {
     let daemon = FreedomIDDaemon(
       .permissions, inputs: [.goesOn([.failed("denied", "accessDenied")])])
@@ -150,7 +151,7 @@ struct TerminalPresenterTests {
   }
 
   @Test(
-    "the end of the input gives up at any screen",
+    "TerminalPresenter cancels at any Freedom ID screen at the end of its input",
     arguments: [
       FreedomIDStanding.methods, .phone, .password, .code(), .home, .passcode, .permissions,
     ])

@@ -1,4 +1,4 @@
-/// How a flow of kind authorize stands (the daemon's page Freedom ID).
+/// A state of an `authorize` flow (documentation page Freedom ID).
 struct FreedomIDStanding: Sendable {
   var state: String
   var status = "active"
@@ -74,7 +74,7 @@ struct FreedomIDStanding: Sendable {
       result: #"{"account":"acc_1","granted":\#(granted),"profile":\#(profile)}"#)
   }
 
-  /// - Parameter code: The SDK's word; nil for none.
+  /// - Parameter code: The SDK's error code, if any.
   static func failed(
     _ reason: String, _ code: String?, status: String = "failed"
   ) -> FreedomIDStanding {

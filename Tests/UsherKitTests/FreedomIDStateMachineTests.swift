@@ -5,15 +5,20 @@ import UsherCore
 
 @testable import UsherKit
 
+<<<<<<< HEAD:Tests/UsherKitTests/FreedomIDStateMachineTests.swift
 @Suite("Which screen of Freedom ID comes next")
 struct FreedomIDStateMachineTests {
+=======
+@Suite("State machine of the Freedom ID screens")
+struct FreedomIDStateMachineTests {
+>>>>>>> 0cef1822 (tests: say in full sentences what the UsherKit tests prove):Tests/UsherKitTests/FreedomIDCourseTests.swift
   private func flow(_ standing: FreedomIDStanding, _ revision: Int) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }
 
   private let choice = FreedomIDAnswer(.choice("acc_1"))
 
-  /// The ticket of the screen that is to be shown.
+  /// Returns the ticket of the screen to show.
   private func ticket(_ order: ScreenStateMachine.Action) throws -> Int {
     guard case .show(_, _, let ticket) = order else {
       Issue.record("\(order)")
@@ -22,7 +27,7 @@ struct FreedomIDStateMachineTests {
     return ticket
   }
 
-  @Test("the same step is asked once, and answered at the revision that was seen last")
+  @Test("a repeated Freedom ID step is shown once and answered at its latest revision")
   func sameStep() throws {
     var course = ScreenStateMachine()
     let ticket = try ticket(course.moved(try flow(.home, 3)))
@@ -33,7 +38,7 @@ struct FreedomIDStateMachineTests {
         == .submit(.choice("acc_1"), answering: try flow(.home, 5)))
   }
 
-  @Test("the same step with another problem, or after an answer, is asked again")
+  @Test("a Freedom ID step with another problem, or after an answer, is shown again")
   func askedAgain() throws {
     var course = ScreenStateMachine()
     let first = try ticket(course.moved(try flow(.home, 1)))
@@ -44,7 +49,7 @@ struct FreedomIDStateMachineTests {
     #expect(third != second)
   }
 
-  @Test("the first answer to the screen that is shown counts, and no other")
+  @Test("only the first answer to the current Freedom ID screen is submitted")
   func stale() throws {
     var course = ScreenStateMachine()
     #expect(course.answered(choice, ticket: 1) == .nothing)
@@ -59,7 +64,7 @@ struct FreedomIDStateMachineTests {
     #expect(course.answered(.cancel, ticket: passcode) == .nothing)
   }
 
-  @Test("an answer that left the flow where it is brings the screen again, with the problem")
+  @Test("a Freedom ID answer that did not advance the flow shows its screen again with the problem")
   func unmoved() throws {
     var course = ScreenStateMachine()
     let first = try ticket(course.moved(try flow(.password, 4)))
@@ -74,7 +79,7 @@ struct FreedomIDStateMachineTests {
     #expect(course.unmoved(4, .lost) == .nothing)
   }
 
-  @Test("giving up and the end are told at once")
+  @Test("cancelling a Freedom ID screen gives up, and a finished flow ends the screens")
   func ends() throws {
     var course = ScreenStateMachine()
     let ticket = try ticket(course.moved(try flow(.permissions, 1)))
@@ -83,7 +88,7 @@ struct FreedomIDStateMachineTests {
     #expect(course.moved(end) == .end(end))
   }
 
-  @Test("a flow without a step is waited for")
+  @Test("a Freedom ID flow without a step shows the waiting screen")
   func noStep() throws {
     var course = ScreenStateMachine()
     let order = course.moved(try flow(.asking("completion", "null"), 1))

@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("Freedom ID's words", .timeLimit(.minutes(1)))
+@Suite("Freedom ID errors of UsherKit", .timeLimit(.minutes(1)))
 struct FreedomIDWordTests {
   private static let words: [(String, FreedomIDError)] = [
     ("parsingError", .parsingError), ("incorrectApiKey", .incorrectApiKey),
@@ -30,7 +30,7 @@ struct FreedomIDWordTests {
     ("networkError.unknownError", .networkError(.unknownError)),
   ]
 
-  @Test("a flow's failure has the SDK's own error", arguments: words)
+  @Test("a failed Freedom ID flow returns the SDK error that its code names", arguments: words)
   func failures(word: String, error: FreedomIDError) async throws {
     let daemon = FreedomIDDaemon(.failed("provider_rejected", word))
     #expect(try await daemon.authorize().error == error)
@@ -38,7 +38,7 @@ struct FreedomIDWordTests {
   }
 
   @Test(
-    "there are 11 plain ones, 6 of the transmission and 5 of the network, all in the page's table")
+    "the documented Freedom ID error table lists every error of the SDK")
   func all() throws {
     var root = URL(filePath: #filePath)
     for _ in 0..<3 { root.deleteLastPathComponent() }
@@ -50,7 +50,7 @@ struct FreedomIDWordTests {
   }
 
   @Test(
-    "a word that is not known is unknownError",
+    "an unknown Freedom ID error code becomes unknownError",
     arguments: [
       "", "ParsingError", "transmissionError", "networkError.", "networkError.identificationError",
       "transmissionError.authenticationError", "somethingNew",
@@ -61,7 +61,7 @@ struct FreedomIDWordTests {
   }
 
   @Test(
-    "a failure without a word has the nearest",
+    "a Freedom ID failure without an error code becomes the nearest SDK error",
     arguments: [
       ("cancelled", .userCanceled), ("expired", .userCanceled), ("denied", .accessDenied),
       ("invalid_request", .componentValidationError), ("provider_rejected", .unknownError),
@@ -73,7 +73,7 @@ struct FreedomIDWordTests {
   }
 
   @Test(
-    "what the daemon refuses",
+    "each refusal of the daemon becomes a Freedom ID error and shows no screen",
     arguments: [
       ("not_found", "provider", .configurationError),
       ("invalid_params", "kind", .configurationError),
@@ -87,14 +87,14 @@ struct FreedomIDWordTests {
   func refusals(reason: String, field: String?, error: FreedomIDError) async throws {
     let viewer = FreedomIDViewer.willing()
     let refusal = FreedomIDDaemon.error(reason, field: field)
-    // One that stops is asked once more.
+    // A daemon that is shutting down is asked a second time.
     let daemon = FreedomIDDaemon(starts: [.refused(refusal), .refused(refusal)])
     #expect(try await daemon.authorize(viewer).error == error)
     #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
   }
 
   @Test(
-    "what comes between the program and the daemon",
+    "each connection error becomes a Freedom ID error",
     arguments: [
       (.noSocket, .networkError(.connectionError)), (.refused, .networkError(.connectionError)),
       (.lost, .networkError(.connectionError)), (.notPermitted, .accessDenied),
@@ -104,7 +104,7 @@ struct FreedomIDWordTests {
     #expect(FreedomIDError(ConnectionError(kind, socketPath: "/s")) == error)
   }
 
-  @Test("a daemon that is not there is networkError.connectionError")
+  @Test("authorize without a running daemon ends with a Freedom ID connectionError")
   func noDaemon() async {
     let sdk = freedomID("/tmp/no-such-folder/s")
     #expect(await sdk.outcome(FreedomIDViewer.willing()).error == .networkError(.connectionError))

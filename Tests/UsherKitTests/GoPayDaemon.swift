@@ -3,16 +3,16 @@ import Synchronization
 import Testing
 import UsherTestKit
 
-/// A daemon whose flows of kind verify do what is said beforehand, whenever it is asked.
+/// A fake daemon with scripted flows of kind `verify`.
 final class GoPayDaemon: Sendable {
-  /// What a start or an input does.
+  /// The scripted reaction to `flow.start` or `flow.submit`.
   enum Answer: Sendable {
     case goesOn([GoPayStanding])
-    /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
+    /// As ``goesOn(_:)``, but closes the connection without a reply.
     case goesOnUntold([GoPayStanding])
-    /// As ``goesOn(_:)``, but who asked is answered only by ``GoPayDaemon/tellsAtLast()``.
+    /// As ``goesOn(_:)``, but replies only at ``GoPayDaemon/tellsAtLast()``.
     case goesOnSlowly(GoPayStanding)
-    /// Nothing happens, and the connection is lost.
+    /// Closes the connection without any effect.
     case lost
     case refused(String)
   }
@@ -31,16 +31,17 @@ final class GoPayDaemon: Sendable {
 
   private let played: Mutex<Played>
   private let calls: AsyncStream<String>.Continuation
-  /// Each call but for `flow.wait` and `flow.get`, as it is made: for one reader.
+  /// Yields each method except `flow.wait`, `flow.get` and `rpc.cancel`, after its effect. For one
+  /// reader.
   let methodsHeard: AsyncStream<String>
 
   private struct HungUp: Error {}
 
   /// - Parameters:
-  ///   - starts: What each start does.
-  ///   - inputs: What each input does.
-  ///   - cancelled: How a flow stands after `flow.cancel`; nil: it cannot be cancelled, the
-  ///     connection is lost.
+  ///   - starts: The reactions to `flow.start`, in order.
+  ///   - inputs: The reactions to `flow.submit`, in order.
+  ///   - cancelled: The state of a flow after `flow.cancel`. If nil, `flow.cancel` closes the
+  ///     connection.
   init(
     starts: [Answer], inputs: [Answer] = [], cancelled: GoPayStanding? = .cancelled
   ) {
@@ -68,7 +69,7 @@ final class GoPayDaemon: Sendable {
     }
   }
 
-  /// Something happens to a flow that nobody asked for.
+  /// Changes a flow without a call.
   func happens(_ standing: GoPayStanding, to id: String = "flw_1") async throws {
     try await append([standing], to: id)
   }
@@ -78,13 +79,13 @@ final class GoPayDaemon: Sendable {
     for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
   }
 
-  /// The next so many looks at a flow lose the connection.
+  /// Closes the connection at the next `count` reads of a flow.
   func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
 
   private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
     if !isLook { played.withLock { $0.heard.append((call.method, call.params)) } }
-    // After the call has had its effect: a test that hears of it relies on that.
+    // Yields after the effect of the call, because tests rely on that order.
     defer { if !isLook { calls.yield(call.method) } }
     let id = call.params["flow"]?.stringValue ?? ""
     guard id.isEmpty || played.withLock({ $0.flows[id] != nil }) else {
@@ -182,7 +183,7 @@ final class GoPayDaemon: Sendable {
     }
     for (call, peer) in ready {
       let reply = try reply(call.params["flow"]?.stringValue ?? "")
-      // Who has hung up meanwhile asks again.
+      // A client that has disconnected asks again, so a failed reply is ignored.
       try? await peer.reply(call, reply.dropLast() + #","transitions":[]}"#)
     }
   }

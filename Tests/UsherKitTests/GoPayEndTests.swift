@@ -3,13 +3,13 @@ import Testing
 
 @testable import UsherKit
 
-// MARK: - Beginning
+// MARK: - Start
 
 extension GoPayVerificationTests {
-  @Test("a start whose answer was lost is made again, and its flow is this call's own")
+  @Test("a GoPay start whose reply was lost is repeated, and its active flow is taken up")
   func lostStart() async throws {
     let daemon = GoPayDaemon(starts: [.goesOnUntold([.submitted])])
-    // A flow that has ended is not taken up: it may be an earlier one's.
+    // An ended flow is not taken up: an earlier call may have started it.
     #expect(try await verify(daemon).code == "GPE-2206")
     let active = GoPayDaemon(starts: [.goesOnUntold([.asking()])], inputs: [captured])
     let outcome = try await verify(active) { try await nextCall().completion(success) }
@@ -17,14 +17,14 @@ extension GoPayVerificationTests {
     #expect(active.methods == ["flow.start", "flow.start", "flow.submit"])
   }
 
-  @Test("a flow that was there before is another's: GPE-2206, and it goes on")
+  @Test("after a lost start, a GoPay flow older than the call yields GPE-2206 and is left alone")
   func earlierFlow() async throws {
     let daemon = GoPayDaemon(starts: [.goesOnUntold([.asking()])])
     #expect(try await verify(daemon, at: 0.001).code == "GPE-2206")
     #expect(daemon.methods == ["flow.start", "flow.start"])
   }
 
-  @Test("the same requestId twice at a time is asked for once, and again when the first is over")
+  @Test("a GoPay requestId in use or used before yields GPE-2206; the first case asks no daemon")
   func twiceAtATime() async throws {
     let daemon = GoPayDaemon(starts: [.goesOn([.asking()])], inputs: [captured])
     try await daemon.run { path in
@@ -41,7 +41,7 @@ extension GoPayVerificationTests {
   }
 
   @Test(
-    "what the daemon refuses has its code",
+    "each refusal of a GoPay start by the daemon has its GPE code",
     arguments: [
       (GoPayDaemon.error("not_found", field: "provider"), "GPE-2201"),
       (GoPayDaemon.error("permission_denied"), "GPE-2204"),
@@ -52,7 +52,7 @@ extension GoPayVerificationTests {
     #expect(try await verify(GoPayDaemon(starts: [.refused(error)])).code == code)
   }
 
-  @Test("a daemon that is not there is GPE-2203")
+  @Test("GoPay verify without a running daemon ends with GPE-2203")
   func noDaemon() async throws {
     let manager = goPaySDK("/tmp/no-such-folder/s").getFeatureManager()
     #expect(await manager.outcome(goPayRequest, .none, screen).code == "GPE-2203")
@@ -62,14 +62,14 @@ extension GoPayVerificationTests {
 // MARK: - The end
 
 extension GoPayVerificationTests {
-  @Test("a daemon that goes away and does not come back is GPE-2203")
+  @Test("GoPay verify ends with GPE-2203 if the daemon does not come back")
   func disconnect() async throws {
     let daemon = GoPayDaemon(starts: [.goesOn([.exchanged])], cancelled: nil)
     daemon.losesLooks(100)
     #expect(try await verify(daemon).code == "GPE-2203")
   }
 
-  @Test("a flow that cannot be followed is cancelled, unless it had succeeded by then")
+  @Test("a GoPay flow that cannot be followed is cancelled, unless it has succeeded")
   func lastWord() async throws {
     let words: [(GoPayStanding, id: String?, code: String?)] = [
       (.cancelled, nil, "GPE-2203"), (.submitted, "sub-1", nil),
@@ -83,14 +83,14 @@ extension GoPayVerificationTests {
     }
   }
 
-  @Test("an end without a submission is GPE-2205")
+  @Test("a GoPay flow that succeeds without a submission ends with GPE-2205")
   func noSubmission() async throws {
     let empty = GoPayStanding(state: "submitted", status: "succeeded", step: "null", result: "{}")
     #expect(try await verify(GoPayDaemon(empty)).code == "GPE-2205")
   }
 
   @MainActor
-  @Test("giving up cancels the flow: GPE-2207, once")
+  @Test("cancelling a GoPay verification twice cancels the flow and reports GPE-2207 once")
   func cancel() async throws {
     let daemon = GoPayDaemon(.asking())
     try await daemon.run { @MainActor path in
@@ -110,7 +110,7 @@ extension GoPayVerificationTests {
   }
 
   @Test(
-    "what a cancelled task's flow had come to is told",
+    "a cancelled GoPay task returns the outcome that its flow has already reached",
     arguments: [
       (GoPayStanding.submitted as GoPayStanding?, "sub-1", nil),
       (.failed("exchange_timed_out", 2209), nil, "GPE-2209"), (nil, nil, "GPE-2207"),
@@ -127,7 +127,7 @@ extension GoPayVerificationTests {
     }
   }
 
-  @Test("a task that is cancelled while it begins leaves no flow behind")
+  @Test("a GoPay task that is cancelled during its start cancels the new flow")
   func cancelledWhileBeginning() async throws {
     let daemon = GoPayDaemon(starts: [.goesOnSlowly(.asking())])
     try await daemon.run { path in
@@ -142,7 +142,7 @@ extension GoPayVerificationTests {
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }
 
-  @Test("a task that is cancelled before it begins asks nothing")
+  @Test("a GoPay task that is cancelled before its start calls no method of the daemon")
   func cancelledBefore() async throws {
     let daemon = GoPayDaemon(starts: [])
     try await daemon.run { path in

@@ -4,9 +4,9 @@ import UsherCore
 
 @testable import UsherKit
 
-/// Shows pages to nobody.
+/// A presenter that records the pages.
 final class GoPayScreen: Presenter {
-  /// Each page, as it is shown: for one reader.
+  /// Yields each page when it is shown. For one reader.
   let pages: AsyncStream<String>
   private let feed: AsyncStream<String>.Continuation
   private let all = Mutex<[String]>([])
@@ -21,7 +21,7 @@ final class GoPayScreen: Presenter {
   }
 }
 
-/// Remembers what it is told.
+/// A callback that records its events.
 final class GoPayEar: FeatureCallback {
   enum Event: Sendable, Equatable {
     case completed(VerifyResult, data: [String: String]?)
@@ -47,7 +47,7 @@ final class GoPayEar: FeatureCallback {
   func onError(_ error: FeatureError) { all.withLock { $0.append(.failed(error)) } }
 }
 
-/// Calls of an exchange handler, which are answered when a test says so.
+/// An exchange handler whose calls the test answers.
 final class GoPayExchange: Sendable {
   struct Asked: Sendable {
     let credential: GoPayCredential
@@ -55,7 +55,7 @@ final class GoPayExchange: Sendable {
     let completion: @Sendable (ExchangeResult) -> Void
   }
 
-  /// Each call, as it is made: for one reader.
+  /// Yields each call when it is made. For one reader.
   let calls: AsyncStream<Asked>
   private let feed: AsyncStream<Asked>.Continuation
   private let all = Mutex<[Asked]>([])
@@ -73,7 +73,7 @@ final class GoPayExchange: Sendable {
       })
   }
 
-  /// Answers at once.
+  /// Returns a receiver that answers at once with `results`.
   static func answering(_ results: ExchangeResult...) -> CredentialReceiver {
     .exchange(
       handler: CredentialExchangeHandler { _, _, completion in
@@ -87,9 +87,10 @@ private struct StoppedClock: Clock {
   func now() -> Timestamp { time }
 }
 
-/// An SDK that does not wait long for a daemon that is away.
+/// Returns an SDK that waits at most `patience` for an absent daemon.
 ///
-/// - Parameter time: Seconds after the flows of ``GoPayStanding`` are begun.
+/// - Parameter time: The clock's time, in seconds after the creation of the flows of
+///   ``GoPayStanding``.
 func goPaySDK(
   _ path: String, language: GoPaySDK.Language? = nil, patience: Duration = .zero,
   at time: Double = 0
@@ -104,7 +105,7 @@ let goPayRequest = FeatureRequest.Builder()
   .requestId("req-1").userCorrelationId("corr-5678").token("short-term-linking-token").build()
 
 extension FeatureManager {
-  /// The async form, as a value.
+  /// Returns the outcome of the async `verify` as a value.
   func outcome(
     _ request: FeatureRequest, _ receiver: CredentialReceiver, _ presenter: any Presenter
   ) async -> Result<VerifyResult, FeatureError> {
@@ -127,7 +128,7 @@ extension Result<VerifyResult, FeatureError> {
 }
 
 extension GoPayDaemon {
-  /// All that a callback is told of one verification.
+  /// Runs one verification and returns the events of its callback.
   @MainActor
   func tells(
     _ receiver: CredentialReceiver, _ request: FeatureRequest = goPayRequest,

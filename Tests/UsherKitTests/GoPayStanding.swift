@@ -1,4 +1,4 @@
-/// How a flow of kind verify stands (the daemon's page GoPay).
+/// A state of a `verify` flow (documentation page GoPay).
 struct GoPayStanding: Sendable {
   var state: String
   var status = "active"
@@ -27,7 +27,7 @@ struct GoPayStanding: Sendable {
       problem: Self.problem(problem))
   }
 
-  /// Waits for the exchange of a code.
+  /// Returns a state that waits for the exchange of a code.
   static func asking(_ code: String = "code-1", problem: String? = nil) -> GoPayStanding {
     GoPayStanding(
       state: "waitAck",

@@ -5,13 +5,18 @@ import UsherCore
 
 @testable import UsherKit
 
+<<<<<<< HEAD:Tests/UsherKitTests/GoPayStateMachineTests.swift
 @Suite("What a verification with GoPay is to do next")
 struct GoPayStateMachineTests {
+=======
+@Suite("State machine of a GoPay verification")
+struct GoPayStateMachineTests {
+>>>>>>> 0cef1822 (tests: say in full sentences what the UsherKit tests prove):Tests/UsherKitTests/GoPayCourseTests.swift
   private func flow(_ standing: GoPayStanding, _ revision: Int = 1) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }
 
-  @Test("each page is shown once")
+  @Test("a GoPay verification presents each page once")
   func pages() throws {
     var course = VerifyStateMachine()
     #expect(course.take(try flow(.preparing)) == .wait)
@@ -24,7 +29,7 @@ struct GoPayStateMachineTests {
     #expect(course.take(try flow(.submitted)) == .end)
   }
 
-  @Test("each code is exchanged once, and its first answer is taken")
+  @Test("a GoPay verification exchanges each code once and takes only its first answer")
   func codes() throws {
     var course = VerifyStateMachine()
     let first = Secret("code-1")
@@ -43,9 +48,9 @@ struct GoPayStateMachineTests {
   }
 }
 
-@Suite("GoPay's errors")
+@Suite("GoPay errors of UsherKit")
 struct GoPayErrorTests {
-  @Test("are the contract's codes, with their titles and whether to try again")
+  @Test("the GoPay error codes have the contract's numbers, titles and retry flags")
   func table() {
     let rows = FeatureErrorCode.allCases.map { "\($0.rawValue) \($0.title) \($0.isRetryable)" }
     #expect(
@@ -68,7 +73,7 @@ struct GoPayErrorTests {
       ])
   }
 
-  @Test("what the daemon has no code for gets the nearest")
+  @Test("a failure without a GoPay code becomes the nearest GoPay error")
   func nearest() {
     let codes = KitError.Kind.allCases.map { kind in
       FeatureError(KitError(kind, "why", retryAfter: .seconds(3)))
@@ -82,7 +87,7 @@ struct GoPayErrorTests {
     #expect(codes.first?.title == "required field missing" && codes.first?.serverCode == nil)
   }
 
-  @Test("the provider's own words go before ours")
+  @Test("GoPay's own title, message and server code take precedence over UsherKit's")
   func words() {
     var word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2202")
     let ours = FeatureError(KitError(.rejected, "why", provider: word))
@@ -97,7 +102,7 @@ struct GoPayErrorTests {
     #expect(theirs.serverCode == "1401")
   }
 
-  @Test("a code that is not known here is told as it is")
+  @Test("an unknown GoPay error code is kept and has no kind")
   func unknown() {
     let word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2299")
     let error = FeatureError(KitError(.rejected, "why", provider: word))
@@ -106,9 +111,9 @@ struct GoPayErrorTests {
   }
 }
 
-@Suite("What a program may print of GoPay's values")
+@Suite("Printing and building of GoPay values")
 struct GoPayPrintingTests {
-  @Test("is without codes and tokens")
+  @Test("GoPay credentials, results and requests are printed and dumped without codes and tokens")
   func secrets() {
     let credential = GoPayCredential.authCode(code: "s3cret")
     let result = ExchangeResult.success(userCorrelationId: "corr-5678", token: "s3cret")
@@ -123,7 +128,7 @@ struct GoPayPrintingTests {
     #expect(request.token == "s3cret")
   }
 
-  @Test("of a builder, the last word counts, and what was built stays")
+  @Test("a GoPay request builder uses the last value, and requests that were built do not change")
   func builder() {
     let builder = FeatureRequest.Builder()
     builder.requestId("req-1")

@@ -8,10 +8,11 @@ import UsherTestKit
 
 @testable import UsherKit
 
-/// Each usage note of the seed "Verify with GoPay", against a played daemon.
+/// Tests of the usage notes of the seed "Verify with GoPay", with a fake daemon.
 ///
-/// "Never throw from inside the handler" has no test: a closure that throws is no handler.
-@Suite("GoPay's usage notes", .mayBlock, .timeLimit(.minutes(1)))
+/// The note "Never throw from inside the handler" has no test, because the type of the handler does
+/// not allow it to throw.
+@Suite("GoPay usage notes", .mayBlock, .timeLimit(.minutes(1)))
 struct GoPayUsageTests {
   private let short = GoPayExchange.answering(.success(userCorrelationId: "corr-5678"))
 
@@ -26,7 +27,7 @@ struct GoPayUsageTests {
 
 extension GoPayUsageTests {
   @Test(
-    "build() performs no validation: verify tells a blank id by onError with GPE-2206",
+    "build() accepts a blank id, and GoPay verify reports it as GPE-2206 through onError",
     arguments: [
       FeatureRequest.Builder().userCorrelationId("corr-5678").build(),
       FeatureRequest.Builder().requestId(" \t").userCorrelationId("corr-5678").build(),
@@ -41,7 +42,7 @@ extension GoPayUsageTests {
     #expect(start["params"]?["userCorrelationId"]?.stringValue == request.userCorrelationId)
   }
 
-  @Test("a requestId that was used before is GPE-2206, and its flow is left alone")
+  @Test("a GoPay requestId that was used before yields GPE-2206, and its flow is left alone")
   func usedBefore() async throws {
     let refusal = GoPayDaemon.error("request_id_reused", flow: "flw_0")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
@@ -52,7 +53,7 @@ extension GoPayUsageTests {
     #expect(daemon.methods == ["flow.start"])
   }
 
-  @Test("featureId is not to be set: GPE-2206")
+  @Test("a GoPay request with a featureId is refused with GPE-2206")
   func featureID() async throws {
     let refusal = GoPayDaemon.error("invalid_params", field: "params.featureId")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
@@ -67,7 +68,7 @@ extension GoPayUsageTests {
 
 extension GoPayUsageTests {
   @Test(
-    ".exchange is for a short-term token: the handler gets the requestId, its answer is handed in")
+    ".exchange gives the code and the requestId to the handler and submits the handler's answer")
   func exchange() async throws {
     let exchange = GoPayExchange()
     let daemon = completing()
@@ -94,7 +95,7 @@ extension GoPayUsageTests {
       ])
   }
 
-  @Test(".none is for a long-term token: nothing is exchanged")
+  @Test(".none starts a GoPay flow without an exchange of credentials")
   func noExchange() async throws {
     let daemon = GoPayDaemon(.exchanged, .capture, .submitted)
     #expect(try await daemon.tells(.none).map(\.submissionID) == ["sub-1"])
@@ -103,7 +104,7 @@ extension GoPayUsageTests {
     #expect(params?["credentialReceiver"] == "none")
   }
 
-  @Test("a code that comes all the same is not exchanged")
+  @Test("an unexpected GoPay code with .none is answered with a failure and is not exchanged")
   func unexpectedCode() async throws {
     let daemon = completing(.goesOn([.failed("exchange_failed", 2208)]))
     #expect(try await daemon.tells(.none).map(\.error?.code) == ["GPE-2208"])
@@ -114,7 +115,7 @@ extension GoPayUsageTests {
       ])
   }
 
-  @Test("the handler is called on a background thread")
+  @Test("the GoPay exchange handler is called on a background thread")
   func background() async throws {
     let threads = Mutex<[pthread_t]>([])
     let receiver = CredentialReceiver.exchange(
@@ -128,7 +129,7 @@ extension GoPayUsageTests {
     #expect(seen.count == 1 && seen.first != main)
   }
 
-  @Test("a handler that blocks keeps nobody from hearing of the end")
+  @Test("a GoPay exchange handler that blocks does not delay the end of the verification")
   func blocks() async throws {
     let hasEnded = DispatchSemaphore(value: 0)
     let (calls, called) = AsyncStream.makeStream(of: Void.self)
@@ -149,7 +150,7 @@ extension GoPayUsageTests {
     #expect(await results.next() == .success)
   }
 
-  @Test("completion is called once: another call has no effect")
+  @Test("only the first call of a GoPay exchange completion has an effect")
   func twice() async throws {
     let exchange = GoPayExchange()
     let daemon = completing(.goesOn([.exchanged]))
@@ -171,13 +172,13 @@ extension GoPayUsageTests {
 // MARK: - The call
 
 extension GoPayUsageTests {
-  @Test("verify is called on the main thread: the compiler sees to it")
+  @Test("GoPay verify is isolated to the main actor")
   func mainThread() async throws {
     let daemon = GoPayDaemon(.submitted)
     try await daemon.run { path in
       let ear = GoPayEar()
-      // An await where there is nothing to wait for is a warning, and no warning is let pass: this
-      // compiles because the call has to go to the main actor.
+      // The `await` compiles without a warning only because `verify` is isolated to the main actor,
+      // and warnings are errors.
       let verification = try await goPaySDK(path).getFeatureManager().verify(
         presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
         callback: AnyFeatureCallback(wrapping: ear))
@@ -187,7 +188,7 @@ extension GoPayUsageTests {
   }
 
   @MainActor
-  @Test("verify throws when the callback is gone already, and nothing is asked")
+  @Test("GoPay verify throws GPE-2206 if the callback was released, and calls no method")
   func throwing() async throws {
     let daemon = GoPayDaemon(.submitted)
     try await daemon.run { @MainActor path in
@@ -204,7 +205,7 @@ extension GoPayUsageTests {
   }
 
   @MainActor
-  @Test("AnyFeatureCallback holds weakly: who lets go of the callback hears nothing more")
+  @Test("AnyFeatureCallback holds its callback weakly, and a released callback is not called")
   func weak() async throws {
     let daemon = GoPayDaemon(.exchanged)
     try await daemon.run { @MainActor path in
@@ -229,7 +230,7 @@ extension GoPayUsageTests {
     #expect(daemon.methods == ["flow.start"])
   }
 
-  @Test("onComplete's data carries what else the SDK knows, and may be ignored")
+  @Test("GoPay's onComplete gets the metadata as text data, or nil if there is none")
   func data() async throws {
     let daemon = GoPayDaemon(
       .succeeded(metadata: #"{"status":"COMPLETED","result":null,"score":7,"ok":true}"#))
@@ -248,7 +249,7 @@ extension GoPayUsageTests {
     }
   }
 
-  @Test("a callback of closures gets the data, or leaves it out")
+  @Test("VerifyFeatureCallback accepts a success closure with or without the data")
   func closures() {
     let heard = Mutex<[String]>([])
     let note = { @Sendable (text: String) in heard.withLock { $0.append(text) } }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("GoPay's verify", .timeLimit(.minutes(1)))
+@Suite("GoPay verification with UsherKit", .timeLimit(.minutes(1)))
 struct GoPayVerificationTests {
   let exchange = GoPayExchange()
   let screen = GoPayScreen()
   let success = ExchangeResult.success(userCorrelationId: "corr-5678")
   let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
 
-  /// What a verification comes to that a test takes part in.
+  /// Runs a verification together with `meanwhile` and returns the outcome.
   func verify(
     _ daemon: GoPayDaemon, _ request: FeatureRequest = goPayRequest, patience: Duration = .zero,
     at time: Double = 0, meanwhile: @Sendable () async throws -> Void = {}
@@ -33,7 +33,9 @@ struct GoPayVerificationTests {
 // MARK: - Pages
 
 extension GoPayVerificationTests {
-  @Test("a log-in that begins anew has another page", arguments: ["loopback", "submit", "poll"])
+  @Test(
+    "a GoPay log-in that starts again presents its new page",
+    arguments: ["loopback", "submit", "poll"])
   func anotherPage(completes: String) async throws {
     let daemon = GoPayDaemon(.page("https://snap.example/1", completes: completes))
     let outcome = try await verify(daemon) {
@@ -48,14 +50,14 @@ extension GoPayVerificationTests {
     #expect(screen.shown == ["https://snap.example/1", "https://snap.example/2"])
   }
 
-  @Test("a page that has no address ends it, and the flow is cancelled")
+  @Test("an invalid GoPay page address ends with GPE-2205 and cancels the flow")
   func badPage() async throws {
     let daemon = GoPayDaemon(.page("https://[/"))
     #expect(try await verify(daemon).code == "GPE-2205")
     #expect(daemon.methods == ["flow.start", "flow.cancel"] && screen.shown.isEmpty)
   }
 
-  @Test("what the SDK has no parameter for can be set all the same")
+  @Test("GoPay verify sends the account, redirect URI, return URL and language to the daemon")
   func params() async throws {
     let request = FeatureRequest.Builder()
       .requestId("req-1").userCorrelationId("corr-5678").account("acc_1")
@@ -81,7 +83,7 @@ extension GoPayVerificationTests {
     try #require(URL(string: "https://app.example/back?authCode=1&state=1"))
   }
 
-  @Test("an app that gets the redirect itself hands it in, to the verification that takes it")
+  @Test("GoPay handleRedirect finds the verification that accepts the redirect URL")
   func redirect() async throws {
     let login = GoPayStanding.page("https://snap.example/1", completes: "submit")
     let daemon = GoPayDaemon(
@@ -117,7 +119,7 @@ extension GoPayVerificationTests {
     }
   }
 
-  @Test("a URL that answers no verification changes nothing and is said to be that")
+  @Test("GoPay handleRedirect throws GPE-2205 for a URL that no verification waits for")
   func nobodysRedirect() async throws {
     try await GoPayDaemon(starts: []).run { path in
       let error = await #expect(throws: FeatureError.self) {
@@ -132,7 +134,7 @@ extension GoPayVerificationTests {
 // MARK: - The exchange
 
 extension GoPayVerificationTests {
-  @Test("a code that is told again is not exchanged again, before its answer or after")
+  @Test("a repeated GoPay code is not exchanged again, before or after its answer")
   func sameCode() async throws {
     let daemon = GoPayDaemon(.asking(), inputs: [.goesOn([.asking(), .submitted])])
     let outcome = try await verify(daemon, patience: .seconds(10)) {
@@ -146,7 +148,7 @@ extension GoPayVerificationTests {
   }
 
   @Test(
-    "an answer that did not arrive is handed in again; the handler is not called again",
+    "a lost GoPay exchange answer is submitted again without another call of the handler",
     arguments: [
       GoPayDaemon.Answer.lost, .refused(GoPayDaemon.error("shutting_down")),
       .refused(GoPayDaemon.error("conflict")),
@@ -161,7 +163,7 @@ extension GoPayVerificationTests {
     #expect(exchange.credentials.count == 1)
   }
 
-  @Test("an answer that arrived on a connection that was lost is not handed in again")
+  @Test("a GoPay exchange answer that arrived on a lost connection is not submitted again")
   func arrived() async throws {
     let daemon = GoPayDaemon(.asking(), inputs: [.goesOnUntold([.exchanged])])
     let outcome = try await verify(daemon, patience: .seconds(10)) {
@@ -175,7 +177,7 @@ extension GoPayVerificationTests {
   }
 
   @Test(
-    "an answer that comes too late is the daemon's to refuse: what the flow came to is told",
+    "a GoPay exchange answer that is refused as too late yields the outcome of the flow",
     arguments: ["conflict", "flow_finished", "unexpected_input"])
   func tooLate(reason: String) async throws {
     let daemon = GoPayDaemon(.asking(), inputs: [.refused(GoPayDaemon.error(reason)), captured])
@@ -189,7 +191,7 @@ extension GoPayVerificationTests {
   }
 
   @Test(
-    "an answer that the daemon does not take for one is an exchange that failed",
+    "an invalid GoPay exchange answer is submitted as a failed exchange and ends with GPE-2208",
     arguments: [
       (
         ExchangeResult.success(userCorrelationId: ""),
@@ -207,7 +209,7 @@ extension GoPayVerificationTests {
       daemon.params(of: "flow.submit").last?["input"]?["failure"] == ["reason": .string(reason)])
   }
 
-  @Test("an answer that the daemon refuses for another reason ends it")
+  @Test("a GoPay exchange answer that the daemon cannot store ends with GPE-2203")
   func refusedAnswer() async throws {
     let refusal = GoPayDaemon.error("storage_unavailable")
     let daemon = GoPayDaemon(.asking(), inputs: [.refused(refusal)])
@@ -216,7 +218,7 @@ extension GoPayVerificationTests {
     #expect(daemon.methods == ["flow.start", "flow.submit", "flow.cancel"])
   }
 
-  @Test("a handler may return its result instead")
+  @Test("a GoPay exchange handler can return its result instead of calling a completion")
   func returning() async throws {
     let receiver = CredentialReceiver.exchange(
       handler: CredentialExchangeHandler { credential, requestID in

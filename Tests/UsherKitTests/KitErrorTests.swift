@@ -5,10 +5,10 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("Why a call came to nothing")
+@Suite("KitError of a failed UsherKit call")
 struct KitErrorTests {
   @Test(
-    "the daemon's refusals",
+    "each refusal of the daemon maps to a KitError kind and keeps its details",
     arguments: [
       (UsherError.Reason.invalidParams, "params.state", KitError.Kind.invalidRequest),
       (.invalidParams, "kind", .notConfigured), (.invalidInput, nil, .invalidRequest),
@@ -28,7 +28,7 @@ struct KitErrorTests {
     #expect(KitError(error) == expected)
   }
 
-  @Test("a daemon that is not there comes with what to do about it")
+  @Test("a connection error maps to a KitError, and a missing socket's says how to start usherd")
   func noDaemon() {
     let setback = KitError(ConnectionError(.noSocket, socketPath: "/s"))
     let message = "there is no socket at /s; is usherd running? systemctl start usherd.socket"
@@ -37,7 +37,7 @@ struct KitErrorTests {
     #expect(KitError(ConnectionError(.notPermitted, socketPath: "/s")).kind == .notPermitted)
   }
 
-  @Test("a cancelled task, and what nobody thought of")
+  @Test("cancellation maps to KitError.cancelled and an unknown error to unexpected")
   func others() {
     struct Odd: Error {}
     #expect(KitError(CancellationError()).kind == .cancelled)
@@ -45,7 +45,7 @@ struct KitErrorTests {
   }
 
   @Test(
-    "a flow's end",
+    "each failure reason of a flow maps to a KitError kind",
     arguments: [
       (.cancelled, .cancelled), (.expired, .expired), (.exchangeTimedOut, .expired),
       (.denied, .denied), (.localAuthFailed, .denied), (.invalidRequest, .invalidRequest),
@@ -60,7 +60,7 @@ struct KitErrorTests {
     #expect(KitError(failure) == KitError(kind, "why", provider: word))
   }
 
-  @Test("each has its error of the wallet, and the wallet's own word goes before ours")
+  @Test("each KitError kind maps to a WalletError, and the wallet's own code takes precedence")
   func walletErrors() {
     let errors = KitError.Kind.allCases.map { WalletError(KitError($0, "why", field: "f")) }
     #expect(errors.allSatisfy { $0.message == "why" && $0.detail.field == "f" })

@@ -1,16 +1,16 @@
 import JSONRPC
 
-/// What the daemon tells of flows of a provider of type paysafe (its page Paysafe).
+/// Replies of the daemon about flows of a Paysafe provider (documentation page Paysafe).
 enum PaysafeFlow {
   static let none = #"{"flows":[]}"#
 
-  /// `flow.list`'s reply: no steps, no results.
+  /// Returns a reply to `flow.list`, which contains no steps and no results.
   static func list(_ kind: String, _ ids: String...) -> String {
     let flows = ids.map { body(kind, $0, 2, "active", "s", step: "null") }
     return #"{"flows":[\#(flows.joined(separator: ","))]}"#
   }
 
-  /// The reply of `flow.start`, `flow.get` and `flow.submit`.
+  /// Returns a reply to `flow.start`, `flow.get` or `flow.submit`.
   static func stands(
     _ kind: String, _ revision: Int, _ state: String, id: String = "flw_1",
     step: String = wait, problem: String = "null"
@@ -35,7 +35,7 @@ enum PaysafeFlow {
     failed(kind, revision, status: "cancelled", failure: failure("cancelled"))
   }
 
-  /// `flow.wait`'s reply, of any other.
+  /// Returns the reply to `flow.wait` with the flow of another reply.
   static func waited(_ reply: String) -> String { reply.dropLast() + #","transitions":[]}"# }
 
   private static func body(

@@ -2,24 +2,25 @@ import Crypto
 import FoundationEssentials
 import UsherKit
 
-// The Swift example of the seed "Authentication", as it stands there, with these corrections:
+// The Swift example of the seed "Authentication", with these corrections:
 //
-//  1. `import UsherKit` for `PaysafeWallet`, `Crypto` for `CryptoKit`; `SafariServices` is not
-//     there. A presenter shows the page in place of `SFSafariViewController` and
+//  1. `UsherKit` replaces `PaysafeWallet` and `Crypto` replaces `CryptoKit`. `SafariServices` does
+//     not exist here: a presenter shows the page instead of `SFSafariViewController` and
 //     `present(_:animated:)`.
-//  2. `base64URLEncodedString()` is no part of Foundation or of the SDK: it stands at the end.
-//  3. The placeholders are `values`, so that a test may put in what is real. The redirect URI
-//     begins with `https`: the daemon lets no code travel over plain http but on the loopback (RFC
-//     8252 §8.3).
-//  4. The service is one constant: the seed calls it `authentication` where it is made, and
-//     `authenticationService` or `Wallet.instance.authenticationService` where it is used.
-//  5. Swift wants a statement where the seed has a comment in a `case`: what came is `told`.
-//  6. Steps 3 to 7 of the log-in, and the repeated wallet operation, are words in the seed and code
-//     of the partner: `comeBack(_:)` has what of them is the SDK's.
+//  2. Neither Foundation nor the SDK has `base64URLEncodedString()`: it is defined at the end.
+//  3. The placeholders are `values`, so that a test can set real values. The redirect URI begins
+//     with `https`, because the daemon permits plain http only on the loopback interface (RFC 8252
+//     section 8.3).
+//  4. The service is one constant. The seed calls it `authentication` at its creation, and
+//     `authenticationService` or `Wallet.instance.authenticationService` at its use.
+//  5. Swift requires a statement where the seed has only a comment in a `case`: `told` yields the
+//     outcome.
+//  6. The seed describes steps 3 to 7 of the log-in and the repeated wallet operation in words, and
+//     leaves their code to the partner: `comeBack(_:)` contains the SDK's part.
 
 /// An app that used Paysafe's SDK.
 final class PaysafeSeedExample: Sendable {
-  /// What the seed leaves open.
+  /// The placeholders of the seed's example.
   struct Values: Sendable {
     var brandIdentity = "brand-identity"
     var clientIdentifier = "client-identifier"
@@ -28,11 +29,11 @@ final class PaysafeSeedExample: Sendable {
     var redirectURI = "https://www.partner.com/wallet/dashboard"
     var eventID = "..."
     var walletOperationID = "..."
-    /// The partner's backend: from a code to an access token.
+    /// The call of the partner's backend that redeems a code for an access token.
     var redeem: @Sendable (Wallet.AuthenticationCode) async throws -> String = { _ in "" }
   }
 
-  /// What a completion brought.
+  /// The outcome of a completion.
   enum News: Sendable, Equatable {
     case presented(URL)
     case authenticated(Wallet.Account)
@@ -42,7 +43,7 @@ final class PaysafeSeedExample: Sendable {
     case notRedeemed
   }
 
-  /// Each completion's outcome, in the order in which they came.
+  /// The outcomes of all completions, in order.
   let news: AsyncStream<News>
   private let told: AsyncStream<News>.Continuation
   private let presenter: any Presenter
@@ -92,7 +93,7 @@ extension PaysafeSeedExample {
       })
   }
 
-  /// Step 4 to 7: the browser came back to the redirect URI.
+  /// Steps 4 to 7: handles the redirect URL with which the browser returns.
   func comeBack(_ url: URL) {
     authenticationService.handleRedirect(
       url: url,
@@ -183,7 +184,7 @@ extension PaysafeSeedExample {
 }
 
 extension Data {
-  /// RFC 4648 §5, without padding.
+  /// Returns the data in Base64url without padding (RFC 4648 section 5).
   fileprivate func base64URLEncodedString() -> String {
     base64EncodedString()
       .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")

@@ -5,9 +5,9 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// What the seed's own example sends and hears; EndToEndTests has it whole. It speaks to
-/// `Wallet.instance`, of which there is one: these tests take turns.
-@Suite("The seed's example", .uses(.paysafe), .serialized, .timeLimit(.minutes(1)))
+/// Tests of the calls of the seed's example. EndToEndTests runs the whole example. The tests share
+/// `Wallet.instance`, so they run one at a time.
+@Suite("Example of Paysafe's seed", .uses(.paysafe), .serialized, .timeLimit(.minutes(1)))
 struct PaysafeSeedTests {
   private final class Screen: Presenter {
     let pages = Mutex<[URL]>([])
@@ -16,7 +16,7 @@ struct PaysafeSeedTests {
 
   private let screen = Screen()
 
-  /// What RFC 7636 makes of the seed's code verifier.
+  /// The start of the sign-in, with the S256 challenge (RFC 7636) of the example's code verifier.
   private let authorize = PaysafeFlow.start(
     "authorize",
     [
@@ -27,7 +27,7 @@ struct PaysafeSeedTests {
       "locale": "en-US", "loginHint": "someone@partner.com", "loginStrategy": "pin",
     ])
 
-  @Test("each parameter of the seed's log-in goes to the daemon, whose page is presented")
+  @Test("the Paysafe example sends all log-in parameters to the daemon and presents its page")
   func signsIn() async throws {
     let authorizing = PaysafeFlow.stands("authorize", 2, "authorizing", step: PaysafeFlow.page)
     try await playing([.ask("flow.start", authorize, authorizing)]) { path in
@@ -41,7 +41,7 @@ struct PaysafeSeedTests {
     }
   }
 
-  @Test("what goes wrong comes by the completion, too")
+  @Test("the Paysafe example gets errors through its completions if the daemon is not running")
   func noDaemon() async throws {
     Wallet.configure(socketPath: "/tmp/usher-no-such-socket")
     let example = PaysafeSeedExample(presenter: screen)
@@ -58,7 +58,7 @@ struct PaysafeSeedTests {
     #expect(screen.pages.withLock { $0 } == [])
   }
 
-  @Test("the SDK's own configure asks whether the wallet is there")
+  @Test("Wallet.configure with a config token checks that the provider is configured")
   func configureWithToken() async throws {
     let known = #"{"name":"paysafe","type":"paysafe","flows":[]}"#
     let look: JSONValue = ["provider": "paysafe"]

@@ -4,7 +4,7 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// How a flow of kind verifyPhone stands (the daemon's page Truecaller).
+/// A state of a `verifyPhone` flow (documentation page Truecaller).
 struct PhoneStanding: Sendable {
   var state: String
   var status = "active"
@@ -68,18 +68,18 @@ struct PhoneStanding: Sendable {
   }
 }
 
-/// A daemon whose flows do what is said beforehand, whenever it is asked.
+/// A fake daemon with scripted flows of kind `verifyPhone`.
 final class PhoneDaemon: Sendable {
-  /// What an input does.
+  /// The scripted reaction to `flow.submit`.
   enum Answer: Sendable {
     case goesOn([PhoneStanding])
     case refused(String)
   }
 
-  /// What becomes of `token.get`.
+  /// The reaction to `token.get`.
   enum Tokens: Sendable {
     case given
-    /// A rule of the machine's.
+    /// A policy rule forbids the call.
     case refused
     case unanswered
   }
@@ -94,21 +94,20 @@ final class PhoneDaemon: Sendable {
 
   private let played: Mutex<Played>
   private let tokens: Tokens
-  /// As ``methods``, as they come.
+  /// Yields each element of ``methods`` after the call's effect.
   let asked: AsyncStream<String>
   private let hears: AsyncStream<String>.Continuation
 
   /// - Parameters:
-  ///   - begins: What each flow does that is begun, until it stands; where it does nothing, it is
-  ///     not begun.
-  ///   - answers: What each input does.
+  ///   - begins: The states of each new flow, in order. An empty array refuses the start.
+  ///   - answers: The reactions to `flow.submit`, in order.
   init(begins: [[PhoneStanding]], answers: [Answer] = [], tokens: Tokens = .given) {
     played = Mutex(Played(begins: begins[...], answers: answers[...]))
     self.tokens = tokens
     (asked, hears) = AsyncStream.makeStream()
   }
 
-  /// What was asked but for `flow.wait` and `flow.get`, in order.
+  /// The methods of all calls except `flow.wait`, `flow.get` and `rpc.cancel`, in order.
   var methods: [String] { played.withLock { $0.heard.map(\.method) } }
 
   func params(of method: String) -> [JSONValue] {
@@ -123,12 +122,12 @@ final class PhoneDaemon: Sendable {
     }
   }
 
-  /// Something happens to a flow that nobody asked for.
+  /// Changes a flow without a call.
   func happens(_ standing: PhoneStanding, to id: String = "flw_1") async throws {
     try await append([standing], to: id)
   }
 
-  /// Nobody knows the flow any more.
+  /// Removes a flow, so that the daemon no longer knows it.
   func forgets(_ id: String = "flw_1") async throws {
     played.withLock { $0.flows[id] = nil }
     try await wake()
@@ -137,7 +136,7 @@ final class PhoneDaemon: Sendable {
   private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
     if !isLook { played.withLock { $0.heard.append((call.method, call.params)) } }
-    // After the call has had its effect: a test that hears of it relies on that.
+    // Yields after the effect of the call, because tests rely on that order.
     defer { if !isLook { hears.yield(call.method) } }
     let id = call.params["flow"]?.stringValue ?? ""
     switch call.method {
@@ -211,7 +210,7 @@ final class PhoneDaemon: Sendable {
     }
   }
 
-  /// - Parameter since: Nil: without the transitions.
+  /// - Parameter since: The revision after which transitions are listed; nil for no transitions.
   private func reply(_ id: String, _ since: Int? = nil) throws -> String {
     let flow = played.withLock { $0.flows[id] ?? [] }
     let body = try #require(flow.last).flow(id, flow.count)

@@ -4,12 +4,12 @@ import UsherCore
 
 @testable import UsherKit
 
-/// The documentation's program against a played daemon.
-@Suite("The documentation's program for a phone number", .timeLimit(.minutes(1)))
+/// Tests of the documented program with a fake daemon.
+@Suite("Documented program for a phone number", .timeLimit(.minutes(1)))
 struct PhoneSignUpTests {
-  /// What a number comes to, and how many seconds were left each time that somebody was asked.
+  /// Runs the program and returns its outcome and the remaining seconds at each question.
   ///
-  /// - Parameter left: Of the time of the codes of `PhoneStanding`.
+  /// - Parameter left: The seconds until the codes of ``PhoneStanding`` expire.
   private func verify(
     _ daemon: PhoneDaemon, left: Double = 30
   ) async throws -> (outcome: Result<TCTrueProfile, any Error>, asked: [Int]) {
@@ -35,14 +35,14 @@ struct PhoneSignUpTests {
     }
   }
 
-  @Test("nobody is asked where the number was verified before")
+  @Test("the phone program asks for no code if the number was verified before")
   func verifiedBefore() async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]])
     let (outcome, asked) = try await verify(daemon)
     #expect(try outcome.get().lastName == "Rao" && asked.isEmpty)
   }
 
-  @Test("it ends with the verification, and with the time of the code")
+  @Test("the phone program ends with an error when the attempts or the code's time are used up")
   func ends() async throws {
     let capped = PhoneStanding.failed("otpReceived", "attempts_exhausted", code: 10)
     let cases: [(PhoneDaemon.Answer, left: Double, code: TCTrueSDKErrorCode)] = [

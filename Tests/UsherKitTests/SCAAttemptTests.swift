@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherKit
 
-@Suite("An SCA attempt", .timeLimit(.minutes(1)))
+@Suite("SCA attempts with UsherKit", .timeLimit(.minutes(1)))
 struct SCAAttemptTests {
   private let code: JSONValue = ["type": "enterCode", "code": "123456"]
 
@@ -12,7 +12,7 @@ struct SCAAttemptTests {
     try await wallet.authenticationService.submitSCAAttempt(eventID: "e", request: attempt)
   }
 
-  @Test("with a PIN answers the flow's password")
+  @Test("an SCA attempt with a PIN answers the flow's password step")
   func pin() async throws {
     let tried = try await wallet([
       .found, .stands(PaysafeFlow.enterPassword),
@@ -24,7 +24,7 @@ struct SCAAttemptTests {
     #expect(tried.attemptsLeft == nil)
   }
 
-  @Test("waits for a challenge that is on its way")
+  @Test("an SCA attempt waits for a challenge that is being sent")
   func onItsWay() async throws {
     let tried = try await wallet([
       .found,
@@ -38,7 +38,7 @@ struct SCAAttemptTests {
     #expect(tried.status == .verified)
   }
 
-  @Test("is rejected by a customer who says no")
+  @Test("an SCA attempt is rejected with the wallet's reason if the customer refuses")
   func rejected() async throws {
     let failure = PaysafeFlow.failure("denied", code: "REJECTED", message: "CUSTOMER_REFUSED")
     let tried = try await wallet([
@@ -48,7 +48,7 @@ struct SCAAttemptTests {
     #expect(tried.status == .rejected && tried.statusReason == "CUSTOMER_REFUSED")
   }
 
-  @Test("without a challenge is said to be that")
+  @Test("an SCA attempt without a challenge throws nothingWaiting")
   func noChallenge() async throws {
     let error = try await walletError([.notFound]) { try await submit($0) }
     #expect(error.word == "nothingWaiting")
@@ -57,7 +57,7 @@ struct SCAAttemptTests {
   }
 
   @Test(
-    "is not made where nothing is to be entered",
+    "an SCA attempt in a flow that asks for no input throws nothingWaiting",
     arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage, PaysafeFlow.choose])
   func elsewhere(step: String) async throws {
     let error = try await walletError([.found, .stands(step)]) { try await submit($0) }
@@ -65,7 +65,7 @@ struct SCAAttemptTests {
   }
 
   @Test(
-    "that was not judged is no wrong value",
+    "an SCA attempt that was not judged throws an error and does not count as a wrong value",
     arguments: [
       ("challenge_expired", "expired"), ("interrupted", "unavailable"),
       ("provider_unreachable", "unavailable"), ("a_new_one", "rejected"),
@@ -83,7 +83,7 @@ struct SCAAttemptTests {
   }
 }
 
-@Suite("An SCA challenge answered elsewhere", .timeLimit(.minutes(1)))
+@Suite("SCA approvals outside the app with UsherKit", .timeLimit(.minutes(1)))
 struct SCAApprovalTests {
   private let foundAny = Turn.ask(
     "flow.list", ["provider": "paysafe", "kind": "sca", "key": "e"],
@@ -101,7 +101,8 @@ struct SCAApprovalTests {
   }
 
   @Test(
-    "by push or redirect is waited for", arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage])
+    "awaitSCAApproval waits for the result of a push or redirect challenge",
+    arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage])
   func verdict(step: String) async throws {
     let verdict = try await wallet([
       foundAny, .stands(step),
@@ -112,21 +113,21 @@ struct SCAApprovalTests {
     #expect(verdict.status == .verified && verdict.verification == SCAEvent.push)
   }
 
-  @Test("is told after its end, too")
+  @Test("awaitSCAApproval returns the result of a flow that has already ended")
   func earlier() async throws {
     let failed = PaysafeFlow.failed("sca", 6, failure: PaysafeFlow.failure("denied"))
     let verdict = try await wallet(ended(failed)) { try await approval($0) }
     #expect(verdict.status == .rejected && verdict.statusReason == "why it failed")
   }
 
-  @Test("has no verdict where its time ran out")
+  @Test("awaitSCAApproval throws expired for an expired flow")
   func expired() async throws {
     let failure = PaysafeFlow.failure("expired")
     let expired = PaysafeFlow.failed("sca", 6, status: "expired", failure: failure)
     #expect(try await walletError(ended(expired)) { try await approval($0) }.word == "expired")
   }
 
-  @Test("that ran out is not waited for")
+  @Test("awaitSCAApproval throws expired if the challenge expires while it waits")
   func challengeExpired() async throws {
     let choosing = PaysafeFlow.stands(
       "sca", 6, "choosing", step: PaysafeFlow.choose,
@@ -138,7 +139,7 @@ struct SCAApprovalTests {
     #expect(error.word == "expired")
   }
 
-  @Test("is not one whose code is to be entered here")
+  @Test("awaitSCAApproval throws invalidRequest for a challenge whose code is entered in the app")
   func entered() async throws {
     let error = try await walletError([foundAny, .stands(PaysafeFlow.enterCode())]) {
       try await approval($0)

@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherKit
 
-/// The event `e` of the wallet operation `w`, as a wallet and a played daemon speak of it.
+/// The SCA event `e` of the wallet operation `w`, with requests and daemon calls about it.
 enum SCAEvent {
   typealias Verification = Wallet.SCAAuthenticationEventAttemptVerification
   typealias Challenge = Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest
@@ -26,13 +26,13 @@ extension Turn {
 
   static let notFound = Turn.ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none)
 
-  /// How the flow that was found stands, at revision 5.
+  /// Returns the call that reads the found flow, with `step` at revision 5.
   static func stands(_ step: String) -> Turn {
     .ask(
       "flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 5, "challenged", step: step))
   }
 
-  /// Begins a flow of the event.
+  /// Returns the call that starts a flow for the event.
   static func starts(
     _ verification: JSONValue, _ reply: String, with more: [String: JSONValue] = [:]
   ) -> Turn {
@@ -42,7 +42,7 @@ extension Turn {
     return .ask("flow.start", PaysafeFlow.start("sca", .object(params.merging(more) { $1 })), reply)
   }
 
-  /// Answers the step at revision 5.
+  /// Returns the call that answers the step at revision 5.
   static func answers(_ input: JSONValue, _ reply: String) -> Turn {
     .ask("flow.submit", PaysafeFlow.answer(input, at: 5), reply)
   }

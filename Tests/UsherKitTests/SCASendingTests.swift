@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherKit
 
-@Suite("An SCA challenge", .timeLimit(.minutes(1)))
+@Suite("SCA challenges with UsherKit", .timeLimit(.minutes(1)))
 struct SCASendingTests {
   private let smsParams: JSONValue = ["method": "OTP", "channel": "SMS"]
   private let pushParams: JSONValue = [
@@ -18,7 +18,7 @@ struct SCASendingTests {
       eventID: "e", request: SCAEvent.challenge(verification))
   }
 
-  @Test("by redirect tells the page, and passes on where it is to come back to")
+  @Test("sendSCAChallenge by redirect sends the return URL and returns the page's address")
   func redirect() async throws {
     let verification = SCAEvent.Verification(
       method: .biometric, channel: .redirect,
@@ -34,7 +34,7 @@ struct SCASendingTests {
     #expect(sent.verification == verification && sent.status == nil)
   }
 
-  @Test("by push stands at `challenged`, where nothing is to be entered")
+  @Test("sendSCAChallenge by push returns once the flow is challenged, with nothing to enter")
   func pushed() async throws {
     let sent = try await wallet([
       .notFound, .starts(pushParams, PaysafeFlow.stands("sca", 1, "challenging")),
@@ -45,7 +45,7 @@ struct SCASendingTests {
     #expect(sent.redirectURL == nil && sent.maskedTarget == nil && sent.status == nil)
   }
 
-  @Test("by push may be approved already")
+  @Test("sendSCAChallenge by push returns verified if the push was approved at once")
   func approvedAtOnce() async throws {
     let sent = try await wallet([
       .notFound, .starts(pushParams, PaysafeFlow.succeeded("sca", 3, result: "{}")),
@@ -53,7 +53,7 @@ struct SCASendingTests {
     #expect(sent.status == .verified)
   }
 
-  @Test("once more is a resend")
+  @Test("a second sendSCAChallenge with the same verification resends the code")
   func again() async throws {
     let sent = try await wallet([
       .found, .stands(PaysafeFlow.enterCode(attemptsLeft: 1)),
@@ -66,7 +66,7 @@ struct SCASendingTests {
     #expect(sent.attemptsLeft == 3)
   }
 
-  @Test("beyond the limit says when it makes sense again")
+  @Test("sendSCAChallenge over the limit throws rateLimited with the time until a retry")
   func coolDown() async throws {
     let limit = PaysafeFlow.problem("rate_limited", more: #","retryAfterMs":60000"#)
     let error = try await walletError([
@@ -79,7 +79,9 @@ struct SCASendingTests {
     #expect(error.word == "rateLimited" && error.detail.retryAfter == .seconds(60))
   }
 
-  @Test("by another channel makes way for a new one", arguments: ["email", "authenticator"])
+  @Test(
+    "sendSCAChallenge by another channel cancels the flow and starts a new one",
+    arguments: ["email", "authenticator"])
   func otherChannel(channel: String) async throws {
     let sent = try await wallet([
       .found, .stands(PaysafeFlow.enterCode(channel)), .gaveUp,
@@ -91,7 +93,7 @@ struct SCASendingTests {
     #expect(sent.digits == 6)
   }
 
-  @Test("by push that did not come makes way for a new one")
+  @Test("a second sendSCAChallenge by push cancels the waiting flow and starts a new one")
   func pushAgain() async throws {
     let sent = try await wallet([
       .found, .stands(PaysafeFlow.wait), .gaveUp,
@@ -100,7 +102,7 @@ struct SCASendingTests {
     #expect(sent.status == nil)
   }
 
-  @Test("is not sent once more when the flow succeeds meanwhile")
+  @Test("sendSCAChallenge sends nothing if the flow succeeds in the meantime")
   func succeedsMeanwhile() async throws {
     let sent = try await wallet([
       .found, .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 6, "attempting")),
@@ -111,7 +113,7 @@ struct SCASendingTests {
     #expect(sent.status == .verified)
   }
 
-  @Test("answers a flow that asks for a verification")
+  @Test("sendSCAChallenge answers a flow that asks to choose a verification")
   func choose() async throws {
     let sent = try await wallet([
       .found, .stands(PaysafeFlow.choose),
@@ -122,7 +124,7 @@ struct SCASendingTests {
     #expect(sent.verification == SCAEvent.pin)
   }
 
-  @Test("by a verification the event does not have is refused")
+  @Test("sendSCAChallenge by a verification that the event lacks throws invalidRequest")
   func unavailable() async throws {
     let error = try await walletError([
       .notFound,
@@ -135,7 +137,7 @@ struct SCASendingTests {
     #expect(error.word == "invalidRequest")
   }
 
-  @Test("needs somebody who has signed in")
+  @Test("sendSCAChallenge without a signed-in customer throws authenticationRequired")
   func nobody() async throws {
     let start: JSONValue = [
       "eventId": "e", "walletOperationId": "w", "verification": smsParams,

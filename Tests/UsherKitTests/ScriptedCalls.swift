@@ -4,7 +4,7 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// A call that the daemon is expected to get next, and what it does then.
+/// An expected call and the daemon's reaction to it.
 struct Turn: Sendable {
   let method: String
   let params: JSONValue
@@ -13,7 +13,7 @@ struct Turn: Sendable {
   enum Answer: Sendable {
     case result(String)
     case error(String)
-    /// The connection ends, and nobody knows whether the call was carried out.
+    /// Closes the connection without a reply.
     case hangUp
   }
 
@@ -30,7 +30,7 @@ struct Turn: Sendable {
   }
 }
 
-/// Plays a daemon that gets these calls, in this order, and no others.
+/// Runs a fake daemon that expects exactly these calls, in this order.
 func playing<Value>(
   _ turns: [Turn], _ body: (_ socketPath: String) async throws -> Value
 ) async throws -> Value {
@@ -58,14 +58,14 @@ func playing<Value>(
   }
 }
 
-/// A wallet before a daemon that gets these calls, in this order, and no others.
+/// Runs `body` with a wallet whose daemon expects exactly these calls, in this order.
 func wallet<Value>(
   _ turns: [Turn], _ body: (Wallet) async throws -> Value
 ) async throws -> Value {
   try await playing(turns) { path in try await body(Wallet(socketPath: path)) }
 }
 
-/// The error a wallet's call ends with.
+/// Returns the error that a wallet call throws.
 func walletError<Value>(
   _ turns: [Turn], _ call: (Wallet) async throws -> Value
 ) async throws -> WalletError {
@@ -75,7 +75,7 @@ func walletError<Value>(
 }
 
 extension WalletError {
-  /// The case's name.
+  /// The name of the case.
   var word: String { Mirror(reflecting: self).children.first?.label ?? "" }
 }
 
@@ -90,7 +90,7 @@ private final class Rest: Sendable {
 }
 
 extension FakeDaemon.Call {
-  /// Without the request id, which is random.
+  /// The parameters without the request id, which is random.
   fileprivate var comparableParams: JSONValue {
     guard case .object(var members) = params else { return params }
     members["requestId"] = nil

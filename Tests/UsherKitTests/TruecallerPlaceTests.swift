@@ -3,8 +3,8 @@ import Testing
 
 @testable import UsherKit
 
-/// Which verification the SDK is about, and where: what it takes up, keeps and lets go.
-@Suite("Truecaller's SDK and its verifications", .timeLimit(.minutes(1)))
+/// Tests of which verification the SDK resumes, keeps and drops.
+@Suite("Verifications of the Truecaller SDK", .timeLimit(.minutes(1)))
 struct TruecallerPlaceTests {
   private let ear = Ear()
   private let before: [PhoneStanding] = [
@@ -19,7 +19,7 @@ struct TruecallerPlaceTests {
     sdk.verifySecurityCode("123456", andUpdateFirstname: "Asha", lastName: "")
   }
 
-  @Test("the TTL is told while the code is checked, too, and not after it")
+  @Test("Truecaller's tokenTtl is known while the code is checked, and nil after the verification")
   func timeWhileChecked() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]], answers: [.goesOn([.otpReceived])])
@@ -39,7 +39,7 @@ struct TruecallerPlaceTests {
     }
   }
 
-  @Test("a flow that the daemon has forgotten is told, and nothing is waited for")
+  @Test("a Truecaller flow that the daemon has forgotten ends the stream with error 10")
   func forgotten() async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
     try await daemon.run { path in
@@ -53,7 +53,7 @@ struct TruecallerPlaceTests {
     }
   }
 
-  @Test("an access token is the last number's alone, also where that cannot be asked about")
+  @Test("the Truecaller access token is dropped when another number is requested")
   func otherToken() async throws {
     let daemon = PhoneDaemon(begins: [before, []])
     try await daemon.run { path in
@@ -69,7 +69,7 @@ struct TruecallerPlaceTests {
     }
   }
 
-  @Test("a success that comes to light after another number was entered is not told")
+  @Test("a Truecaller success that arrives after a request for another number is not reported")
   func lateSuccess() async throws {
     let daemon = PhoneDaemon(begins: [before, [.creating, .otpInitiated]], tokens: .unanswered)
     try await daemon.run { path in
@@ -85,7 +85,7 @@ struct TruecallerPlaceTests {
     }
   }
 
-  @Test("the flow that is taken up is one that waits for a code, and only what comes is told")
+  @Test("a restarted Truecaller SDK resumes the flow that waits for a code and reports new events")
   func takesUp() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.creating]],
@@ -114,7 +114,7 @@ struct TruecallerPlaceTests {
     }
   }
 
-  @Test("at another daemon there is neither the verification nor the access token of the first")
+  @Test("a Truecaller SDK at another daemon keeps neither the verification nor the access token")
   func moves() async throws {
     let first = PhoneDaemon(begins: [before, [.creating, .otpInitiated]])
     let second = PhoneDaemon(begins: [])
@@ -142,7 +142,7 @@ struct TruecallerPlaceTests {
     #expect(second.methods == ["flow.list", "flow.list"])
   }
 
-  @Test("another provider of the same daemon is another place, the same one is not")
+  @Test("another Truecaller provider gets a new flow, and the same provider keeps its flow")
   func movesToProvider() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.creating, .otpInitiated]],
@@ -163,7 +163,7 @@ struct TruecallerPlaceTests {
     #expect(daemon.methods == ["flow.start", "flow.submit", "flow.start"])
   }
 
-  @Test("who waits for a profile is told when another number is entered instead")
+  @Test("a pending Truecaller verify throws userCancelled when another number is requested")
   func givenUp() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.creating, .otpInitiated]],
@@ -184,7 +184,7 @@ struct TruecallerPlaceTests {
     }
   }
 
-  @Test("an SDK that is let go follows nothing, also what was still on its way")
+  @Test("a released Truecaller SDK stops following its flow, even during the start")
   func letGo() async throws {
     let daemon = PhoneDaemon(begins: [[.creating]])
     try await daemon.run { path in

@@ -4,8 +4,8 @@ import UsherCore
 
 @testable import UsherKit
 
-/// The SDK's calls against a played daemon.
-@Suite("Truecaller's SDK", .timeLimit(.minutes(1)))
+/// Tests of the SDK's calls with a fake daemon.
+@Suite("Calls of the Truecaller SDK", .timeLimit(.minutes(1)))
 struct TruecallerTests {
   private let ear = Ear()
 
@@ -17,7 +17,7 @@ struct TruecallerTests {
     .otpReceived, .verificationComplete, .succeeded("verificationComplete"),
   ])
 
-  @Test("without a viewDelegate it is error 17, and nothing is asked")
+  @Test("requestVerification without a viewDelegate fails with error 17 and calls no method")
   func noViewDelegate() async throws {
     let daemon = PhoneDaemon(begins: [])
     try await daemon.run { path in
@@ -30,7 +30,7 @@ struct TruecallerTests {
     #expect(daemon.methods == [])
   }
 
-  @Test("a wrong code is told by its error alone, and the next may be right")
+  @Test("a wrong Truecaller code is reported as an error, and the next code can succeed")
   func wrongCode() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
@@ -53,7 +53,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("the same wrong name twice is told twice, though the flow does not change")
+  @Test("the same invalid Truecaller name twice is reported twice")
   func sameProblem() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
@@ -70,7 +70,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("the same number again asks for another code of the same verification")
+  @Test("requestVerification for the same number asks for another code in the same flow")
   func sameNumber() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
@@ -94,7 +94,7 @@ struct TruecallerTests {
   }
 
   @Test(
-    "another number takes the place of the first, of which nothing more is told",
+    "requestVerification for another number cancels the first flow",
     arguments: [("123", "IN"), ("9876543210", "BD")])
   func anotherNumber(phone: String, country: String) async throws {
     let daemon = PhoneDaemon(
@@ -111,7 +111,7 @@ struct TruecallerTests {
     #expect(daemon.methods == ["flow.start", "flow.cancel", "flow.start"])
   }
 
-  @Test("a code that cannot be one is an error, and the verification goes on")
+  @Test("a malformed Truecaller code throws an error, and the verification continues")
   func malformedCode() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
@@ -129,7 +129,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("a stream tells what the delegate hears, and ends with the profile")
+  @Test("the verification stream yields the delegate's events and ends with the profile")
   func stream() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]], tokens: .refused)
@@ -148,7 +148,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("a code that nothing waits for is an error, also before the code was sent")
+  @Test("verifySecurityCode fails with error 10 if no flow waits for a code")
   func nothingWaits() async throws {
     let daemon = PhoneDaemon(begins: [[.creating]])
     try await daemon.run { path in
@@ -163,7 +163,7 @@ struct TruecallerTests {
     #expect(daemon.methods == ["flow.list", "flow.start"])
   }
 
-  @Test("a verification that ends while a code is waited for is told")
+  @Test("a Truecaller flow that expires while it waits for a code is reported as error 3")
   func expires() async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
     try await daemon.run { path in
@@ -177,7 +177,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("a daemon that is not there is the network's error")
+  @Test("a Truecaller verification without a running daemon fails with error 9")
   func noDaemon() async {
     let sdk = sdk("/tmp/usher-no-such-socket")
     var told: [TCVerificationEvent] = []
@@ -188,7 +188,7 @@ struct TruecallerTests {
   }
 
   @Test(
-    "the time that is left is in whole seconds, and never below 0",
+    "Truecaller's tokenTtl is rounded up to whole seconds and is never negative",
     arguments: [(1_893_456_000.5, 60), (1_893_456_059.999, 1), (1_893_456_070, 0)])
   func timeToLive(now: Double, left: Int) async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
@@ -202,7 +202,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("the delegates are not kept alive")
+  @Test("TCTrueSDK does not retain its delegates")
   func weakDelegates() {
     let sdk = TCTrueSDK(socketPath: "/tmp/usher-no-such-socket")
     do {
@@ -214,7 +214,7 @@ struct TruecallerTests {
     #expect(sdk.delegate == nil && sdk.viewDelegate == nil)
   }
 
-  @Test("the app's key is not printed")
+  @Test("a Truecaller phone request is dumped without the app key")
   func secrets() {
     let app = PhoneRequest.App(key: Secret("canary"), link: "l")
     var text = ""

@@ -6,13 +6,13 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("What a verification tells")
+@Suite("Events of a Truecaller verification")
 struct VerificationNewsTests {
   private func flow(_ standing: PhoneStanding, _ revision: Int) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }
 
-  /// What is told of a flow that is seen each time it moves on.
+  /// Returns the events of a flow that is read at each of its states.
   private func told(_ standings: PhoneStanding...) throws -> [String] {
     var news = VerificationNews()
     return try standings.enumerated().flatMap { index, standing in
@@ -20,7 +20,7 @@ struct VerificationNewsTests {
     }
   }
 
-  /// What is told of a flow that is seen at its end only.
+  /// Returns the events of a flow that is read only in its last state.
   private func toldAtOnce(_ standings: PhoneStanding...) throws -> [String] {
     var news = VerificationNews()
     let transitions = standings.enumerated().map { index, standing in
@@ -30,7 +30,7 @@ struct VerificationNewsTests {
     return news.take(try flow(last, standings.count), transitions).map(\.word)
   }
 
-  @Test("each state once, in order, before the profile; those of success with the end")
+  @Test("each Truecaller state is reported once, in order; success states only with the end")
   func order() throws {
     let all = ["otpInitiated", "otpReceived", "verificationComplete", "profile"]
     #expect(
@@ -49,14 +49,14 @@ struct VerificationNewsTests {
         == ["verifiedBefore", "profile"])
   }
 
-  @Test("a profile that cannot be had fails after the state")
+  @Test("a Truecaller profile that cannot be fetched is reported as an error after its state")
   func failsAfterSuccess() throws {
     #expect(
       try told(.creating, .verifiedBefore, .failed("verifiedBefore", "provider_rejected", code: 15))
         == ["verifiedBefore", "failed 15"])
   }
 
-  @Test("the way back after a wrong code is its error, another code is otpInitiated again")
+  @Test("a wrong Truecaller code is reported as an error, and a new code as otpInitiated again")
   func backAndAgain() throws {
     #expect(
       try told(
@@ -70,7 +70,7 @@ struct VerificationNewsTests {
         == ["otpInitiated", "otpReceived", "failed 10"])
   }
 
-  @Test("a server that the daemon asks again is not told before the end")
+  @Test("a Truecaller server that is retried is not reported before the flow ends")
   func waiting() throws {
     #expect(
       try told(
@@ -78,7 +78,7 @@ struct VerificationNewsTests {
         == ["failed 9"])
   }
 
-  @Test("nothing is told twice, nor what happened after the flow was seen")
+  @Test("no Truecaller state is reported twice or before the flow is read in that state")
   func once() throws {
     var news = VerificationNews()
     let seen = try flow(.otpInitiated, 2)
@@ -90,7 +90,7 @@ struct VerificationNewsTests {
     #expect(news.take(try flow(.otpReceived, 3), later).map(\.word) == ["otpReceived"])
   }
 
-  @Test("of a flow that is taken up only what comes is told")
+  @Test("a resumed Truecaller flow reports only later states")
   func takenUp() throws {
     let seen = try flow(.asking("wrong_code"), 4)
     var news = VerificationNews(takingUp: seen)
@@ -98,7 +98,7 @@ struct VerificationNewsTests {
     #expect(news.take(try flow(.otpReceived, 5), []).map(\.word) == ["otpReceived"])
   }
 
-  @Test("the SDK's numbers")
+  @Test("the Truecaller states and error codes have the SDK's numbers")
   func numbers() {
     #expect(TCVerificationState.allCases.map(\.rawValue) == [0, 1, 2, 3])
     #expect(TCTrueSDKErrorCode.allCases.map(\.rawValue) == Array(1...20))
@@ -108,7 +108,7 @@ struct VerificationNewsTests {
     #expect(TCVerificationState(word: "creating") == nil)
   }
 
-  @Test("every member of a profile, and none of them")
+  @Test("a Truecaller profile reads every member, and all of them can be absent")
   func profile() {
     let texts = [
       "firstName", "lastName", "phoneNumber", "countryCode", "street", "city", "zipcode",
@@ -131,7 +131,7 @@ struct VerificationNewsTests {
     #expect(none == TCTrueProfile([:]) && none.firstName == nil && none.gender == .notSpecified)
   }
 
-  @Test("the daemon's number is the error's; where it has none, the nearest")
+  @Test("a TCError has the daemon's error number, or the nearest one")
   func errors() {
     for code in 1...20 {
       let word = ProviderErrorCode(

@@ -3,9 +3,9 @@ import Synchronization
 import Testing
 import UsherKit
 
-@Suite("A wallet, configured")
+@Suite("Configuration of a Paysafe wallet")
 struct WalletTests {
-  @Test("the same once more changes nothing, also not who is signed in")
+  @Test("configuring a wallet with the same provider and socket keeps the account")
   func idempotent() {
     let wallet = Wallet(provider: "p", socketPath: "/s", account: "acc_1")
     wallet.configure(provider: "p", socketPath: "/s")
@@ -14,7 +14,7 @@ struct WalletTests {
     #expect(wallet.account?.id == "acc_2")
   }
 
-  @Test("another provider or daemon has other customers")
+  @Test("configuring a wallet with another provider or socket clears the account")
   func another() {
     let wallet = Wallet(provider: "p", socketPath: "/s", account: "acc_1")
     wallet.configure(provider: "q", socketPath: "/s")
@@ -24,7 +24,7 @@ struct WalletTests {
     #expect(wallet.account == nil)
   }
 
-  @Test("the provider's configured name is asked for")
+  @Test("a wallet asks the daemon about its configured provider")
   func providerName() async throws {
     try await playing([
       .ask(
@@ -37,7 +37,7 @@ struct WalletTests {
     }
   }
 
-  @Test("what a program hands in does not print")
+  @Test("wallet requests are printed and dumped without the client identifier and the value")
   func secrets() {
     let request = Wallet.AuthenticationDetailsRequest(
       clientIdentifier: "hidden-client", codeChallenge: "c", state: "s")
@@ -50,13 +50,13 @@ struct WalletTests {
   }
 }
 
-@Suite("A completion", .timeLimit(.minutes(1)))
+@Suite("Completions of wallet calls", .timeLimit(.minutes(1)))
 struct CompletionTests {
   private final class Count: Sendable {
     let value = Mutex(0)
   }
 
-  @Test("is called once for each call, whatever comes of it")
+  @Test("each wallet call calls its completion exactly once, for a result or an error")
   func once() async throws {
     let turns = (0..<50).map { index in
       index % 2 == 0
@@ -85,7 +85,7 @@ struct CompletionTests {
     #expect(count.value.withLock { $0 } == 50)
   }
 
-  @Test("comes also from a task that is cancelled: nothing is left waiting")
+  @Test("a wallet call in a cancelled task ends with an error")
   func cancelled() async throws {
     let waiting = Task {
       try await Wallet(socketPath: "/tmp/usher-no-such-socket").authenticationService

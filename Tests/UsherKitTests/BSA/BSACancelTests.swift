@@ -4,9 +4,10 @@ import Testing
 @testable import UsherKit
 
 extension BSAKitTests {
-  @Suite("A call of BSA's that is cancelled")
+  @Suite("Cancellation of BSA calls")
   struct Cancelling {
-    /// Makes a call, has it disposed of when the daemon has got a call, and tells what was told.
+    /// Makes a call, disposes of its bag once the daemon has received `method`, and returns the
+    /// callbacks.
     private func told(
       _ daemon: BSADaemon, at method: String, before: (@Sendable () async -> Void)? = nil,
       then: (@Sendable () async throws -> Void)? = nil,
@@ -27,7 +28,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("tells nothing of a number that is being sent, and cancels its flow")
+    @Test("a cancelled BSA code request calls no callback and cancels its flow")
     func whileSending() async throws {
       let daemon = BSADaemon(.sending)
       check(try await told(daemon, at: "flow.start") { $0.requestNumber() }, is: [])
@@ -35,7 +36,7 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("cancels a flow too whose beginning was not told yet")
+    @Test("a BSA call that is cancelled before flow.start replies still cancels its flow")
     func whileBeginning() async throws {
       let daemon = BSADaemon(starts: [.goesOnSlowly([.otpSent])])
       let then = { @Sendable in try await daemon.tellsAtLast() }
@@ -44,7 +45,7 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("tells nothing of a number that is being verified, and cancels its flow")
+    @Test("a cancelled BSA code verification calls no callback and cancels its flow")
     func whileVerifying() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying])])
       let before = { @Sendable in _ = await UsherKitTests.told { $0.requestNumber() } }
@@ -52,7 +53,7 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("tells nothing of a sign-up, and cancels its flow")
+    @Test("a cancelled BSA sign-up calls no callback and cancels its flow")
     func whileSigningUp() async throws {
       let daemon = BSADaemon(.signingUp)
       check(try await told(daemon, at: "flow.start") { $0.signUp() }, is: [])
@@ -60,14 +61,14 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("tells nothing of a check")
+    @Test("a cancelled BSA user-key check calls no callback")
     func whileChecking() async throws {
       let method = "registration.checkUserKey"
       let daemon = BSADaemon(replies: [method: [.goesOnSlowly([])]])
       check(try await told(daemon, at: method) { $0.checkUserKey("user1") }, is: [])
     }
 
-    @Test("tells nothing of a local authentication, and cancels its flow")
+    @Test("a cancelled BSA local authentication calls no callback and cancels its flow")
     func whileAuthenticating() async throws {
       let daemon = BSADaemon(.scanning)
       let news = try await told(daemon, at: "flow.start") { ear in
@@ -80,7 +81,7 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("in the middle of its callbacks hears no more of them")
+    @Test("a BSA call that is cancelled in one of its callbacks calls no further callback")
     func inACallback() async throws {
       let daemon = BSADaemon(replies: [
         "registration.checkUserKey": [.reply(#"{"available":true}"#)]
@@ -102,7 +103,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("by its bag being let go")
+    @Test("releasing the DisposeBag cancels its BSA call and the call's flow")
     func bagLetGo() async throws {
       let daemon = BSADaemon(.sending)
       try await daemon.run { _ in
@@ -125,7 +126,7 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("is not made at all with a bag that was disposed of")
+    @Test("a BSA call with a disposed DisposeBag is not made")
     func disposedBag() async throws {
       let daemon = BSADaemon(starts: [])
       try await daemon.run { _ in
@@ -138,7 +139,8 @@ extension BSAKitTests {
       #expect(daemon.methods == [])
     }
 
-    @Test("is not held by its bag when it has ended, and leaves what it came to")
+    @Test(
+      "a finished BSA call leaves its DisposeBag, and disposing of the bag keeps the flow active")
     func ended() async throws {
       let daemon = BSADaemon(.otpSent)
       try await daemon.run { _ in
@@ -153,7 +155,7 @@ extension BSAKitTests {
       #expect(daemon.status() == "active")
     }
 
-    @Test("throws `cancelled` in its async form, and cancels its flow")
+    @Test("a cancelled async BSA call throws BSAError.cancelled and cancels its flow")
     func asyncForm() async throws {
       let daemon = BSADaemon(.sending)
       try await daemon.run { _ in

@@ -3,7 +3,7 @@ import Testing
 import UsherKit
 
 extension BSAKitTests {
-  @Suite("BSA's checks before a registration")
+  @Suite("Duplicate and user-key checks of BSA")
   struct Checks {
     private static let duplicate = "registration.checkDuplicate"
     private static let userKey = "registration.checkUserKey"
@@ -11,12 +11,12 @@ extension BSAKitTests {
     private func told(
       _ method: String, _ answer: BSADaemon.Answer, _ call: @Sendable (BSAEar) -> Void
     ) async throws -> [BSAEar.News] {
-      // After a lost connection a call may be made once more.
+      // A call is repeated once after a lost connection.
       let daemon = BSADaemon(replies: [method: [answer, answer]])
       return try await daemon.run { _ in await UsherKitTests.told(call) }
     }
 
-    @Test("each answer has its callback, then onCompleted")
+    @Test("each answer to a BSA check calls its callback and then onCompleted")
     func answered() async throws {
       let calls: [(String, String, JSONValue, [String], @Sendable (BSAEar) -> Void)] = [
         (
@@ -45,7 +45,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("the spelling of the table is the same call")
+    @Test("checkDuplicateUserData also works with correctly spelled callback labels")
     func rightSpelling() async throws {
       let replies = ["true", "false"].map { BSADaemon.Answer.reply(#"{"duplicate":\#($0)}"#) }
       let daemon = BSADaemon(replies: [Self.duplicate: replies])
@@ -64,7 +64,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onFailed with BSA's code, or the nearest one",
+      "a refused BSA check calls onFailed with BSA's rtCode or the nearest one",
       arguments: [
         (BSADaemon.error("provider_rejected", code: 2012), 2012),
         (BSADaemon.error("invalid_params", field: "verifyData"), 2002),
@@ -80,7 +80,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onError where nobody answered, or what came is no answer",
+      "a BSA check without a usable answer calls onError with the matching error",
       arguments: [
         (.refused(BSADaemon.error("provider_unreachable")), .unreachable(message: "why not")),
         (.refused(BSADaemon.error("provider_protocol_error")), .notUnderstood(message: "why not")),
@@ -99,7 +99,7 @@ extension BSAKitTests {
         is: [.error(error), .completed])
     }
 
-    @Test("onError where the daemon is lost, or is not there")
+    @Test("a BSA check calls onError or throws if the daemon is lost or not running")
     func lost() async throws {
       let news = try await told(Self.userKey, .lost) { $0.checkUserKey("user1") }
       guard case .error(.unreachable)? = news.first, news.count == 2 else {
@@ -113,7 +113,7 @@ extension BSAKitTests {
       #expect(error?.rtCode == nil && error?.message.contains("/tmp/no-such-folder/s") == true)
     }
 
-    @Test("onError for a reply that lacks its member")
+    @Test("a BSA check calls onError for a reply without its member")
     func unreadable() async throws {
       let news = try await told(Self.duplicate, .reply("{}")) { $0.checkDuplicate("x@y") }
       guard case .error(.notUnderstood)? = news.first, news.count == 2 else {
@@ -122,7 +122,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("the async forms")
+    @Test("the async BSA checks return the answer or throw BSAError.failed")
     func waiting() async throws {
       let daemon = BSADaemon(replies: [
         Self.duplicate: [.reply(#"{"duplicate":true}"#)],
@@ -142,7 +142,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("the log shows neither the contact nor the key")
+    @Test("the log of a BSA duplicate check masks the contact")
     func log() async throws {
       let daemon = BSADaemon(replies: [
         Self.duplicate: [

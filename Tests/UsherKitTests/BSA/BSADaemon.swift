@@ -6,19 +6,19 @@ import UsherTestKit
 
 @testable import UsherKit
 
-/// A daemon whose flows and replies are said beforehand.
+/// A fake daemon with scripted flows and replies.
 final class BSADaemon: Sendable {
-  /// What a call does.
+  /// The scripted reaction to a call.
   enum Answer: Sendable {
-    /// The flow goes through these, one revision each.
+    /// Moves the flow through these states, one revision each.
     case goesOn([BSAStanding])
-    /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
+    /// As ``goesOn(_:)``, but closes the connection without a reply.
     case goesOnUntold([BSAStanding])
-    /// As ``goesOn(_:)``, but who asked is answered only by ``BSADaemon/tellsAtLast()``.
+    /// As ``goesOn(_:)``, but replies only at ``BSADaemon/tellsAtLast()``.
     case goesOnSlowly([BSAStanding])
-    /// Of a call that is about no flow.
+    /// Replies to a call that is not about a flow.
     case reply(String)
-    /// Nothing happens, and the connection is lost.
+    /// Closes the connection without any effect.
     case lost
     case refused(String)
   }
@@ -40,19 +40,20 @@ final class BSADaemon: Sendable {
 
   private let state: Mutex<State>
   private let calls: AsyncStream<String>.Continuation
-  /// Each call but for `flow.wait` and `flow.get`, once it has had its effect: for one reader.
+  /// Yields each method except `flow.wait`, `flow.get` and `rpc.cancel`, after its effect. For one
+  /// reader.
   let methodsHeard: AsyncStream<String>
 
   private let gets: AsyncStream<Void>.Continuation
-  /// Each `flow.get`, once it was answered: for one reader.
+  /// Yields after each reply to `flow.get`. For one reader.
   let getsHeard: AsyncStream<Void>
 
   private struct HungUp: Error {}
 
   /// - Parameters:
-  ///   - starts: What each start does.
-  ///   - inputs: What each input does.
-  ///   - replies: What each call of another method does.
+  ///   - starts: The reactions to `flow.start`, in order.
+  ///   - inputs: The reactions to `flow.submit`, in order.
+  ///   - replies: The reactions to other calls, by method.
   init(
     starts: [Answer] = [], inputs: [Answer] = [], replies: [String: [Answer]] = [:]
   ) {
@@ -74,15 +75,15 @@ final class BSADaemon: Sendable {
     state.withLock { $0.heard.filter { $0.method == method }.map(\.params) }
   }
 
-  /// What was handed in, in this order.
+  /// The submitted inputs, in order.
   var inputs: [JSONValue] { params(of: "flow.submit").compactMap { $0["input"] } }
 
-  /// The status of a flow.
+  /// Returns the status of a flow, or nil if there is no such flow.
   func status(of id: String = "flw_1") -> String? {
     state.withLock { $0.flows[id]?.standings.last?.status }
   }
 
-  /// Plays for a program that is set up for it.
+  /// Runs the daemon and configures `BSA` for its socket while `body` runs.
   func run<Value: Sendable>(
     prompt: (any BSA.LocalAuth.Prompt)? = nil,
     _ body: @Sendable (_ socketPath: String) async throws -> Value
@@ -95,7 +96,7 @@ final class BSADaemon: Sendable {
     }
   }
 
-  /// Something happens to a flow that nobody asked for.
+  /// Changes a flow without a call.
   func happens(_ standing: BSAStanding, to id: String = "flw_1") async throws {
     try await append([standing], to: id)
   }
@@ -105,7 +106,7 @@ final class BSADaemon: Sendable {
     for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
   }
 
-  /// The next so many looks at a flow lose the connection.
+  /// Closes the connection at the next `count` reads of a flow.
   func losesLooks(_ count: Int) { state.withLock { $0.lostLooks = count } }
 
   static func error(_ reason: String, field: String? = nil, code: Int? = nil) -> String {
@@ -117,14 +118,14 @@ final class BSADaemon: Sendable {
       """#
   }
 
-  /// What a rule says that wants the person to be there.
+  /// The error of a policy rule that requires local authentication first.
   static let localAuthFirst = #"""
     {"code":1101,"message":"why not","data":{"reason":"interaction_required","retryable":false,\#
     "correlationId":"cor_1","next":{"method":"flow.start","params":{"provider":"local",\#
     "kind":"authenticate","params":{"localAuthType":"biometric","reason":"r"}}}}}
     """#
 
-  /// What `account.list` has of registrations: a later one with a higher number.
+  /// The reply to `account.list` with these registrations. A higher number is newer.
   static func accounts(_ numbers: Int...) -> Answer {
     .reply(#"{"accounts":[\#(numbers.map(account).joined(separator: ","))]}"#)
   }
@@ -138,7 +139,8 @@ final class BSADaemon: Sendable {
     """#
   }
 
-  /// By which the daemon finds a contact's flow (the page BSA, `verifyContact`).
+  /// Returns the key by which the daemon finds a contact's flow (documentation page BSA,
+  /// `verifyContact`).
   static func key(_ contact: String) -> String {
     SHA256.hash(data: Array(contact.utf8)).map { byte in
       let text = String(byte, radix: 16)
@@ -261,7 +263,7 @@ extension BSADaemon {
     }
     for (call, peer) in ready {
       let reply = try reply(call.params["flow"]?.stringValue ?? "")
-      // Who has hung up meanwhile asks again.
+      // A client that has disconnected asks again, so a failed reply is ignored.
       try? await peer.reply(call, reply.dropLast() + #","transitions":[]}"#)
     }
   }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import UsherKit
 
-/// Hears the callbacks of one call.
+/// Records the callbacks of one BSA call.
 final class BSAEar: Sendable {
   enum News: Sendable, Equatable {
-    /// The success, or a negative answer: by its callback's name.
+    /// The callback for a success or for a negative answer, by its name.
     case answer(String)
     case failed(Int, String)
     case error(BSAError)
@@ -22,7 +22,7 @@ final class BSAEar: Sendable {
 
   var log: String { lines.withLock { $0.joined(separator: "\n") } }
 
-  /// What was told, up to `onCompleted`; or up to now, when ``hearsNoMore()``.
+  /// Returns the callbacks up to `onCompleted`, or up to the call of ``hearsNoMore()``.
   func all() async -> [News] {
     var all: [News] = []
     for await one in news {
@@ -108,15 +108,16 @@ extension BSA.SignUpData.UserData {
     agreeDevice: true)
 }
 
-/// What a call tells a program, from its beginning to `onCompleted`.
+/// Returns all callbacks of a call, up to `onCompleted`.
 func told(_ call: (BSAEar) -> Void) async -> [BSAEar.News] {
   let ear = BSAEar()
   call(ear)
   return await ear.all()
 }
 
-/// As `#expect(news == expected)`, for news that are got by a closure: Swift 6.3 may take another
-/// closure of the same function for one that stands in a macro's argument.
+/// Expects that `news` equals `expected`. Replaces `#expect(news == expected)` if a closure
+/// produces `news`: Swift 6.3 may confuse a closure in a macro's argument with another closure of
+/// the function.
 func check(
   _ news: [BSAEar.News], is expected: [BSAEar.News],
   sourceLocation: SourceLocation = #_sourceLocation

@@ -1,6 +1,6 @@
 import Testing
 import UsherTestKit
 
-/// What is configured is one for the whole process: one test at a time.
-@Suite("BSA", .uses(.bsa), .serialized, .timeLimit(.minutes(1)))
+/// The BSA configuration is global to the process, so these tests run one at a time.
+@Suite("BSA calls of UsherKit", .uses(.bsa), .serialized, .timeLimit(.minutes(1)))
 enum BSAKitTests {}

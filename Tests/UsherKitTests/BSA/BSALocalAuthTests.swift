@@ -4,7 +4,7 @@ import Testing
 
 @testable import UsherKit
 
-/// A person at this machine who answers as a test says.
+/// A prompt that answers as the test specifies.
 final class BSAPerson: BSA.LocalAuth.Prompt {
   private struct Seen {
     var questions: [BSA.LocalAuth.Question] = []
@@ -19,7 +19,7 @@ final class BSAPerson: BSA.LocalAuth.Prompt {
     self.person = person
   }
 
-  /// Somebody who gives these answers, and then looks on.
+  /// Gives these answers in order, then waits until it is cancelled.
   convenience init(_ answers: BSA.LocalAuth.Answer...) {
     let rest = Rest(answers)
     self.init { _ in
@@ -36,9 +36,9 @@ final class BSAPerson: BSA.LocalAuth.Prompt {
   }
 
   var questions: [BSA.LocalAuth.Question] { seen.withLock { $0.questions } }
-  /// How often the last question was taken away.
+  /// The number of calls of ``finished()``.
   var ends: Int { seen.withLock { $0.ends } }
-  /// How many questions were over without the person's doing.
+  /// The number of questions that were cancelled before they were answered.
   var over: Int { seen.withLock { $0.over } }
 
   func answer(_ question: BSA.LocalAuth.Question) async -> BSA.LocalAuth.Answer {
@@ -52,11 +52,11 @@ final class BSAPerson: BSA.LocalAuth.Prompt {
 }
 
 extension BSAKitTests {
-  @Suite("BSA's local authentication")
+  @Suite("Local authentication of BSA")
   struct LocalAuth {
     typealias ErrorCode = BSA.LocalAuthHelper.ErrorCode
 
-    /// What the callbacks tell: nothing for the success.
+    /// The callback that was called.
     private enum Outcome: Equatable {
       case success
       case error(ErrorCode?)
@@ -79,7 +79,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("onSuccess when the finger is known; the reader needs nobody who asks")
+    @Test("BSA local authentication calls onSuccess for a recognised finger and needs no prompt")
     func finger() async throws {
       let daemon = BSADaemon(.looking, .scanning)
       let outcome = try await outcome(daemon) {
@@ -98,14 +98,16 @@ extension BSAKitTests {
         ])
     }
 
-    @Test("onError with the seed's word", arguments: ErrorCode.allCases)
+    @Test(
+      "BSA local authentication calls onError with the SDK's error code",
+      arguments: ErrorCode.allCases)
     func words(word: ErrorCode) async throws {
       let reason = word == .USER_CANCEL ? "cancelled" : "local_auth_failed"
       let daemon = BSADaemon(.looking, .failed(reason, word.rawValue))
       #expect(try await outcome(daemon) == .error(word))
     }
 
-    @Test("there are nine words, one of them with two spellings")
+    @Test("BSA has nine local authentication error codes, one of them with two spellings")
     func nineWords() async throws {
       #expect(ErrorCode.allCases.count == 9)
       #expect(ErrorCode.BIOMETRIC_NOT_AVAILABLE.rawValue == "BIOMETRIC_NOT_AVILABLE")
@@ -114,7 +116,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onError without a word for what the SDK has none for",
+      "BSA local authentication calls onError without a code for a failure unknown to the SDK",
       arguments: [
         BSAStanding.failed("expired", nil, status: "expired"), .failed("local_auth_failed", "X"),
         .failed("invalid_request", nil), .otpSent,
@@ -125,12 +127,12 @@ extension BSAKitTests {
       #expect(daemon.status() != "active")
     }
 
-    @Test("onError without a word where the daemon is lost")
+    @Test("BSA local authentication calls onError without a code if the daemon is lost")
     func lost() async throws {
       #expect(try await outcome(BSADaemon(starts: [.lost, .lost])) == .error(nil))
     }
 
-    @Test("a passcode is asked for, anew after a wrong one")
+    @Test("BSA local authentication asks for a passcode, and again after a wrong one")
     func passcode() async throws {
       let daemon = BSADaemon(
         .passcode,
@@ -152,14 +154,14 @@ extension BSAKitTests {
       #expect(person.ends == 1)
     }
 
-    @Test("without a prompt nobody can be asked for a passcode: the flow is cancelled")
+    @Test("BSA local authentication without a prompt cancels the flow of a passcode")
     func nobodyAsks() async throws {
       let daemon = BSADaemon(.passcode)
       #expect(try await outcome(daemon, nil, .PASSCODE) == .error(nil))
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("what the person does instead: another scan, another way, nothing at all")
+    @Test("a BSA prompt can scan again, choose another way or cancel")
     func instead() async throws {
       let asking = BSAStanding.localAuth(["biometric", "passcode"], isScanning: false)
       let daemon = BSADaemon(
@@ -179,7 +181,7 @@ extension BSAKitTests {
       #expect(person.questions.map(\.takesFinger) == [true, true, false])
     }
 
-    @Test("a question that is over without the person's doing is taken away")
+    @Test("a BSA prompt is cancelled if the flow succeeds before it is answered")
     func over() async throws {
       let daemon = BSADaemon(.scanning)
       let (asked, feed) = AsyncStream.makeStream(of: Void.self)
@@ -198,7 +200,8 @@ extension BSAKitTests {
       #expect(outcome == .success && daemon.inputs == [] && person.ends == 1)
     }
 
-    @Test("an answer that cannot be one, or got lost, is asked for again: it is never given twice")
+    @Test(
+      "the BSA prompt is asked again after a refused or lost answer, and no answer is sent twice")
     func askedAgain() async throws {
       let daemon = BSADaemon(
         .passcode,
@@ -215,7 +218,7 @@ extension BSAKitTests {
       #expect(daemon.inputs.count == 3)
     }
 
-    @Test("the async form")
+    @Test("async startSimpleAuth returns on success and throws the error code on failure")
     func waiting() async throws {
       try await BSADaemon(
         starts: [
@@ -229,7 +232,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("the async form throws USER_CANCEL when its task is cancelled")
+    @Test("async startSimpleAuth throws USER_CANCEL if its task is cancelled")
     func cancelled() async throws {
       let daemon = BSADaemon(.scanning)
       try await daemon.run { _ in
@@ -251,7 +254,7 @@ extension BSAKitTests {
         usePasscodeWhenFailed: false)
     }
 
-    @Test("an answer prints without the passcode")
+    @Test("a BSA local authentication answer is printed and dumped without its passcode")
     func prints() {
       let answers: [BSA.LocalAuth.Answer] = [.stay, .scan, .fallback, .cancel, .passcode("2468")]
       #expect(answers.map(\.description) == ["stay", "scan", "fallback", "cancel", "passcode"])

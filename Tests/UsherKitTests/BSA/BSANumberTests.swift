@@ -4,9 +4,9 @@ import Testing
 @testable import UsherKit
 
 extension BSAKitTests {
-  @Suite("A number that BSA sends")
+  @Suite("Requests for a BSA one-time code")
   struct Numbers {
-    @Test("onSuccess when it was sent, then onCompleted")
+    @Test("requestSendOTPNumber calls onSuccess once the code is sent, then onCompleted")
     func sent() async throws {
       let daemon = BSADaemon(.sending)
       let news = try await daemon.run { _ in
@@ -28,7 +28,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onFailed with what BSA says of a request",
+      "requestSendOTPNumber calls onFailed with BSA's rtCode or the nearest one",
       arguments: [
         (BSAStanding.failed("provider_rejected", "2012"), 2012),
         (.failed("invalid_request", "2000"), 2000), (.failed("invalid_request", nil), 2002),
@@ -40,7 +40,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onError where a request got no answer",
+      "requestSendOTPNumber calls onError if it gets no usable answer",
       arguments: [
         (
           BSAStanding.failed("provider_unreachable", nil),
@@ -67,7 +67,7 @@ extension BSAKitTests {
       #expect(news == [.error(error), .completed])
     }
 
-    @Test("the name of the seed's heading is the same call")
+    @Test("the deprecated requestOTPNumberSend makes the same call as requestSendOTPNumber")
     func oldName() async throws {
       let news = try await BSADaemon(.otpSent).run { _ in
         await told { (OldName() as any Caller).call($0) }
@@ -75,7 +75,7 @@ extension BSAKitTests {
       #expect(news == [.answer("onSuccess"), .completed])
     }
 
-    @Test("a second request sends it once more")
+    @Test("a second BSA code request for a contact resends the code in the same flow")
     func again() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
       try await daemon.run { _ in
@@ -88,7 +88,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "a second request that is too early is onFailed: BSA's code, or 10001",
+      "a BSA code request that is too early calls onFailed with BSA's code or 10001",
       arguments: [(nil, 10001), (5017, 5017)])
     func tooEarly(code: Int?, rtCode: Int) async throws {
       let problem = BSAStanding.otpSent.with(
@@ -109,7 +109,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("two requests at a time are two in order, not two flows")
+    @Test("two concurrent BSA code requests for a contact use one flow, one after the other")
     func twoAtATime() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
       try await daemon.run { _ in
@@ -120,7 +120,7 @@ extension BSAKitTests {
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
     }
 
-    @Test("a program that was restarted while a number is sent waits for that one")
+    @Test("a restarted program that requests a BSA code waits for the code that is being sent")
     func sentAlready() async throws {
       let daemon = BSADaemon(.sending)
       try await daemon.run { path in
@@ -138,7 +138,7 @@ extension BSAKitTests {
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list"])
     }
 
-    @Test("another contact has a flow of its own; one number may be written in two ways")
+    @Test("each contact has its own BSA flow, and the spelling of a phone number does not matter")
     func contacts() async throws {
       let daemon = BSADaemon(
         starts: [.goesOn([.otpSent]), .goesOn([.otpSent])],
@@ -157,7 +157,7 @@ extension BSAKitTests {
       #expect(keys == [BSADaemon.key("email:user@email.com"), number, number])
     }
 
-    @Test("another clientKey than the flow's is 2000, and nothing is asked")
+    @Test("a BSA call with another clientKey than the flow's fails with 2000 and submits nothing")
     func anotherClientKey() async throws {
       let daemon = BSADaemon(.otpSent)
       try await daemon.run { _ in
@@ -176,7 +176,7 @@ extension BSAKitTests {
       #expect(daemon.inputs == [])
     }
 
-    @Test("what a key is made of: as the daemon makes it")
+    @Test("the flow key of a BSA contact is the SHA-256 digest of its type and address")
     func key() {
       let contact = BSAContact(type: .Email, target: "user@email.com")
       #expect(
@@ -185,7 +185,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "a contact is masked in the log",
+      "a BSA contact is masked in the log",
       arguments: [
         ("user@email.com", "u•••@e•••"), ("+821012345678", "•••78"), ("1234", "•••"), ("", "•••"),
         ("@b", "•••"), ("a@b@c", "•••@c"),
@@ -198,7 +198,7 @@ private protocol Caller {
   func call(_ ear: BSAEar)
 }
 
-/// What is deprecated may be called here without a warning.
+/// Calls the deprecated method without a compiler warning.
 private struct OldName: Caller {
   @available(*, deprecated)
   func call(_ ear: BSAEar) {

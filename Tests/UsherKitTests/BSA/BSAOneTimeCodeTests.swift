@@ -4,9 +4,9 @@ import Testing
 import UsherKit
 
 extension BSAKitTests {
-  @Suite("BSA's codes for one time")
+  @Suite("TOTP codes of BSA")
   struct OneTimeCodes {
-    @Test("codes of the TOTP secret; 2008 where there is none, 10001 and 9009 where none is given")
+    @Test("BSA.totpCode returns a code that is not printed, or fails with 2008, 10001 or 9009")
     func totp() async throws {
       let code = #"{"code":"042424","periodSeconds":60,"expiresAt":"2030-01-01T00:01:00Z"}"#
       let daemon = BSADaemon(replies: [

@@ -6,7 +6,7 @@ import UsherCore
 @testable import UsherKit
 
 extension BSAKitTests {
-  @Suite("The documentation's program for BSA")
+  @Suite("Documented program for BSA")
   struct Program {
     private final class Lines: Sendable {
       private let lines: Mutex<ArraySlice<String>>
@@ -27,7 +27,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("a wrong number and a wrong passcode are typed again, then the person is registered")
+    @Test("the documented BSA program retries a wrong code and a wrong passcode, then registers")
     func registers() async throws {
       let daemon = BSADaemon(
         starts: [.goesOn([.otpSent]), .goesOn([.passcode]), .goesOn([.registered])],
@@ -48,7 +48,7 @@ extension BSAKitTests {
       #expect(signUp?["disposeToken"] == "dsp_1" && signUp?["verifyBy"] == "email")
     }
 
-    @Test("the end of the input gives up")
+    @Test("the documented BSA program ends with USER_CANCEL at the end of its input")
     func endOfInput() async throws {
       let cancelled = BSAStanding.failed("cancelled", "USER_CANCEL", status: "cancelled")
       let daemon = BSADaemon(
@@ -60,7 +60,7 @@ extension BSAKitTests {
       await #expect(throws: failure) { try await register(daemon, Lines()) }
     }
 
-    @Test("the prompt waits at the reader, and scans again where no passcode will do")
+    @Test("the documented passcode prompt stays, scans again or cancels, according to the question")
     func prompt() async {
       let prompt = PasscodePrompt { _ in nil }
       let answers: [(isScanning: Bool, takesPasscode: Bool, BSA.LocalAuth.Answer)] = [
@@ -76,9 +76,9 @@ extension BSAKitTests {
   }
 }
 
-@Suite("Why a call of BSA's came to nothing")
+@Suite("Errors of BSA calls")
 struct BSAErrorTests {
-  @Test("each kind of setback has its code, or its case")
+  @Test("each kind of KitError maps to a BSA rtCode or to an error without one")
   func kinds() {
     let codes = Dictionary(
       uniqueKeysWithValues: KitError.Kind.allCases.map { kind in
@@ -93,7 +93,7 @@ struct BSAErrorTests {
       ])
   }
 
-  @Test("BSA's own code goes before ours, but where nobody answered")
+  @Test("BSA's own code and message take precedence, except if BSA was unavailable")
   func ownCode() {
     let word = ProviderErrorCode(name: ProviderName("bsa"), code: "5006", message: "its own words")
     let failed = BSAError(

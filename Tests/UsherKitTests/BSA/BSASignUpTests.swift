@@ -3,9 +3,9 @@ import Testing
 import UsherKit
 
 extension BSAKitTests {
-  @Suite("A sign-up at BSA, and what is saved of it")
+  @Suite("BSA sign-up and saved registration")
   struct SignUp {
-    @Test("onSuccess, then onCompleted, and what was saved is there")
+    @Test("requestSignUp calls onSuccess and onCompleted and saves the registration")
     func succeeds() async throws {
       let daemon = BSADaemon(.signingUp, .registered)
       try await daemon.run { _ in
@@ -27,7 +27,7 @@ extension BSAKitTests {
         ])
     }
 
-    @Test("the contact that was verified is named, also after a restart of the program")
+    @Test("requestSignUp names the verified contact, even after a restart of the program")
     func verifiedContact() async throws {
       for isRestarted in [false, true] {
         let daemon = BSADaemon(
@@ -43,7 +43,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("no push token is sent where there is none")
+    @Test("requestSignUp sends no push token if the given token is empty")
     func noPushToken() async throws {
       let daemon = BSADaemon(.registered)
       try await daemon.run { _ in
@@ -56,7 +56,7 @@ extension BSAKitTests {
       #expect(params?["pushToken"] == nil && params?["authType"] == "none")
     }
 
-    @Test("onFailed 9009 where no local authentication came first: the flow is cancelled")
+    @Test("requestSignUp without prior local authentication fails with 9009 and cancels its flow")
     func noLocalAuth() async throws {
       let daemon = BSADaemon(.looking, .scanning)
       let news = try await daemon.run { _ in await told { $0.signUp() } }
@@ -65,7 +65,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onFailed with BSA's code",
+      "a failed requestSignUp calls onFailed with BSA's rtCode or the nearest and saves nothing",
       arguments: [
         (BSAStanding.failed("invalid_request", "3002"), 3002),
         (.failed("provider_rejected", "2009"), 2009),
@@ -83,7 +83,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onError where nobody answered, for a step that is not known, and an end without an account",
+      "requestSignUp calls onError for an unreachable BSA, an unknown step or a missing account",
       arguments: [
         (
           BSAStanding.failed("provider_unreachable", nil),
@@ -104,7 +104,7 @@ extension BSAKitTests {
       #expect(daemon.status() != "active")
     }
 
-    @Test("onError where the daemon is lost; it was asked for once")
+    @Test("requestSignUp calls onError if the daemon is lost, and its retry keeps the request id")
     func lost() async throws {
       let daemon = BSADaemon(starts: [.lost, .lost])
       let news = try await daemon.run { _ in await told { $0.signUp() } }
@@ -116,7 +116,7 @@ extension BSAKitTests {
       #expect(ids.count == 1 && !ids.contains(nil))
     }
 
-    @Test("the log and the data itself show nothing of the person, and no secret")
+    @Test("the log and the description of a BSA sign-up show no personal data and no secret")
     func log() async throws {
       try await BSADaemon(.registered).run { _ in
         let ear = BSAEar()
@@ -135,7 +135,7 @@ extension BSAKitTests {
       #expect("\(BSA.SignUpData.UserData.complete)" == "user data for a sign-up, BIOMETRIC")
     }
 
-    @Test("what was saved is asked for: the newest, and nothing where nobody has registered")
+    @Test("BSA.refresh loads the newest registration, if any, and keeps it if a refresh fails")
     func refresh() async throws {
       let daemon = BSADaemon(replies: [
         "account.list": [
@@ -155,7 +155,7 @@ extension BSAKitTests {
       #expect(daemon.params(of: "account.list").first == ["provider": "bsa"])
     }
 
-    @Test("of several registrations it is the one that was made here")
+    @Test("BSA.refresh prefers the registration that this program made over a newer one")
     func own() async throws {
       let daemon = BSADaemon(
         starts: [.goesOn([.registered])],

@@ -1,6 +1,6 @@
 import JSONRPC
 
-/// How a flow of BSA's stands, or one of the daemon's own (the pages BSA and LocalAuth).
+/// A state of a BSA flow or of a `local/authenticate` flow (documentation pages BSA and LocalAuth).
 struct BSAStanding: Sendable {
   var state: String
   var status = "active"
@@ -28,7 +28,7 @@ struct BSAStanding: Sendable {
   static let registered = succeeded(
     #"{"account":"acc_1","userKey":"user1","deviceId":"dev-1"}"#)
 
-  // local/authenticate, and the step of that kind
+  // local/authenticate, and its step localAuth
 
   static let looking = BSAStanding(state: "looking")
   static let checking = BSAStanding(state: "checking")
@@ -52,8 +52,8 @@ struct BSAStanding: Sendable {
   }
 
   /// - Parameters:
-  ///   - code: The provider's word; nil for none.
-  ///   - error: Its own number beside that.
+  ///   - code: The provider's error code, if any.
+  ///   - error: The provider's error number, if it has one besides `code`.
   static func failed(
     _ reason: String, _ code: String?, error: String? = nil, status: String = "failed"
   ) -> BSAStanding {

@@ -3,9 +3,9 @@ import Testing
 import UsherKit
 
 extension BSAKitTests {
-  @Suite("A number of BSA's that is verified")
+  @Suite("Verification of BSA one-time codes")
   struct Verification {
-    /// What a verification tells whose flow waits for a number.
+    /// Returns the callbacks of a verification in a flow that waits for a code.
     private func told(
       _ inputs: BSADaemon.Answer..., before: BSAStanding = .otpSent
     ) async throws -> [BSAEar.News] {
@@ -17,7 +17,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onInvalidOTPNumber as often as the number is wrong, then onValidOTPNumber with the token")
+      "verifyOTPNumber calls onInvalidOTPNumber for each wrong code, then onValidOTPNumber")
     func invalid() async throws {
       let wrong = BSAStanding.otpSent.with(problem: "wrong_code", code: 3005)
       let daemon = BSADaemon(
@@ -41,7 +41,7 @@ extension BSAKitTests {
       #expect(daemon.inputs.last == ["type": "enterCode", "code": "298336"])
     }
 
-    @Test("onFailed 3006 where its time is over, with BSA's code or without")
+    @Test("verifyOTPNumber fails with 3006 for an expired code, with or without a code from BSA")
     func expired() async throws {
       for code in [3006, nil] {
         let over = BSAStanding.otpSent.with(problem: "code_expired", code: code)
@@ -54,7 +54,7 @@ extension BSAKitTests {
           == [.failed(3006, "why it failed"), .completed])
     }
 
-    @Test("onFailed 3005 after too many wrong ones, and then nothing is waited for")
+    @Test("verifyOTPNumber fails with 3005 after too many wrong codes, and with 3006 after that")
     func exhausted() async throws {
       let end = BSAStanding.failed("attempts_exhausted", "3005")
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, end])])
@@ -69,7 +69,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("onFailed 3006 where none was requested: of this contact, in this way")
+    @Test("verifyOTPNumber fails with 3006 if no code was requested for this contact and channel")
     func noneRequested() async throws {
       try await BSADaemon(.otpSent).run { _ in
         _ = await UsherKitTests.told { $0.requestNumber() }
@@ -85,7 +85,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onError where the answer got lost: the number is handed in once more",
+      "verifyOTPNumber calls onError if BSA's answer was lost",
       arguments: ["interrupted", "provider_unreachable"])
     func unanswered(problem: String) async throws {
       #expect(
@@ -93,7 +93,7 @@ extension BSAKitTests {
           == [.error(.unreachable(message: "what went wrong")), .completed])
     }
 
-    @Test("onError where the daemon is lost before the number arrived")
+    @Test("verifyOTPNumber calls onError if the daemon is lost before the code arrives")
     func lost() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.lost, .goesOn([.verifying, .verified])])
       try await daemon.run { _ in
@@ -110,7 +110,7 @@ extension BSAKitTests {
       #expect(daemon.inputs.count == 2)
     }
 
-    @Test("a number that arrived though the daemon was lost is not handed in again")
+    @Test("a BSA code that arrived before the daemon was lost is not submitted again")
     func arrived() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOnUntold([.verifying, .verified])])
       try await daemon.run { _ in
@@ -123,7 +123,7 @@ extension BSAKitTests {
       #expect(daemon.inputs.count == 1)
     }
 
-    @Test("a daemon that is lost for a moment while BSA is asked is waited for")
+    @Test("requestSendOTPNumber waits for a daemon that is lost for a moment")
     func awayForAMoment() async throws {
       let daemon = BSADaemon(.sending)
       try await daemon.run { _ in
@@ -137,7 +137,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("a program that was restarted verifies the number that it had requested before")
+    @Test("a restarted program verifies the BSA code that it requested before the restart")
     func restarted() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
       try await daemon.run { path in
@@ -151,7 +151,7 @@ extension BSAKitTests {
     }
 
     @Test(
-      "onError for an end without a disposeToken, and for a step that is not known",
+      "verifyOTPNumber calls onError for a result without a disposeToken or an unknown step",
       arguments: [
         BSAStanding.succeeded("{}"), .succeeded(#"{"disposeToken":1}"#), .passcode,
       ])
@@ -163,7 +163,7 @@ extension BSAKitTests {
       }
     }
 
-    @Test("the async form: the token, nil for a wrong number, an error for the rest")
+    @Test("async verifyOTPNumber returns the token, or nil for a wrong code, and throws otherwise")
     func waiting() async throws {
       let daemon = BSADaemon(
         .otpSent,
@@ -190,7 +190,7 @@ extension BSAKitTests {
         clientKey: "a1hrg2xv")
     }
 
-    @Test("the log shows no contact, number, key or token")
+    @Test("the log of BSA code calls shows no contact, code, key or token")
     func log() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
       try await daemon.run { _ in

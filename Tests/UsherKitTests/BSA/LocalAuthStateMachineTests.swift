@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("Which question of a local authentication is asked")
+@Suite("State machine of BSA's local authentication prompt")
 struct LocalAuthStateMachineTests {
   private let step = Step.localAuth(
     .init(methods: [.biometric], reason: "open the till", scanning: true))
@@ -20,7 +20,7 @@ struct LocalAuthStateMachineTests {
       expiresAt: Timestamp(seconds: 600))
   }
 
-  @Test("what is told again is asked once; the answer is to what was told last")
+  @Test("a repeated local authentication step is asked once and answered at its latest revision")
   func toldAgain() throws {
     var course = LocalAuthStateMachine()
     #expect(!course.hasAsked)
@@ -34,7 +34,8 @@ struct LocalAuthStateMachineTests {
     #expect(twice == .nothing)
   }
 
-  @Test("a problem is asked anew, and an answer to the question before does not count")
+  @Test(
+    "a local authentication step with a new problem is asked again; earlier answers are ignored")
   func askedAnew() throws {
     var course = LocalAuthStateMachine()
     _ = try course.moved(flow(1, step))
@@ -49,7 +50,7 @@ struct LocalAuthStateMachineTests {
     #expect(late == .nothing && stays == .nothing)
   }
 
-  @Test("a question is over while something is looked at, and an answer to it too late")
+  @Test("a local authentication question ends at a wait step, and a later answer is ignored")
   func over() throws {
     var course = LocalAuthStateMachine()
     _ = try course.moved(flow(1, step))
@@ -58,7 +59,7 @@ struct LocalAuthStateMachineTests {
     #expect(over == .over && late == .nothing)
   }
 
-  @Test("an answer that did not lead on is asked for again, unless the flow has moved on since")
+  @Test("a local authentication answer without effect is asked again, unless the flow moved on")
   func unmoved() throws {
     var course = LocalAuthStateMachine()
     _ = try course.moved(flow(1, step))
