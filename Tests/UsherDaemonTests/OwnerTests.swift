@@ -170,8 +170,7 @@ struct OwnerTests {
     #expect(try await harness.call("confirm.list")["answers"]?.arrayValue?.isEmpty == true)
     #expect(try await harness.error("flow.get", ["flow": .string(flow)])?.reason == .notFound)
     let passcode = try await harness.call("localAuth.status")["passcode"]?["state"]
-    #expect(
-      passcode == "not_enrolled" || passcode == "notEnrolled", "\(String(describing: passcode))")
+    #expect(passcode == "notEnrolled")
     #expect(try await harness.state() == "same")
     let rows = try await harness.admin("audit.list", ["method": "owner.forget"])["rows"]?.arrayValue
     #expect(rows?.contains { $0["owner"] == 1000 && $0["account"] != nil } == true)

@@ -35,8 +35,8 @@ struct ProviderPauseTests {
   func tokenEndpoint() async throws {
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
       let text = "HTTP/1.1 \(status)\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"
-      let pause = try await pause(after: text, to: TLSExchange.redemption)
-      #expect(pause.map { $0 <= .seconds(5) } ?? true, "\(pause ?? .zero)")
+      let pause = try #require(try await pause(after: text, to: TLSExchange.redemption))
+      #expect(pause > .zero && pause <= .seconds(5), "\(pause)")
     }
   }
 }
