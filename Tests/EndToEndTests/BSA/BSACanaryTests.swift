@@ -3,9 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every secret of registrations goes through the daemon, also while it is killed and while the
-/// provider repeats what it was sent; afterwards each is looked for wherever it must not be.
-@Suite("Canaries, BSA", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+/// Passes every secret of a registration through the daemon, also while the daemon is killed and
+/// while the provider echoes secrets in its answers, then searches files, logs and replies for
+/// them.
+@Suite("Secrets in BSA registrations", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct BSACanaryTests {
   private static let wrongPasscode = "canary-wrong-passcode-91bc"
   private static let otherKey = "canary-other-client-key-7f3a"
@@ -23,7 +24,7 @@ struct BSACanaryTests {
     search = try CanarySearch(fixture.daemon)
   }
 
-  @Test("no client key, number, disposeToken, secret or passcode is told or left anywhere")
+  @Test("BSA's client key, OTPs, disposeToken, secrets and passcode are in no file, log or reply")
   func everywhere() throws {
     try keys()
     try numbers()
@@ -59,7 +60,7 @@ struct BSACanaryTests {
     ] + (try sentNumbers())
   }
 
-  /// Refusals that repeat what was sent, each in another way.
+  /// Refusals that echo a text, each in another member or with another status.
   private func echoes(_ text: String) -> [JSONValue] {
     let message: JSONValue = .string("this is wrong: \(text)")
     return [
@@ -98,17 +99,18 @@ struct BSACanaryTests {
     }
   }
 
-  /// The provider's own proof, which the daemon keeps for half an hour.
+  /// Fails sign-ups while the daemon holds the provider's disposeToken, which it keeps for 30
+  /// minutes.
   private func proofs() throws {
     for echo in echoes(Self.disposeToken) {
       try fixture.answers("mailVerify", ["data": ["disposeToken": .string(Self.disposeToken)]])
-      // The person may be known already: then the sign-up follows at once.
+      // After a recent local authentication the sign-up starts without a localAuth step.
       try fixture.answers("users", echo)
       #expect(search.record(try proven(fixture.registering(.bob)))["status"] == "failed")
     }
   }
 
-  /// The end of a registration whose person may be known already.
+  /// Completes a registration, with the passcode if the flow asks for it.
   private func proven(_ flow: JSONValue) throws -> JSONValue {
     flow.stepType == "localAuth" ? try fixture.prove(flow) : flow
   }
@@ -121,12 +123,12 @@ struct BSACanaryTests {
     search.record(try fixture.prove(again))
   }
 
-  /// A registration with a secret that can be told from others, to its good end.
+  /// Registers with TOTP secrets that cannot be used, then with a usable canary.
   private func secrets() throws {
     for data: JSONValue in [["secretKey": .string(Self.secretKey + "8")], .null] {
       try fixture.answers("users", ["rtCode": 0, "data": data, "rtMsg": .string(Self.secretKey)])
       let end = search.record(try proven(fixture.registering(.bob)))
-      // The person is registered there: the account is kept, without codes.
+      // The provider has registered the person, so the account is kept, but without TOTP codes.
       #expect(end["status"] == "succeeded" && end["result"]?["totpProblem"] != nil, "\(end.text)")
     }
     let contact = try fixture.verifyContact(.bob)
@@ -140,7 +142,7 @@ struct BSACanaryTests {
     try search.recordLists(commands: [])
   }
 
-  /// Killed between what is secret and the provider's answer.
+  /// Kills the daemon while a request that carries a secret is unanswered.
   private func kills() throws {
     for endpoint in ["mailVerify", "users"] {
       let before = try fixture.again()
@@ -154,7 +156,7 @@ struct BSACanaryTests {
         return next.stepType == "localAuth" ? try before.prove(next, waitMs: 0) : next
       }
       fixture.daemon.killAtOnce()
-      // As the disk was when it died.
+      // The files as they were when the daemon died.
       search.expectNone(of: try all(), in: search.files(), "after kill -9 at \(endpoint)")
       try fixture.daemon.start()
       search.record(

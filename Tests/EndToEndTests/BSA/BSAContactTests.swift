@@ -3,15 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The numbers that prove a contact, and the shapes of contacts.
-@Suite("BSA: numbers that people read", .mayBlock, .timeLimit(.minutes(10)))
+/// One-time passcodes (OTP) that verify a contact, and the accepted forms of contacts.
+@Suite("BSA contact verification by OTP", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAContactTests {
   private let clock = MovableClock()
   private let fixture: BSAFixture
 
   init() throws { fixture = try BSAFixture(["resend_seconds": "150"], clock: clock) }
 
-  @Test("a wrong number is a problem; another number comes after a while and replaces the first")
+  @Test("a wrong OTP is reported as wrong_code; a resend after the pause replaces the first OTP")
   func numbers() throws {
     let flow = try fixture.verifyContact(by: "sms")
     let first = try fixture.number()
@@ -34,7 +34,7 @@ struct BSAContactTests {
     #expect(try fixture.enter(fixture.number(), to: sent)["status"] == "succeeded")
   }
 
-  @Test("the fifth wrong number is the end: attempts_exhausted with 3005")
+  @Test("the fifth wrong OTP ends verifyContact with attempts_exhausted and rtCode 3005")
   func fiveWrong() throws {
     try fixture.set(["attempts": 20])
     var flow = try fixture.verifyContact()
@@ -44,7 +44,7 @@ struct BSAContactTests {
     #expect(try fixture.requests("mailVerify") == 5)
   }
 
-  @Test("a number is over by the provider's clock, or by the daemon's, which asks nobody then")
+  @Test("an expired OTP is code_expired; past the daemon's own deadline, BSA is not asked")
   func expired() throws {
     let flow = try fixture.verifyContact()
     try fixture.sandbox.control("POST", "bsa/expire", ["what": "numbers"])
@@ -56,7 +56,7 @@ struct BSAContactTests {
     #expect(try fixture.requests("mailVerify") == 1)
   }
 
-  @Test("a contact or a key that cannot be is 2002, parameters that are none start no flow")
+  @Test("an invalid contact or userKey fails with rtCode 2002; invalid parameters start no flow")
   func impossible() throws {
     for (kind, params, member) in [
       ("verifyContact", ["sendType": "email", "sendTarget": "alice"], "sendTarget"),
@@ -89,7 +89,7 @@ struct BSAContactTests {
     #expect(try fixture.requestsInOrder() == [])
   }
 
-  @Test("one number in two writings is one contact, and goes without blanks and brackets")
+  @Test("a phone number is sent without spaces and brackets, and both spellings are one contact")
   func writings() throws {
     let flow = try fixture.start(
       "verifyContact", ["sendType": "sms", "sendTarget": "+44 (7700) 900-123"])

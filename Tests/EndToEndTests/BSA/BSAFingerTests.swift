@@ -8,7 +8,7 @@ let noFprintd: Comment = """
   Packaging/install-dependencies test
   """
 
-/// A registration by finger, at the real fprintd with libfprint's virtual reader.
+/// Registration by fingerprint, against the real fprintd with libfprint's virtual reader.
 @Suite(
   "BSA and the fingerprint reader", .mayBlock, .enabled(if: FprintdUnderTest.isPossible, noFprintd),
   .timeLimit(.minutes(10)))
@@ -26,14 +26,14 @@ struct BSAFingerTests {
     self.fprintd = fprintd
   }
 
-  /// What blocks does so on a thread of its own.
+  /// Runs `body`, which blocks, on a thread of its own.
   private func atFixture<Value: Sendable>(
     _ body: @escaping @Sendable (BSAFixture) throws -> Value
   ) async throws -> Value {
     try await unblocking { [fixture] in try body(fixture) }
   }
 
-  /// A registration that waits for a finger.
+  /// Starts a registration and returns it at the step that waits for a finger.
   private func scanning(_ person: BSAPerson = .alice) async throws -> JSONValue {
     let flow = try await atFixture { try $0.registering(person, authType: "biometric") }
     #expect(flow.state == "localAuth" && flow.isScanning, "\(flow.text)")
@@ -63,7 +63,7 @@ struct BSAFingerTests {
     #expect(try await atFixture { try $0.accounts() }.isEmpty)
   }
 
-  @Test("a match leads on to the sign-up: authType 3, BIOMETRIC")
+  @Test("a matching finger completes a BSA registration with authType 3, BIOMETRIC")
   func match() async throws {
     let end = try await registered()
     let (account, known) = try await atFixture {
@@ -71,13 +71,13 @@ struct BSAFingerTests {
     }
     #expect(account["attributes"]?["localAuthType"] == "BIOMETRIC", "\(account.text)")
     #expect(known?["authType"] == 3)
-    // The reader is free for others again, and the same finger is not asked for twice.
+    // The reader is released, and the next registration does not ask for the finger again.
     _ = try await fprintd.holder(user: NSUserName())
     let next = try await atFixture { try $0.registering(.bob, authType: "biometric") }
     #expect(next["status"] == "succeeded", "\(next.text)")
   }
 
-  @Test("three wrong fingers: AUTH_FAILED, 9009; nothing is sent")
+  @Test("three wrong fingers end a BSA registration with AUTH_FAILED, 9009, and no sign-up is sent")
   func noMatch() async throws {
     var flow = try await scanning()
     for left in ["2 attempts left", "1 attempt left"] {
@@ -93,7 +93,7 @@ struct BSAFingerTests {
     try await expectFailed(try await ended(flow), "AUTH_FAILED", "9009")
   }
 
-  @Test("fingers changed: a sign-in is DOMAIN_STATE_CHANGED, 9006; a registration does not ask")
+  @Test("after a new enrolment, a BSA sign-in is DOMAIN_STATE_CHANGED, 9006; a registration starts")
   func changed() async throws {
     _ = try await registered()
     let visit: JSONValue = ["by": "otp"]
@@ -106,13 +106,13 @@ struct BSAFingerTests {
     #expect(
       refused.failure == ["local_auth_failed", "DOMAIN_STATE_CHANGED", "9006"], "\(refused.text)")
     #expect(try await atFixture { try $0.requests("otpGenerate") } == 1)
-    // Who ended the daemon is asked anew.
+    // A local authentication from before the restart does not count.
     let after = try await atFixture { try $0.restarted() }
     let flow = try await unblocking { try after.registering(.bob, authType: "biometric") }
     #expect(flow.isScanning, "\(flow.text)")
   }
 
-  @Test("a daemon that dies while the reader waits asks for the finger again, and signs up once")
+  @Test("after a restart during a scan, the finger is asked for again and one sign-up is sent")
   func killed() async throws {
     let flow = try await scanning()
     let after = try await atFixture { try $0.restarted() }

@@ -2,15 +2,15 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-// A person at a site, and the flow that signs in there.
+// A person at a site, and the flow that signs the person in.
 
 extension BSAFixture {
-  /// Begins a sign-in at a site; returns its id.
+  /// Starts a sign-in at a site and returns its id.
   ///
   /// - Parameters:
   ///   - way: `push`, `qr`, `otp` or `totp`.
-  ///   - number: What the person types, by the last two.
-  ///   - client: `acme`, or `other`, which the app does not belong to.
+  ///   - number: The number that the person types, for `otp` and `totp`.
+  ///   - client: `acme`, the app's client, or `other`.
   func visit(
     _ way: String = "push", number: String? = nil, client: String = "acme"
   ) throws -> String {
@@ -21,7 +21,7 @@ extension BSAFixture {
     return id
   }
 
-  /// The rtCode with which the site refuses to begin one; nil where it begins.
+  /// Starts a sign-in at a site; returns the rtCode of the refusal, or nil if it started.
   func refusalAtSite(_ way: String, number: String?) throws -> String? {
     let reply = try askSite(way, number, "acme")
     return reply.status == 201 ? nil : reply.body["error"]?.stringValue
@@ -37,23 +37,23 @@ extension BSAFixture {
     return (reply.status, try JSONValue(parsing: reply.body))
   }
 
-  /// How a sign-in stands, as the site knows it.
+  /// Returns a sign-in's state at the site.
   func atSite(_ visit: String) throws -> JSONValue {
     try sandbox.control("GET", "bsa/signIns/\(visit)")
   }
 
-  /// The person gives it up there.
+  /// Cancels a sign-in at the site.
   func leave(_ visit: String) throws {
     let reply = try Web.post("\(sandbox.bsa)/site/\(visit)", form: ["action": "cancel"])
     guard reply.status == 303 else { throw TestError("no way to leave: \(reply.text)") }
   }
 
-  /// What the QR code shows there.
+  /// Returns the id in the site's QR code.
   func qrID(_ visit: String) throws -> String { try atSite(visit)["qrId"]?.stringValue ?? "" }
 
-  /// Whose a sign-in's token is; else the rtCode.
+  /// Returns the user key of a token's owner, or the rtCode of the refusal.
   ///
-  /// - Parameter authorization: The header, as it is.
+  /// - Parameter authorization: The value of the header `Authorization`.
   func owner(of authorization: String) throws -> String {
     let reply = try Web.send(
       "GET", "\(sandbox.bsa)/me", headers: ["Authorization": authorization])
@@ -66,29 +66,29 @@ extension BSAFixture {
 // MARK: - The flow
 
 extension BSAFixture {
-  /// Starts a sign-in and waits for nothing.
+  /// Starts a sign-in and returns it without waiting.
   func authenticate(_ way: String? = nil, _ more: JSONValue = [:]) throws -> JSONValue {
     var params = more
     params["by"] = way.map { .string($0) }
     return try begin("authenticate", params)
   }
 
-  /// The flow as soon as it stands there.
+  /// Waits until the flow is in a state.
   func standing(_ flow: JSONValue, at state: String) throws -> JSONValue {
     try moved(flow, "is at \(state)") { $0.state == state }
   }
 
-  /// The flow as soon as it shows a step of this type.
+  /// Waits until the flow has a step of a type.
   func asked(_ flow: JSONValue, for type: String = "localAuth") throws -> JSONValue {
     try moved(flow, "asks for \(type)") { $0.stepType == type }
   }
 
-  /// The person says yes to the site that wants a sign-in while a number is shown.
+  /// Approves by passcode the sign-in that a site starts while the flow shows a number.
   func approved(_ flow: JSONValue) throws -> JSONValue { try prove(asked(flow)) }
 
-  /// A sign-in that a site has begun, where the person is to prove to be there.
+  /// Starts a push sign-in and a visit at a site; returns the flow at its `localAuth` step.
   ///
-  /// - Parameter account: Nil: the only one.
+  /// - Parameter account: The account to sign in; nil: the only one.
   func pushed(as account: JSONValue? = nil) throws -> (flow: JSONValue, visit: String) {
     let more: JSONValue = account.map { ["account": $0] } ?? [:]
     let flow = try standing(authenticate("push", more), at: "pending")
@@ -96,7 +96,7 @@ extension BSAFixture {
     return (try asked(flow), visit)
   }
 
-  /// The whole way by push, to its good end.
+  /// Signs in by push; throws unless the flow succeeds.
   @discardableResult
   func signedIn() throws -> JSONValue {
     let end = try app.finished(prove(pushed().flow))
@@ -105,7 +105,7 @@ extension BSAFixture {
   }
 }
 
-// MARK: - What is told
+// MARK: - Tokens and codes
 
 extension BSAFixture {
   func token(of account: JSONValue?) throws -> JSONValue {
@@ -116,7 +116,7 @@ extension BSAFixture {
     try app.call("totp.code", account.map { ["account": $0] } ?? ["provider": "bsa"])
   }
 
-  /// The number that the secret which the provider gave last makes now.
+  /// Returns the current code of the TOTP secret that the provider issued last.
   func numberOfSecret(_ person: BSAPerson = .alice) throws -> String {
     try registration(person.userKey)?["totp"]?.stringValue ?? ""
   }
@@ -125,13 +125,13 @@ extension BSAFixture {
 extension JSONValue {
   var account: JSONValue? { self["result"]?["account"] }
 
-  /// What a `displayCode` step shows.
+  /// The code that a `displayCode` step shows.
   var shown: String { self["step"]?["userCode"]?.stringValue ?? "" }
 
   /// The code of `totp.code`.
   var code: String { self["code"]?.stringValue ?? "" }
 
-  /// A moment among its members.
+  /// Returns the time in a member: ISO 8601 with fractional seconds.
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
@@ -140,9 +140,9 @@ extension JSONValue {
   }
 }
 
-/// Runs what takes long by waiting on a thread of its own, so that other tests go on meanwhile.
+/// Runs code that blocks for long on a thread of its own, so that other tests can run meanwhile.
 ///
-/// It stays in its task: what it expects is expected by its test.
+/// The code stays in the caller's task, so its expectations are recorded for the caller's test.
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
   try await BlockingThreads.run(body)
 }

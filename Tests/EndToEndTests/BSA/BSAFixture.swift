@@ -2,10 +2,10 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A BSA, a daemon that knows it as `bsa`, and an app at the daemon's socket; a test's own.
+/// A fake BSA, a daemon that has it as provider `bsa`, and a client connection; one set for each
+/// test.
 ///
-/// The person at the machine proves to be there by the passcode: there is a fingerprint reader only
-/// where a test brings one.
+/// Local authentication is by passcode; there is a fingerprint reader only if a test passes one.
 struct BSAFixture: ProviderFixture {
   static let backend = "bsa"
 
@@ -18,16 +18,16 @@ struct BSAFixture: ProviderFixture {
   let app: RawClient
 
   /// - Parameters:
-  ///   - settings: Of the `[[provider]]`, as they are written, such as `["otp_seconds": "60"]`; over
-  ///     those of ``defaults``.
-  ///   - tables: More of the provider, such as `[provider.totp]` and its lines.
-  ///   - more: More of the configuration, before the provider.
-  ///   - clientKey: What is set as the credential; nil sets none.
-  ///   - passcode: Of the user of this process; nil sets none.
-  ///   - reader: An fprintd with a virtual reader.
-  ///   - sandbox: Nil: one of its own.
-  ///   - clock: The daemon's, and that of its own sandbox; nil: this machine's.
-  ///   - place: Where the daemon lives; nil: a place of its own.
+  ///   - settings: Settings of the `[[provider]]` in TOML, such as `["otp_seconds": "60"]`; they
+  ///     override ``defaults``.
+  ///   - tables: TOML after the provider's settings, such as the table `[provider.totp]`.
+  ///   - more: TOML before the provider.
+  ///   - clientKey: The value of the client key's credential; nil sets none.
+  ///   - passcode: The passcode of this process's user; nil sets none.
+  ///   - reader: An fprintd with a virtual reader; nil: no message bus.
+  ///   - sandbox: An existing sandbox; nil starts one.
+  ///   - clock: The clock of the daemon and of a sandbox started here; nil: the machine's.
+  ///   - place: The daemon's directory; nil creates one.
   init(
     _ settings: [String: String] = [:], tables: String = "", more: String = "",
     clientKey: String? = clientKey, passcode: String? = passcode,
@@ -59,7 +59,7 @@ struct BSAFixture: ProviderFixture {
     if let passcode { try setPasscode(passcode) }
   }
 
-  /// Of the provider, where a test says nothing else.
+  /// The provider's settings, unless a test overrides them.
   static let defaults = [
     "client_key_credential": "\"bsa-client-key\"", "app_package": "\"\(appPackage)\"",
     "app_version": "\"1.0.0\"", "registration_checks": "true", "resend_seconds": "1",
@@ -72,30 +72,30 @@ struct BSAFixture: ProviderFixture {
     self.app = app
   }
 
-  /// The same at another connection: another client's or user's, or a new one after a restart of
-  /// the daemon.
+  /// Returns this fixture with another connection: another client's or user's, or a new one after a
+  /// restart of the daemon.
   func at(_ app: RawClient) -> BSAFixture { BSAFixture(self, app) }
 
-  /// Sets the passcode of whoever is at this scene's connection, who has none.
+  /// Sets the first passcode of this connection's user.
   func setPasscode(_ passcode: String = passcode) throws {
     _ = try app.call("localAuth.setPasscode", ["new": .string(passcode)])
   }
 }
 
 extension SandboxUnderTest {
-  /// The base URL of its BSA.
+  /// The base URL of the sandbox's BSA.
   var bsa: String { "\(base)/bsa" }
 }
 
 // MARK: - The provider
 
 extension BSAFixture {
-  /// What the next call of a kind is answered.
+  /// Sets the answer to the next calls of an endpoint.
   ///
   /// - Parameters:
-  ///   - endpoint: As `mailVerify`.
-  ///   - answer: Some of `rtCode`, `rtMsg`, `text`, `data`, `status`, `processed`.
-  ///   - times: How many calls; 0 for all.
+  ///   - endpoint: Such as `mailVerify`.
+  ///   - answer: Any of `rtCode`, `rtMsg`, `text`, `data`, `status`, `processed`.
+  ///   - times: The number of calls; 0: all.
   func answers(_ endpoint: String, _ answer: JSONValue, times: Int64 = 1) throws {
     try sandbox.control(
       "POST", "bsa/answers",
@@ -107,32 +107,32 @@ extension BSAFixture {
     try sandbox.control("DELETE", "bsa/answers")
   }
 
-  /// The kinds of requests it has seen, in their order.
+  /// Returns the endpoints of BSA's requests, in order.
   func requestsInOrder() throws -> [String] {
     let log = try sandbox.control("GET", "requests")["requests"]?.arrayValue ?? []
     return log.compactMap { $0["endpoint"]?.stringValue }.filter { $0.hasPrefix("bsa.") }
       .map { String($0.dropFirst("bsa.".count)) }
   }
 
-  /// Nil where nobody has that user key.
+  /// Returns BSA's registration of a user key, or nil if there is none.
   func registration(_ userKey: String) throws -> JSONValue? {
     try list("registrations").first { $0["userKey"] == .string(userKey) }
   }
 
-  /// Somebody registers elsewhere; what is left out is made up.
+  /// Adds a registration at BSA as if made on another device; members left out get default values.
   func registerElsewhere(_ members: JSONValue) throws {
     try sandbox.control("POST", "bsa/registrations", members)
   }
 
-  /// What was sent, newest first.
+  /// Returns the messages that BSA sent, newest first.
   ///
-  /// - Parameter contact: To whom; nil: to anybody.
+  /// - Parameter contact: The recipient; nil: any.
   func messages(to contact: String? = nil) throws -> [JSONValue] {
     let all = try outbox()
     return all.filter { contact == nil || $0["to"] == contact.map { .string($0) } }
   }
 
-  /// The number that was sent last.
+  /// Returns the OTP of the newest message.
   func number(to contact: String? = nil) throws -> String {
     guard let number = try messages(to: contact).first?["code"]?.stringValue else {
       throw TestError("no number was sent")
@@ -140,7 +140,7 @@ extension BSAFixture {
     return number
   }
 
-  /// A number that is not the one that was sent last.
+  /// Returns an OTP of the right length that differs from the newest one.
   func wrongNumber(to contact: String? = nil) throws -> String {
     let number = try number(to: contact)
     let zeros = String(repeating: "0", count: number.count)
@@ -151,19 +151,19 @@ extension BSAFixture {
 // MARK: - The daemon
 
 extension BSAFixture {
-  /// Starts a flow; returns it at its first step for the person, or at its end.
+  /// Starts a flow and returns it at the first step that needs input, or at its end.
   func start(_ kind: String, _ params: JSONValue) throws -> JSONValue {
     try app.startFlow("bsa", kind, params: params)
   }
 
-  /// Starts a flow and does not wait for anything.
+  /// Starts a flow and returns it without waiting.
   func begin(_ kind: String, _ params: JSONValue) throws -> JSONValue {
     try app.flow(
       in: app.call(
         "flow.start", ["provider": "bsa", "kind": .string(kind), "params": params]))
   }
 
-  /// The reason of the refusal, and the field.
+  /// Submits an input that must be refused; returns the error's `reason` and `field`.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> [String?] {
     let data = try refusalData(input, to: flow)
     return [data["reason"]?.stringValue, data["field"]?.stringValue]
@@ -177,7 +177,7 @@ extension BSAFixture {
     try submit(["type": "enterCode", "resend": true], to: flow)
   }
 
-  /// Types the passcode where a flow has the person prove to be there.
+  /// Submits the passcode to a `localAuth` step.
   func prove(
     _ flow: JSONValue, by passcode: String = passcode, waitMs: Int64 = 30_000
   ) throws -> JSONValue {
@@ -189,13 +189,13 @@ extension JSONValue {
   var state: String? { self["state"]?.stringValue }
   var isScanning: Bool { self["step"]?["scanning"] == true }
 
-  /// The reason of the problem, and the provider's rtCode.
+  /// The `reason` of the problem, and the provider's rtCode.
   var problem: [String?] {
     let problem = self["problem"]
     return [problem?["reason"]?.stringValue, problem?["provider"]?["code"]?.stringValue]
   }
 
-  /// The reason of the failure, the rtCode or the seed's word, and that word's rtCode.
+  /// The `reason` of the failure, then the rtCode, or the SDK's error name and its rtCode.
   var failure: [String?] {
     let failure = self["failure"]
     return [

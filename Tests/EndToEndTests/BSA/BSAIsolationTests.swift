@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What one program of a user has proven is no other's: neither a contact nor the person.
-@Suite("BSA: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
+/// Verified contacts and local authentications are per program, even between programs of one user.
+@Suite("Separation of two programs of one user at BSA", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAIsolationTests {
   private let till: BSAFixture
   private let desk: BSAFixture
@@ -28,7 +28,7 @@ struct BSAIsolationTests {
     guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
-  @Test("another program's handle is 3006, and stays good for its own")
+  @Test("another program's disposeToken is refused with 3006 and stays valid for its own program")
   func handle() throws {
     let token: JSONValue = .string(try till.disposeToken())
     let params = BSAPerson.alice.params() + ["disposeToken": token]
@@ -44,7 +44,7 @@ struct BSAIsolationTests {
     #expect(own["status"] == "succeeded", "\(own.text)")
   }
 
-  @Test("a person who proved to be there to one program is asked by another")
+  @Test("a local authentication for one program does not count for another program's registration")
   func localAuth() throws {
     try authenticate(till)
     #expect(try till.registering()["status"] == "succeeded")
@@ -54,12 +54,12 @@ struct BSAIsolationTests {
   }
 }
 
-/// The same of two users of the machine.
+/// The same between two Unix users.
 @Suite(
-  "BSA: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
+  "Separation of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct BSAOwnerTests {
-  @Test("another user's handle is 3006, the account is not there, and the device is another")
+  @Test("another user's disposeToken and account cannot be used, and each user has a device id")
   func owners() throws {
     let fixture = try BSAFixture(more: "[access]\ngroup = \"4242\"\n")
     let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: fixture.daemon) }
@@ -76,7 +76,7 @@ struct BSAOwnerTests {
     for method in ["account.get", "totp.code", "account.forget"] {
       #expect(try other.app.reason(of: method, account) == "not_found", "\(method)")
     }
-    // The other user's person is asked though this one's is known.
+    // The first user's local authentication does not count for the other user.
     let asked = try other.registering(.bob)
     #expect(asked.stepType == "localAuth", "\(asked.text)")
     #expect(try other.prove(asked)["status"] == "succeeded")

@@ -3,15 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Local authentication comes before the sign-up, by the same program, and is not old.
+/// A sign-up needs a recent local authentication for the same program.
 @Suite(
-  "BSA: local authentication before the sign-up", .mayBlock, .timeLimit(.minutes(10)))
+  "Local authentication before a BSA sign-up", .mayBlock, .timeLimit(.minutes(10)))
 struct BSALocalAuthTests {
   private let fixture: BSAFixture
 
   init() throws { fixture = try BSAFixture() }
 
-  /// The person proves to be there in a flow of its own.
+  /// Authenticates by passcode in a flow `local`/`authenticate`.
   private func authenticate(_ fixture: BSAFixture) throws {
     let flow = try fixture.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
@@ -19,7 +19,7 @@ struct BSALocalAuthTests {
     guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
-  @Test("sign-up before local authentication: the flow stands at localAuth and sends nothing")
+  @Test("register waits at localAuth and sends no sign-up before the right passcode is entered")
   func before() throws {
     let flow = try fixture.registering()
     #expect(flow.state == "localAuth" && flow.stepType == "localAuth", "\(flow.text)")
@@ -32,7 +32,7 @@ struct BSALocalAuthTests {
     #expect(try fixture.prove(wrong)["status"] == "succeeded")
   }
 
-  @Test("a fresh local/authenticate passes the step over, in the way that is registered only")
+  @Test("a recent local/authenticate makes register skip localAuth, for the same authType only")
   func passedOver() throws {
     try authenticate(fixture)
     let other = try fixture.registering(authType: "biometric")
@@ -41,7 +41,7 @@ struct BSALocalAuthTests {
     #expect(flow["status"] == "succeeded", "\(flow.text)")
   }
 
-  @Test("one that is older than local_auth_seconds is asked for anew; one that is not, is good")
+  @Test("a local authentication counts for local_auth_seconds, whatever the wall clock is set to")
   func old() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(["local_auth_seconds": "120"], clock: clock)
@@ -52,7 +52,7 @@ struct BSALocalAuthTests {
       "register", BSAPerson.alice.params() + ["disposeToken": token])
     #expect(flow.stepType == "localAuth", "\(flow.text)")
     #expect(try fixture.prove(flow)["status"] == "succeeded")
-    // The proof is 20 seconds old, whatever the wall clock shows.
+    // The local authentication is 20 seconds old, whatever the wall clock shows.
     try clock.pass(141)
     try clock.set(ahead: -9)
     #expect(try fixture.registering(.bob)["status"] == "succeeded")

@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherTestKit
 
-/// Somebody who registers, with what the app knows of them.
+/// A person who registers, with the data that the app passes on.
 struct BSAPerson: Sendable {
   var userKey: String
   var name: String
@@ -37,7 +37,7 @@ struct BSAPerson: Sendable {
 }
 
 extension BSAFixture {
-  /// Asks for a number; returns the flow where the person types it, or its end.
+  /// Starts `verifyContact` and returns it at the step that asks for the OTP, or at its end.
   ///
   /// - Parameter channel: `email` or `sms`.
   func verifyContact(
@@ -48,7 +48,7 @@ extension BSAFixture {
       ["sendType": .string(channel), "sendTarget": .string(person.contact(channel))] + more)
   }
 
-  /// The flow when another number was sent, as soon as it may be asked for.
+  /// Has another OTP sent as soon as the flow permits it; returns the flow.
   func resent(_ flow: JSONValue) throws -> JSONValue {
     var flow = flow
     try eventually("another number is sent") {
@@ -58,7 +58,7 @@ extension BSAFixture {
     return flow
   }
 
-  /// The handle of a contact that the person has proven.
+  /// Verifies a contact and returns the daemon's disposeToken for it.
   func disposeToken(
     of person: BSAPerson = .alice, by channel: String = "email"
   ) throws -> String {
@@ -69,8 +69,7 @@ extension BSAFixture {
     return token
   }
 
-  /// Starts a registration whose contact is proven; returns it where the person is to prove to be
-  /// there, or at its end.
+  /// Verifies a contact and starts `register`; returns the flow at `localAuth`, or at its end.
   func registering(
     _ person: BSAPerson = .alice, authType: String = "passcode", by channel: String = "email",
     _ more: JSONValue = [:]
@@ -82,7 +81,7 @@ extension BSAFixture {
         + more)
   }
 
-  /// The whole way, to its good end.
+  /// Registers a person; throws unless the flow succeeds.
   @discardableResult
   func registered(
     _ person: BSAPerson = .alice, authType: String = "passcode", by channel: String = "email",
@@ -94,8 +93,8 @@ extension BSAFixture {
     return flow
   }
 
-  /// The account of a person who has registered elsewhere, or whose sign-up's answer was lost, with
-  /// this machine's device.
+  /// Registers this machine's device for a person whom the provider has registered already; returns
+  /// the account.
   func reregistered(_ person: BSAPerson = .alice) throws -> JSONValue {
     var flow = try start("reregisterDevice", person.deviceParams())
     flow = try enter(number(to: person.email), to: flow)

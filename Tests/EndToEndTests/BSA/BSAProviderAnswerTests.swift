@@ -3,16 +3,16 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What the daemon makes of the provider's answers, one path for each kind of answer. All answers at
-/// all calls are in the tables of the flows' own tests.
-@Suite("BSA: answers of the provider", .mayBlock, .timeLimit(.minutes(10)))
+/// One test for each kind of answer by the provider. `UsherFlowsTests/BSA` covers every answer to
+/// every call.
+@Suite("Handling of BSA's answers", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAProviderAnswerTests {
   private let clock = MovableClock()
   private let fixture: BSAFixture
 
   init() throws { fixture = try BSAFixture(clock: clock) }
 
-  @Test("a refusal is told by its rtCode in our words, whatever the HTTP status")
+  @Test("a refusal by BSA is reported as its rtCode and our own message, whatever the HTTP status")
   func refused() throws {
     for (rtCode, status, message, isRetryable) in [
       (2012, 200, "the server is being maintained", true),
@@ -31,7 +31,7 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.messages() == [])
   }
 
-  /// Faults of the connection and of the answer, and whether the number may have been sent.
+  /// Faults of the connection or the answer, and whether the OTP may have been sent.
   private static let faults: [(fault: JSONValue, mayBeSent: Bool)] = [
     (["reset": true], true), (["status": 500], true),
     (["status": 503, "body": ["error": "down"]], true), (["halfBody": true], true),
@@ -41,7 +41,7 @@ struct BSAProviderAnswerTests {
     (["body": ["rtMsg": "fine", "data": [:]]], false),
   ]
 
-  @Test("a number that may have been sent is asked for, an unreadable answer ends the flow")
+  @Test("verifyContact asks for an OTP that may have been sent; an unreadable answer ends the flow")
   func faults() throws {
     for (count, (fault, mayBeSent)) in Self.faults.enumerated() {
       try fixture.spoil("mail", fault, times: 1)
@@ -58,7 +58,7 @@ struct BSAProviderAnswerTests {
     }
   }
 
-  @Test("a number whose answer is lost is typed once more; what the provider took is over")
+  @Test("after a lost answer the OTP is asked for again; if BSA took it, it is code_expired")
   func lostNumber() throws {
     for isProcessed in [false, true] {
       let flow = try fixture.verifyContact()
@@ -73,7 +73,7 @@ struct BSAProviderAnswerTests {
     }
   }
 
-  @Test("a sign-up whose answer is lost is not repeated: reregisterDevice gets the account")
+  @Test("a sign-up whose answer is lost is not repeated; reregisterDevice then adds the account")
   func lostSignUp() throws {
     let flow = try fixture.registering()
     try fixture.spoil("users", ["reset": true, "processed": true], times: 1)
@@ -88,7 +88,7 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.code().code == fixture.numberOfSecret())
   }
 
-  @Test("an account without a usable secret has no codes; the secret before it is dropped")
+  @Test("an account without a usable TOTP secret has no codes, and its earlier secret is dropped")
   func lackingSecret() throws {
     func expectNoCodes(_ end: JSONValue) throws {
       let problem = end["result"]?["totpProblem"]?.stringValue
@@ -105,7 +105,7 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("a check that is refused has the provider's code, one without an answer says when again")
+  @Test("a refused registration check returns BSA's code; an unanswered one returns retryAfterMs")
   func checks() throws {
     let (method, params) = (
       "registration.checkUserKey", ["provider": "bsa", "userKey": "alice.01"] as JSONValue
@@ -121,9 +121,9 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.app.call(method, params)["available"] == true)
   }
 
-  @Test("a flow is cancelled at once while its provider says nothing")
+  @Test("flow.cancel ends a BSA flow while the provider does not answer")
   func cancelled() throws {
-    // The daemon would wait for longer than the call may take.
+    // Longer than the 60 seconds that flow.cancel may take below.
     let fixture = try BSAFixture(["request_timeout_seconds": "120"])
     try fixture.spoil("mail", ["delayMs": 600_000])
     let flow = try fixture.begin(
@@ -132,7 +132,7 @@ struct BSAProviderAnswerTests {
     #expect(end?["status"] == "cancelled")
   }
 
-  @Test("a provider that is not there is a problem of the flow, and its health is failing")
+  @Test("an unreachable BSA is the flow's problem, and system.status shows its health as failing")
   func gone() throws {
     fixture.sandbox.killAtOnce()
     let flow = try fixture.begin(
@@ -144,7 +144,7 @@ struct BSAProviderAnswerTests {
     #expect(status["providers"]?[0]?["health"] == "failing", "\(status.text)")
   }
 
-  @Test("a sign-in whose provider is down for a while goes on by itself when it is up again")
+  @Test("a BSA sign-in continues by itself when the provider stops answering with HTTP 503")
   func downThenUp() throws {
     try fixture.set(["authSeconds": 600])
     try fixture.registered()
@@ -164,7 +164,7 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.atSite(visit)["state"] == "completed")
   }
 
-  @Test("a completion whose answer is lost is asked for once more, and the token is stored")
+  @Test("a BSA sign-in repeats a completion whose answer is lost, and the token is stored")
   func lostCompletion() throws {
     try fixture.set(["authSeconds": 600])
     try fixture.registered()
@@ -178,7 +178,7 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.owner(of: token) == "alice.01")
   }
 
-  @Test("an answer that cannot be read ends a sign-in, which is cancelled at the provider")
+  @Test("an unreadable answer ends a BSA sign-in, and the sign-in is cancelled at the provider")
   func unreadableSignIn() throws {
     try fixture.registered()
     let (flow, visit) = try fixture.pushed()

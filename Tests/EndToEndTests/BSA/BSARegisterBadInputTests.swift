@@ -2,8 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A registration that is refused: by the daemon before anything is asked, or by the provider.
-@Suite("BSA: registrations that fail", .mayBlock, .timeLimit(.minutes(10)))
+/// Registrations that the daemon refuses before any request, or that the provider refuses.
+@Suite("Failing BSA registrations", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegisterBadInputTests {
   private let fixture: BSAFixture
   private let alice = BSAPerson.alice
@@ -14,7 +14,7 @@ struct BSARegisterBadInputTests {
     try fixture.start("register", alice.params() + more)
   }
 
-  @Test("what is wrong with the parameters ends it with the code for it, and nothing is asked")
+  @Test("an invalid parameter ends register with its rtCode, and BSA gets no request")
   func parameters() throws {
     let other = "s3cret:another/client-key"
     for (params, rtCode, words) in [
@@ -35,7 +35,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requestsInOrder() == [])
   }
 
-  @Test("no client key at all: a sentence that says how to set one")
+  @Test("without a client key, verifyContact fails with a message that names the credential")
   func noClientKey() throws {
     let fixture = try BSAFixture(clientKey: nil)
     let flow = try fixture.verifyContact()
@@ -44,7 +44,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requestsInOrder() == [])
   }
 
-  @Test("a person who cannot be asked: the SDK's word, its rtCode, and nothing is sent")
+  @Test("without a passcode or a reader, register fails with the SDK's error and sends no sign-up")
   func nobodyToAsk() throws {
     let fixture = try BSAFixture(passcode: nil)
     for (type, word, rtCode) in [
@@ -58,7 +58,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requests("users") == 0)
   }
 
-  @Test("a handle that is older than 30 minutes: 3006, and the provider is not asked")
+  @Test("register refuses a disposeToken older than 30 minutes with 3006 and sends no sign-up")
   func oldHandle() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)
@@ -72,7 +72,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requests("users") == 0)
   }
 
-  @Test("a handle stays good after a sign-up that is refused, and is used up by one that is not")
+  @Test("a disposeToken stays valid after a refused sign-up and is used up by a successful one")
   func handles() throws {
     let check: JSONValue = ["provider": "bsa", "userKey": .string(alice.userKey)]
     #expect(try fixture.app.call("registration.checkUserKey", check) == ["available": true])

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The seed's six network calls and the local authentication, over the socket.
-@Suite("BSA: a registration by the seed's calls", .mayBlock, .timeLimit(.minutes(10)))
+/// The seed's six network calls and the local authentication, over the daemon's socket.
+@Suite("BSA registration by the SDK's calls", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegistrationTests {
   private static let app: JSONValue = ["clientKey": .string(BSAFixture.clientKey)]
 
@@ -35,10 +35,10 @@ struct BSARegistrationTests {
   }
 
   @Test(
-    "duplicate check, number, its verification, user key, local authentication, sign-up",
+    "the SDK's registration calls, in the seed's order, register a person at BSA",
     arguments: [("email", "mail", "mailVerify"), ("sms", "sms", "smsVerify")])
   func inOrder(channel: String, sending: String, verifying: String) throws {
-    // i.
+    // i. (the numerals are the seed's steps)
     #expect(try isDuplicate(channel) == ["duplicate": false])
     // ii.
     let sent = try fixture.verifyContact(
@@ -73,7 +73,7 @@ struct BSARegistrationTests {
     #expect(try isFree() == ["available": false])
   }
 
-  /// What the provider has, and what the load functions are made of.
+  /// Checks BSA's registration, and the account's attributes that the SDK's load functions return.
   private func expectRegistered(_ end: JSONValue) throws {
     let known = try #require(try fixture.registration(alice.userKey))
     #expect(known["name"] == "Alice Adams" && known["email"] == "alice@example.com")
@@ -94,7 +94,7 @@ struct BSARegistrationTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("register alone: without a handle the number comes first, then the person, then the rest")
+  @Test("register without a disposeToken asks for an OTP, then for the passcode, then signs up")
   func alone() throws {
     let sent = try fixture.start("register", alice.params())
     #expect(sent.state == "otpSent" && sent["step"]?["channel"] == "email", "\(sent.text)")
@@ -109,7 +109,7 @@ struct BSARegistrationTests {
       try fixture.states(of: end) == ["sending", "otpSent", "verifying", "localAuth", "signingUp"])
   }
 
-  @Test("what was registered outlives the daemon, with the handle of a contact and its codes")
+  @Test("a BSA account and an unused disposeToken survive a restart of the daemon")
   func outlives() throws {
     let token = try fixture.disposeToken(of: .bob)
     let end = try fixture.registered()
@@ -118,7 +118,7 @@ struct BSARegistrationTests {
     #expect(try after.account(end["result"]?["account"]) == before)
     let other = try after.start(
       "register", BSAPerson.bob.params() + ["disposeToken": .string(token)])
-    // Who ended the daemon is asked anew.
+    // A local authentication from before the restart does not count.
     #expect(other.stepType == "localAuth", "\(other.text)")
     #expect(try after.prove(other)["status"] == "succeeded")
   }

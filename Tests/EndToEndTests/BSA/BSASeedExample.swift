@@ -2,33 +2,34 @@ import Dispatch
 import Synchronization
 import UsherKit
 
-// The calls of the seed "User Registration", as they stand there, with these corrections:
+// The calls of the seed "User Registration" as the seed writes them, with these corrections:
 //
-//  1. `import UsherKit` in the place of RxSwift: `DisposeBag` is UsherKit's. `import Dispatch` for the
-//     main queue.
-//  2. The seed's `self` is a class of its own. Callbacks are called on no particular thread: it is
-//     `Sendable`, and so is `data`, whose two members are locked.
-//  3. `verifyOTPNumber` is called with types where values belong: `.Email` and the address stand there.
-//  4. The cases of `switch errorCode` that lack their colon, and so share what follows, are one case
-//     with commas.
-//  5. Each callback and each case does nothing in the seed, which Swift takes for no case, and for an
-//     unused `self` or parameter: here each tells the `news`.
-//  6. Closures that the seed writes without `[weak self]` have it where they tell the `news`;
+//  1. `import UsherKit` replaces RxSwift, because UsherKit has its own `DisposeBag`. `import
+//     Dispatch` is for the main queue.
+//  2. The seed's `self` is a class of its own. It is `Sendable`, because callbacks run on any
+//     thread; so is `data`, whose two members are behind a lock.
+//  3. The seed passes types to `verifyOTPNumber` instead of values; here it gets `.Email` and the
+//     address.
+//  4. The cases of `switch errorCode` that lack their colon, and so share the next body, are one
+//     case with commas.
+//  5. The seed's callbacks and cases are empty. Swift refuses an empty case and warns of an unused
+//     `self` or parameter, so each callback and case yields to `news`.
+//  6. Closures that the seed writes without `[weak self]` have it if they yield to `news`;
 //     `onSuccess` and `onError` of `startSimpleAuth` name what they need in a capture list, for the
 //     main queue.
-//  7. The client key, the addresses and the number are `values`, so that a test may put in what is
-//     real. `data.userData` is filled before it is used.
-//  8. "BSA.APICAller" and "requestOTPNumberSend", in the text, are `BSA.APICaller` and
-//     `requestSendOTPNumber`; `onNotDulplicateUser` and `onDulplicateUser` are spelt as in the code,
-//     not as in the table. Both spellings of these compile.
-//  9. `@escaping OnTotalLog? = nil`, in the tables, is no Swift: an optional closure escapes by
-//     itself.
-// 10. "Information saved after SignUp" names functions without parentheses. `loadTOTPSecretKey` is
-//     not to be had: `totpCode()` gives codes of the secret.
+//  7. The client key, the addresses and the OTP are `values` or parameters, so that a test can pass
+//     real ones. `data.userData` is filled before its use.
+//  8. "BSA.APICAller" and "requestOTPNumberSend" in the seed's text are `BSA.APICaller` and
+//     `requestSendOTPNumber`; `onNotDulplicateUser` and `onDulplicateUser` are spelt as in the
+//     seed's code, not as in its table. Both spellings of these compile.
+//  9. `@escaping OnTotalLog? = nil`, in the seed's tables, is not Swift: an optional closure always
+//     escapes.
+// 10. "Information saved after SignUp" names functions without parentheses. `loadTOTPSecretKey`
+//     does not exist here: `totpCode()` returns codes of the secret.
 
-/// An app that used BSA's SDK.
+/// An app written for BSA's SDK.
 final class BSASeedExample: Sendable {
-  /// What the seed leaves open.
+  /// Values that the seed leaves open.
   struct Values: Sendable {
     var email = "user@email.com"
     var phoneNumber = "+821012345678"
@@ -38,7 +39,7 @@ final class BSASeedExample: Sendable {
     var localAuthType = BSA.Enums.LocalAuthType.BIOMETRIC
   }
 
-  /// A callback, by its name.
+  /// A callback that ran, by name.
   struct News: Sendable, Equatable {
     var call: String
     var detail: String?
@@ -49,7 +50,7 @@ final class BSASeedExample: Sendable {
     }
   }
 
-  /// What the calls bring for one another.
+  /// Results of one call that a later call needs.
   final class Data: Sendable {
     private let members = Mutex<(token: String?, user: BSA.SignUpData.UserData?)>((nil, nil))
 
@@ -64,7 +65,7 @@ final class BSASeedExample: Sendable {
     }
   }
 
-  /// Each callback but the log, in the order in which they came.
+  /// All callbacks except `onTotalLog`, in the order in which they ran.
   let news: AsyncStream<News>
   private let told: AsyncStream<News>.Continuation
   private let logged = Mutex<[String]>([])
@@ -77,7 +78,7 @@ final class BSASeedExample: Sendable {
     (news, told) = AsyncStream.makeStream()
   }
 
-  /// What `onTotalLog` brought.
+  /// The texts that `onTotalLog` received.
   var log: [String] { logged.withLock { $0 } }
 
   private func tell(_ call: String, _ detail: String? = nil) { told.yield(News(call, detail)) }

@@ -5,11 +5,11 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// A person who is asked for a passcode.
+/// A prompt that answers each question with the passcode.
 private final class BSAPrompt: BSA.LocalAuth.Prompt {
   private let asked = Mutex<[BSA.LocalAuth.Question]>([])
 
-  /// In their order.
+  /// The questions, in order.
   var questions: [BSA.LocalAuth.Question] { asked.withLock { $0 } }
 
   func answer(_ question: BSA.LocalAuth.Question) async -> BSA.LocalAuth.Answer {
@@ -18,12 +18,12 @@ private final class BSAPrompt: BSA.LocalAuth.Prompt {
   }
 }
 
-/// The seed's own example code: UsherKit, the real daemon and BSA's stand-in.
+/// The seed's example code against UsherKit, the real daemon and the sandbox's BSA.
 ///
-/// What it needed to be corrected for is listed in the header of `BSASeedExample.swift`. What UsherKit
-/// is configured with is one for the whole process: these tests take turns.
+/// The header of `BSASeedExample.swift` lists the corrections to the example. The tests are
+/// serialized because the process has one UsherKit configuration for BSA.
 @Suite(
-  "BSA's example of the seed, end to end", .uses(.bsa), .mayBlock, .serialized,
+  "BSA's SDK example, end to end", .uses(.bsa), .mayBlock, .serialized,
   .timeLimit(.minutes(10)))
 struct BSASeedTests {
   private typealias News = BSASeedExample.News
@@ -42,7 +42,7 @@ struct BSASeedTests {
     self.values = values
   }
 
-  /// An example whose values are the usual ones but for some.
+  /// Returns an example with the usual values, changed by `change`.
   private func example(
     _ change: (inout BSASeedExample.Values) -> Void = { _ in }
   ) -> BSASeedExample {
@@ -51,7 +51,7 @@ struct BSASeedTests {
     return BSASeedExample(values)
   }
 
-  /// What a call tells, up to its `onCompleted`.
+  /// Returns a call's callbacks, up to `onCompleted`.
   private func told(
     _ example: BSASeedExample, _ call: (BSASeedExample) -> Void
   ) async -> [News] {
@@ -68,7 +68,7 @@ struct BSASeedTests {
     return await news.next()
   }
 
-  /// A call comes to nothing: its first callback, and the rtCode where it has one.
+  /// Expects a call to run `callback`, with the rtCode if one is given, and then `onCompleted`.
   private func expectNo(
     _ callback: String, code rtCode: Int? = nil, of example: BSASeedExample,
     at location: SourceLocation = #_sourceLocation, _ call: (BSASeedExample) -> Void
@@ -80,7 +80,7 @@ struct BSASeedTests {
     #expect(detail.hasPrefix("\(rtCode) "), "\(detail)", sourceLocation: location)
   }
 
-  @Test("the six network calls and the local authentication, in the seed's order")
+  @Test("the SDK example's network calls and local authentication register a person at BSA")
   func inOrder() async throws {
     let example = example()
     let completed = News("onCompleted")
@@ -111,7 +111,7 @@ struct BSASeedTests {
     let device = try #require(known["deviceId"]?.stringValue)
     #expect(example.saved == [device, "fcm-token", "user1", "PASSCODE"])
     let code = try await BSA.totpCode().code
-    // A new code may have begun between two of these three looks, but not twice.
+    // The TOTP period may change between these three reads, but only once.
     let later = try fixture.registration("user1")
     #expect(code == known["totp"]?.stringValue || code == later?["totp"]?.stringValue)
     #expect(
@@ -123,19 +123,19 @@ struct BSASeedTests {
     }
     #expect(example.log.count == 18)
 
-    // Now the negative answers, and a sign-up with what is used up.
+    // The negative answers, and a sign-up with a spent disposeToken.
     await expectNo("onDulplicateUser", of: example) { $0.checkDuplicateUserData() }
     await expectNo("onUserKeyNotAvailable", of: example) { $0.checkUserKeyAvailable() }
     await expectNo("onFailed", code: 3006, of: example) { $0.requestSignUp() }
 
-    // Another program asks the daemon for what was saved.
+    // A newly configured SDK has no saved values until it reads them from the daemon.
     BSA.configure(socketPath: fixture.daemon.socketPath)
     #expect(BSA.loadUserKey() == nil)
     _ = try await BSA.refresh()
     #expect(example.saved == [device, "fcm-token", "user1", "PASSCODE"])
   }
 
-  @Test("sign-up before local authentication is onFailed, and nothing is sent")
+  @Test("requestSignUp before local authentication runs onFailed with 9009 and sends nothing")
   func tooEarly() async throws {
     let example = example()
     _ = await told(example) { $0.requestSendOTPNumber() }
@@ -149,7 +149,7 @@ struct BSASeedTests {
     #expect(await told(example) { $0.requestSignUp() }.first == News("onSuccess"))
   }
 
-  @Test("what is refused is onFailed with its code, by the daemon or by BSA")
+  @Test("an SDK call that the daemon or BSA refuses runs onFailed with the rtCode")
   func refused() async throws {
     let nobody = example { $0.email = "user" }
     await expectNo("onFailed", code: 2002, of: nobody) { $0.checkDuplicateUserData() }
@@ -171,7 +171,7 @@ struct BSASeedTests {
     #expect(await authenticated(other) == News("onError", "not available"))
   }
 
-  @Test("what nobody answers, and what is not permitted, is onError with onCompleted after it")
+  @Test("an SDK call that gets no answer or is not permitted runs onError, then onCompleted")
   func unanswered() async throws {
     try fixture.spoil("mail", ["reset": true])
     await expectNo("onError", of: example()) { $0.requestSendOTPNumber() }
@@ -183,14 +183,14 @@ struct BSASeedTests {
   }
 
   @Test(
-    "by a finger at the real fprintd, as the seed writes it",
+    "the SDK example registers a person by fingerprint at the real fprintd",
     .enabled(if: FprintdUnderTest.isPossible, noFprintd))
   func byFinger() async throws {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(
       user: NSUserName(), finger: "right-index-finger", print: "right-index")
     let fixture = try await unblocking { try BSAFixture(reader: fprintd) }
-    // Nobody has to be asked where the reader waits.
+    // The fingerprint reader needs no prompt.
     BSA.configure(socketPath: fixture.daemon.socketPath)
     let example = example { $0.localAuthType = .BIOMETRIC }
     _ = await told(example) { $0.requestSendOTPNumber() }

@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `kill -9` in the middle. What a flow does after a restart in each of its states is asserted by the
-/// tests of its machine; here the daemon really dies.
-@Suite("BSA and kill -9", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+/// Kills the daemon's process in the middle of a flow. The tests of the flows' state machines cover
+/// a restart in each state.
+@Suite("BSA flows when the daemon is killed", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct BSASurvivalTests {
-  @Test("a number is not asked for again, a sign-up not repeated; what was done there stays done")
+  @Test("after kill -9, the daemon repeats neither the request for an OTP nor the sign-up at BSA")
   func registration() throws {
     let fixture = try BSAFixture()
     let alice = BSAPerson.alice
@@ -29,13 +29,13 @@ struct BSASurvivalTests {
     #expect(message.contains("may be registered") && message.contains("reregisterDevice"))
     #expect(end["failure"]?["retryable"] == false)
     #expect(try fixture.requests("users") == 1 && after.accounts().isEmpty)
-    // The person is registered, with a secret that nobody here knows.
+    // The person is registered at BSA, but the TOTP secret of the lost answer is not known here.
     let again = try after.prove(after.registering())
     #expect(again.failure == ["provider_rejected", "2009", nil], "\(again.text)")
     #expect(try after.reregistered()["subject"] == "alice.01")
   }
 
-  @Test("starting, completing, the token: it is asked again though it had been done")
+  @Test("after kill -9, a BSA sign-in repeats the request that was in flight, and succeeds")
   func signIn() throws {
     let fixture = try BSAFixture()
     try fixture.set(["authSeconds": 300])
@@ -48,7 +48,7 @@ struct BSASurvivalTests {
         try before.prove(asked, waitMs: 0)
       }
       let after = try fixture.restarted()
-      // The person has said yes to this site: it is not asked about again.
+      // The person's approval of this site was stored, so there is no second localAuth step.
       let end = try after.app.finished(after.flow(flow))
       #expect(end["status"] == "succeeded", "\(endpoint): \(end.text)")
       let token = try after.token(of: end.account)["accessToken"]?.stringValue ?? ""
@@ -60,7 +60,7 @@ struct BSASurvivalTests {
   }
 
   @Test(
-    "wherever it dies in a sign-in, nothing that was told is lost and the person gets in",
+    "a BSA sign-in succeeds wherever the daemon dies, and no reported state is lost",
     arguments: failPoints)
   func deaths(point: String) async throws {
     try await aside {
@@ -88,7 +88,7 @@ struct BSASurvivalTests {
           guard try fixture.owner(of: token) == "alice.01" else { throw TestError("not hers") }
         }
       }
-      // Begun, waiting site, person, channel, completed, token: at least.
+      // At least these transitions: begun, pending, localAuth, channel opened, completed, token.
       #expect((5..<29).contains(deaths), "it died so often: \(deaths)")
     }
   }

@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import UsherTestKit
 
-/// A running program's memory, as root sees it: the file that gdb's gcore writes.
+/// The memory of a running process: the file that gdb's gcore writes, as root.
 struct CoreDump {
   static let isPossible =
     getuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/gcore")
@@ -21,7 +21,7 @@ struct CoreDump {
       try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped))
   }
 
-  /// Bytes that are not of empty pages.
+  /// The number of bytes, without pages that are all zero.
   var size: Int { bytes.count }
 
   private static func withoutEmptyPages(_ whole: Data) -> Data {
@@ -38,7 +38,7 @@ struct CoreDump {
     return kept
   }
 
-  /// How often a secret is there, in any of the forms that anybody might write it down in.
+  /// Returns how often a secret occurs, in any of its encodings.
   func count(_ secret: Secret) -> Int { secret.forms.reduce(0) { $0 + count($1) } }
 
   private func count(_ form: Data) -> Int {
@@ -57,7 +57,7 @@ struct CoreDump {
     }
   }
 
-  /// What is looked for.
+  /// A secret to search for, in all its encodings.
   struct Secret {
     let name: String
     let forms: [Data]
@@ -69,7 +69,8 @@ struct CoreDump {
 
     init(_ name: String, text: String) { self.init(name, Data(text.utf8)) }
 
-    /// A key, also as HMAC mixes it (RFC 2104 §2).
+    /// Creates a key that is also searched for combined with HMAC's inner and outer pads (RFC 2104
+    /// §2).
     init(_ name: String, key: Data) {
       self.name = name
       forms =
@@ -78,12 +79,13 @@ struct CoreDump {
   }
 }
 
-/// The keys of a daemon's store, taken as whoever has the state directory can.
+/// The keys of a daemon's store, as read from its state directory.
 struct StoreKeys {
   let master: Data
   let data: Data
 
-  /// Reads a key slot of form 2: form, salt, nonce, ciphertext, tag. The form is authenticated too.
+  /// Unwraps the data key from a key slot of form 2: form, salt, nonce, ciphertext, tag. The form
+  /// is authenticated too.
   init(state: String) throws {
     master = try Data(contentsOf: URL(fileURLWithPath: "\(state)/master.key"))
     let query = "SELECT hex(wrapped) FROM key_slots WHERE kind = 'master'"

@@ -3,18 +3,19 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What a look into the daemon's memory finds, before and after it is locked.
+/// Secrets in core dumps of the daemon, before and after it is locked.
 @Suite(
-  "What root finds in the daemon's memory", .mayBlock, .ownProcess,
+  "Secrets in the daemon's memory", .mayBlock, .ownProcess,
   .timeLimit(.minutes(10)))
 struct MemoryTests {
   private static let refreshToken = "canary-refresh-token-41d9e6b013"
   private static let totpSecret = "CANARYSECRET2345CANARYSECRET2345"
   private static let passcode = "canary-passcode-that-is-long"
 
-  /// Registers at BSA, signs in elsewhere, asks for tokens and codes, on a connection that stays open.
+  /// Registers at BSA, signs in at provider `demo`, and gets tokens and codes on a connection that
+  /// stays open.
   ///
-  /// - Returns: The access token that is handed out.
+  /// - Returns: The access token that `token.get` returns.
   private func work(_ fixture: BSAFixture, _ sandbox: SandboxUnderTest) throws -> String {
     try fixture.answers("users", ["data": ["secretKey": .string(Self.totpSecret)]])
     let flow = try fixture.registering(.alice)
@@ -38,7 +39,7 @@ struct MemoryTests {
   }
 
   @Test(
-    "no key ever; when it is locked, no refresh token, no secret of codes, no passcode",
+    "a core dump never has a store key, and no token, TOTP secret or passcode after system.lock",
     .enabled(
       if: CoreDump.isPossible,
       """
@@ -68,7 +69,7 @@ struct MemoryTests {
       CoreDump.Secret("passcode", text: Self.passcode),
     ]
     let (before, after) = (counts(unlocked, key + kept), counts(locked, key + kept))
-    // The search finds what is there, and of that no copies that nobody needs any more.
+    // The search finds the secrets that an unlocked daemon holds, at most two copies of each.
     for name in ["access token", "refresh token", "secret of codes"] {
       #expect((1...2).contains(before[name] ?? 0), "\(name), unlocked: \(before)")
     }

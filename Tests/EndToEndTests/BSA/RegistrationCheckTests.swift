@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Who may ask who is registered, how the command line says it, and what stays of it.
-@Suite("BSA: who is registered already", .mayBlock, .timeLimit(.minutes(10)))
+/// Registration checks: who may call them, what usherctl prints, and what the log contains.
+@Suite("BSA registration checks", .mayBlock, .timeLimit(.minutes(10)))
 struct RegistrationCheckTests {
   private static let email: JSONValue = [
     "verifyType": "email", "verifyData": "canary-check@example.com",
@@ -21,7 +21,7 @@ struct RegistrationCheckTests {
     return reply["error"]?["data"]?["reason"]?.stringValue ?? (reply["result"]?.text ?? "nothing")
   }
 
-  @Test("a rule names the method and the provider; what it does not name is not permitted")
+  @Test("a client rule permits registration checks only for the methods and providers it names")
   func rules() throws {
     let sandbox = try SandboxUnderTest()
     let fixture = try BSAFixture(
@@ -50,7 +50,7 @@ struct RegistrationCheckTests {
       #expect(
         try Self.ask(fixture, method, params + ["provider": "bsa"])
           == (isNamed ? yes : "permission_denied"))
-      // Whether there is such a provider is not told either.
+      // The refusal does not tell whether the provider exists.
       #expect(
         try Self.ask(fixture, method, params + ["provider": "nobody"]) == "permission_denied")
     }
@@ -58,7 +58,7 @@ struct RegistrationCheckTests {
     #expect(try fixture.requests("duplicateCheck") == 2)
   }
 
-  @Test("usherctl says in a word who is there, and why it may not")
+  @Test("usherctl registration prints free or taken, or that registration_checks is off")
   func commands() throws {
     let fixture = try BSAFixture(passcode: nil)
     let checks = [
@@ -84,7 +84,7 @@ struct RegistrationCheckTests {
     #expect(try closed.requestsInOrder() == [])
   }
 
-  @Test("nothing of who was asked for stays in the journal, whatever became of it")
+  @Test("the log of a registration check has no contact or key, whatever the provider answers")
   func journal() throws {
     let fixture = try BSAFixture(passcode: nil, logLevel: "trace")
     let answers: [JSONValue] = [

@@ -2,10 +2,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// This machine's device in place of a registered one.
-@Suite("BSA: another device", .mayBlock, .timeLimit(.minutes(10)))
+/// `reregisterDevice`: this machine's device replaces the registered one.
+@Suite("BSA's reregisterDevice", .mayBlock, .timeLimit(.minutes(10)))
 struct SignDeviceTests {
-  /// A flow where the person is to prove to be there, or at its end.
+  /// Starts `reregisterDevice` and enters the OTP; returns the flow at `localAuth`, or at its end.
   private func verified(_ fixture: BSAFixture, by channel: String = "email") throws -> JSONValue {
     let flow = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams(by: channel))
@@ -13,7 +13,7 @@ struct SignDeviceTests {
     return try fixture.enter(fixture.number(to: BSAPerson.alice.contact(channel)), to: flow)
   }
 
-  @Test("on another machine, as it was registered: the old one's codes and sign-ins are void")
+  @Test("reregisterDevice on another machine voids the TOTP codes and sign-ins of the old one")
   func anotherMachine() throws {
     let clock = MovableClock()
     let old = try BSAFixture(clock: clock)
@@ -50,7 +50,7 @@ struct SignDeviceTests {
     try new.signedIn()
   }
 
-  @Test("on the same machine the account gets the new secret, and stays the same account")
+  @Test("reregisterDevice on the same machine keeps the account and replaces its TOTP secret")
   func sameMachine() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)
@@ -59,7 +59,7 @@ struct SignDeviceTests {
     let token = try fixture.token(of: account)
     try clock.advance(toNextStepOf: 60)
     let before = try fixture.code(of: account).code
-    // The person was authenticated a moment ago.
+    // No localAuth step: the person authenticated a moment ago.
     let end = try fixture.app.finished(verified(fixture, by: "sms"))
     #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
     let after = try fixture.code(of: account).code
@@ -71,7 +71,7 @@ struct SignDeviceTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("with the handle of a verified contact no number is sent; the kind must be given then")
+  @Test("reregisterDevice with a disposeToken requires authType and sends no OTP")
   func handle() throws {
     let fixture = try BSAFixture()
     let account = try fixture.registered().account
@@ -80,7 +80,7 @@ struct SignDeviceTests {
     #expect(end.failure == ["invalid_request", "2002", nil], "\(end.text)")
     let asked = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams() + handle + ["authType": "passcode"])
-    // The person proved to be there a moment ago, in this client's own flow.
+    // No localAuth step: the person authenticated a moment ago, for this client.
     #expect(asked["status"] == "succeeded" && asked.account == account, "\(asked.text)")
     #expect(try fixture.requests("sendOtp") == 0)
     let again = try fixture.start(
@@ -88,7 +88,7 @@ struct SignDeviceTests {
     #expect(again.failure == ["provider_rejected", "3006", nil], "it was used: \(again.text)")
   }
 
-  @Test("who does not prove to be there keeps the old device")
+  @Test("cancelling reregisterDevice at localAuth leaves the old device registered")
   func unproven() throws {
     let fixture = try BSAFixture()
     let new = try BSAFixture(sandbox: fixture.sandbox)
@@ -100,7 +100,7 @@ struct SignDeviceTests {
     try fixture.signedIn()
   }
 
-  @Test("a name that is not the person's is 2008, and no number is sent")
+  @Test("reregisterDevice with another person's name fails with 2008, and no OTP is sent")
   func wrongPerson() throws {
     let fixture = try BSAFixture()
     try fixture.registered()

@@ -3,17 +3,18 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A number that the person types at a site: of the provider's, or of the account's TOTP secret.
-@Suite("BSA: sign-in by a number", .mayBlock, .timeLimit(.minutes(10)))
+/// Sign-in by a number that the person types at a site: the provider's (`otp`), or a code of the
+/// account's TOTP secret (`totp`).
+@Suite("BSA sign-in by a displayed number", .mayBlock, .timeLimit(.minutes(10)))
 struct SignNumberTests {
-  /// A sign-in where it shows its number.
+  /// Starts a sign-in and returns it at the step that shows the number.
   private func shown(_ fixture: BSAFixture, _ way: String) throws -> JSONValue {
     let asked = try fixture.asked(fixture.authenticate(way))
     return try fixture.asked(fixture.prove(asked), for: "displayCode")
   }
 
   @Test(
-    "the person is authenticated, reads the number, types it at the site, and is signed in",
+    "a displayed number, typed at the site and approved by passcode, completes a BSA sign-in",
     arguments: ["otp", "totp"])
   func wholeWay(way: String) throws {
     let clock = MovableClock()
@@ -47,7 +48,7 @@ struct SignNumberTests {
   }
 
   @Test(
-    "when the time of a number is over the next is shown, which the site takes",
+    "an expired sign-in number is replaced by another, which the site accepts",
     arguments: ["otp", "totp"])
   func nextNumber(way: String) throws {
     let clock = MovableClock()
@@ -74,7 +75,7 @@ struct SignNumberTests {
     #expect(try fixture.app.finished(fixture.approved(second))["status"] == "succeeded")
   }
 
-  @Test("a number that is shown is in no log, no event and no file")
+  @Test("a displayed sign-in number is in no log, event or file")
   func onlyThere() throws {
     let fixture = try BSAFixture(logLevel: "trace")
     try fixture.registered()
@@ -82,7 +83,7 @@ struct SignNumberTests {
     _ = try listener.call("events.subscribe", ["topics": ["flow", "account", "token"]])
     let flow = try shown(fixture, "otp")
     let id = try #require(flow["id"]?.stringValue)
-    // The search finds it where it is: in the answer, and in a file that is made for this.
+    // The search finds the number in the reply, and in a file that is written for this check.
     #expect(isIn(Data(flow.text.utf8), flow.shown))
     try fixture.daemon.place.write("a\(flow.shown)b", to: "state/control")
     let files = fixture.daemon.place.everything()
@@ -100,7 +101,7 @@ struct SignNumberTests {
     #expect(!isIn(Data(told.utf8), flow.shown))
   }
 
-  /// Whether a text is there. Six digits within a longer number, such as a time, are not.
+  /// Whether the bytes contain a number, other than as part of a longer one such as a time.
   private func isIn(_ bytes: Data, _ text: String) -> Bool {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     var rest = bytes.startIndex..<bytes.endIndex

@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A site asks, the person proves to be there, the site's token is the account's.
-@Suite("BSA: sign-in by push", .mayBlock, .timeLimit(.minutes(10)))
+/// Sign-in that a site starts: the person authenticates, and the account gets the token.
+@Suite("BSA sign-in by push", .mayBlock, .timeLimit(.minutes(10)))
 struct SignPushTests {
-  @Test("a site begins, the person proves to be there, and the token is the site's")
+  @Test("a push sign-in succeeds after localAuth, and the account gets a token that BSA accepts")
   func wholeWay() throws {
     let fixture = try BSAFixture()
     let account = try fixture.registered().account
@@ -33,11 +33,11 @@ struct SignPushTests {
     #expect(try fixture.owner(of: secret) == "alice.01")
     #expect(try fixture.owner(of: "Bearer \(secret)") == "2003", "it has no scheme")
     #expect(!end.text.contains(secret))
-    // What the load functions give stays as it was.
+    // The attributes that the SDK's load functions return are unchanged.
     #expect(try fixture.account(account)["attributes"] == before["attributes"])
   }
 
-  @Test("nobody is asked who was registered without local authentication, and the site is told so")
+  @Test("an account with authType none signs in without localAuth, and the site is told so")
   func withoutLocalAuth() throws {
     let fixture = try BSAFixture(["allow_no_local_auth": "true"])
     let account = try fixture.registered(authType: "none").account
@@ -49,7 +49,7 @@ struct SignPushTests {
     #expect(try fixture.atSite(visit)["localAuth"] == false)
   }
 
-  @Test("where no site begins it expires, with the word 5001")
+  @Test("a push sign-in that no site starts expires with code 5001")
   func nobodyBegins() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(more: "[flow]\ndeadline_seconds = 60\n", clock: clock)
@@ -64,7 +64,7 @@ struct SignPushTests {
     #expect(try fixture.requests("authCancel") == 0)
   }
 
-  @Test("who gives up at the site is denied, with 5011")
+  @Test("a BSA sign-in that is cancelled at the site ends as denied with code 5011")
   func cancelledAtSite() throws {
     let fixture = try BSAFixture()
     try fixture.registered()
@@ -76,7 +76,7 @@ struct SignPushTests {
     #expect(try fixture.requests("authCancel") == 0, "there is nothing to cancel")
   }
 
-  @Test("an account that is forgotten on the way does not come back: denied")
+  @Test("a BSA sign-in whose account is forgotten meanwhile ends as denied and adds no account")
   func forgotten() throws {
     let fixture = try BSAFixture()
     let account = try fixture.registered().account
@@ -87,7 +87,7 @@ struct SignPushTests {
     #expect(try fixture.accounts() == [])
   }
 
-  @Test("without an account, or with another's, nothing begins")
+  @Test("a BSA sign-in without an account, with an unknown one or a wrong clientKey is refused")
   func accounts() throws {
     let fixture = try BSAFixture()
     let params: JSONValue = ["provider": "bsa", "kind": "authenticate", "params": [:]]
@@ -103,11 +103,11 @@ struct SignPushTests {
   }
 }
 
-/// Whoever ends a flow ends the sign-in that it has in hand.
-@Suite("BSA: a sign-in that is given up", .mayBlock, .timeLimit(.minutes(10)))
+/// A flow that is cancelled cancels its sign-in at the provider.
+@Suite("Cancelled BSA sign-ins", .mayBlock, .timeLimit(.minutes(10)))
 struct SignAbandonedTests {
   @Test(
-    "in front of the passcode it is cancelled at the provider, by whichever way it ends",
+    "a BSA sign-in that is cancelled at localAuth is cancelled at the provider",
     arguments: ["flow.cancel", "cancel"])
   func localAuth(way: String) throws {
     let fixture = try BSAFixture()
@@ -126,7 +126,7 @@ struct SignAbandonedTests {
   }
 
   @Test(
-    "under way it is cancelled at the provider, done there already or not",
+    "flow.cancel during a request sends authCancel, whether BSA has processed the request or not",
     arguments: [("auth", false), ("authComplete", true)])
   func underWay(endpoint: String, processed: Bool) throws {
     let fixture = try BSAFixture()
@@ -146,7 +146,7 @@ struct SignAbandonedTests {
     #expect(try fixture.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }
 
-  @Test("a cancellation that the provider does not answer ends the flow all the same")
+  @Test("flow.cancel ends a BSA sign-in although the provider does not answer authCancel")
   func unheard() throws {
     let fixture = try BSAFixture()
     try fixture.registered()
@@ -161,7 +161,7 @@ struct SignAbandonedTests {
     try fixture.signedIn()
   }
 
-  @Test("a number that nobody will type is taken back, and the site takes it no more")
+  @Test("flow.cancel withdraws a displayed sign-in number, and the site then refuses it")
   func number() throws {
     let fixture = try BSAFixture()
     try fixture.registered()

@@ -2,8 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What the person's camera read at a site.
-@Suite("BSA: sign-in by QR code", .mayBlock, .timeLimit(.minutes(10)))
+/// Sign-in by the QR code that a site shows.
+@Suite("BSA sign-in by QR code", .mayBlock, .timeLimit(.minutes(10)))
 struct SignQRTests {
   private let fixture: BSAFixture
 
@@ -16,7 +16,7 @@ struct SignQRTests {
     try fixture.submit(["type": "fillForm", "fields": ["qrId": .string(text)]], to: flow)
   }
 
-  @Test("an id that is typed: scan, local authentication, the token")
+  @Test("a QR id of a site, entered and approved by passcode, completes a BSA sign-in")
   func typed() throws {
     let flow = try fixture.asked(fixture.authenticate("qr"), for: "fillForm")
     #expect(flow.state == "scan")
@@ -37,12 +37,12 @@ struct SignQRTests {
   }
 
   @Test(
-    "unknown ones and those of other apps are problems where they were typed, then the right one")
+    "an unknown QR id and another app's are reported as qr_invalid; then the right one works")
   func wrongThenRight() throws {
     var flow = try fixture.asked(fixture.authenticate("qr"), for: "fillForm")
     let other = try fixture.qrID(fixture.visit("qr", client: "other"))
     for (text, code) in [("qr_nobody_has_it", "5023"), (other, "5024")] {
-      // Once is enough: the proof stands while the flow does.
+      // One local authentication counts for the whole flow.
       let asked = try type(text, to: flow)
       flow = code == "5023" ? try fixture.prove(asked) : asked
       #expect(flow.state == "scan" && flow.stepType == "fillForm", "\(flow.text)")

@@ -3,14 +3,14 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A TOTP secret and a sign-in's token go through the daemon; afterwards they are looked for wherever
-/// they must not be.
-@Suite("Canaries, BSA's sign-in", .mayBlock, .timeLimit(.minutes(10)))
+/// Passes TOTP secrets and a sign-in's token through the daemon, then searches files, logs and
+/// replies for them.
+@Suite("Secrets in BSA sign-ins", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCanaryTests {
-  /// The sandbox gives these out instead of its own.
+  /// The sandbox issues these secrets instead of its own.
   private static let secret = "CANARYSECRET2345CANARYSECRET2345"
   private static let secondSecret = "ANOTHERCANARY234ANOTHERCANARY234"
-  /// What these stand for in Base32: ten bytes, twice.
+  /// The keys that these secrets encode in Base32: each is ten bytes, twice.
   private static let keys = [
     Data([0x10, 0x1A, 0x08, 0xE2, 0x44, 0x14, 0x49, 0x3D, 0x6F, 0x9D]),
     Data([0x03, 0x5D, 0x33, 0x92, 0x22, 0x03, 0x41, 0x1C, 0x6B, 0x7C]),
@@ -27,7 +27,7 @@ struct TotpCanaryTests {
     search = try CanarySearch(fixture.daemon)
   }
 
-  @Test("neither secret nor channel is told or left anywhere; the token only by token.get")
+  @Test("BSA's TOTP secrets, channel keys and tokens are in no file, log or reply but token.get's")
   func everywhere() throws {
     let account = try register()
     try signIns(as: account)
@@ -44,7 +44,7 @@ struct TotpCanaryTests {
       ], keys: Self.keys, found: ["reregisterDevice", "alice.01"])
   }
 
-  /// Registers, gets a secret of no use, and takes another device, all with secrets that are known here.
+  /// Registers, receives an unusable secret, and replaces the device, all with known secrets.
   private func register() throws -> JSONValue {
     try fixture.answers("users", ["data": ["secretKey": .string(Self.secret)]])
     let end = search.record(try fixture.registered())
@@ -53,7 +53,7 @@ struct TotpCanaryTests {
     let flow = try fixture.registering(.bob)
     let failed = search.record(flow.stepType == "localAuth" ? try fixture.prove(flow) : flow)
     #expect(failed["result"]?["totpProblem"] != nil, "\(failed.text)")
-    // Bob has an account now too: what follows names that of Alice.
+    // Bob has an account now too, so the following calls name Alice's.
     try fixture.answers("device", ["data": ["secretKey": .string(Self.secondSecret)]])
     let device = search.record(
       try fixture.start(
@@ -67,7 +67,7 @@ struct TotpCanaryTests {
     return end.account ?? .null
   }
 
-  /// Sign-ins that fail with secrets in hand, and one that does not.
+  /// Signs in: twice with a failure while the daemon holds secrets, then with success.
   private func signIns(as account: JSONValue) throws {
     for (number, endpoint) in ["authComplete", "authResult"].enumerated() {
       let (flow, visit) = try fixture.pushed(as: account)
@@ -76,7 +76,7 @@ struct TotpCanaryTests {
         endpoint, ["rtCode": 5010, "rtMsg": .string("\(Self.channel) \(Self.token) failed")])
       let end = search.record(try fixture.app.finished(fixture.prove(flow)))
       #expect(end.failure == ["provider_rejected", "5010", nil], "\(end.text)")
-      // It names the device only: a later one would end the next sign-in.
+      // authCancel names only the device: a late one would cancel the next sign-in.
       try eventually("the visit is given up") { try fixture.requests("authCancel") > number }
       try? fixture.leave(visit)
     }

@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Codes of the secret that a registration brought.
-@Suite("BSA: totp.code", .mayBlock, .timeLimit(.minutes(10)))
+/// `totp.code`: codes of the secret that a registration returned.
+@Suite("BSA's TOTP codes by totp.code", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCodeTests {
-  @Test("it is what the provider computes, with its minute; the site takes it")
+  @Test("totp.code returns the provider's code and the end of its minute, and the site accepts it")
   func right() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)
@@ -32,7 +32,7 @@ struct TotpCodeTests {
     #expect(try fixture.restarted().code(of: account) == code, "a restart changes nothing")
   }
 
-  @Test("a rule names it as it names token.get: what it does not name is not permitted")
+  @Test("a client rule for token.get does not permit totp.code, and the other way round")
   func rules() throws {
     let place = try TemporaryDirectory()
     let allowed = ["codes": "totp.code bsa", "tokens": "token.get bsa"]
@@ -56,12 +56,12 @@ struct TotpCodeTests {
   }
 }
 
-/// `single_use`: a code of one step once for a client.
-@Suite("BSA: a code that is given once", .mayBlock, .timeLimit(.minutes(10)))
+/// `single_use`: a client gets one code for each time step.
+@Suite("BSA's TOTP codes with single_use", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpSingleUseTests {
   private static let tables = "[provider.totp]\nperiod_seconds = 300\nsingle_use = true\n"
 
-  /// - Returns: Milliseconds until the next.
+  /// - Returns: The time until the next code, in milliseconds.
   @discardableResult
   private func expectSpent(_ fixture: BSAFixture, _ account: JSONValue?) throws -> Int64 {
     let data = try fixture.app.error(of: "totp.code", ["account": account ?? .null])["data"]
@@ -72,7 +72,7 @@ struct TotpSingleUseTests {
     return pause
   }
 
-  @Test("a second call in the step is refused, with the time that is left; then there is another")
+  @Test("a second totp.code call in a time step is rate_limited; the next step has another code")
   func once() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(tables: Self.tables, clock: clock)
@@ -92,7 +92,7 @@ struct TotpSingleUseTests {
     try expectSpent(fixture.restarted(), account)
   }
 
-  @Test("a daemon that dies before it tells the code has given it: never twice", .ownProcess)
+  @Test("a TOTP code counts as issued if the daemon dies before it replies", .ownProcess)
   func deathBetween() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(tables: Self.tables, clock: clock)
@@ -108,10 +108,10 @@ struct TotpSingleUseTests {
     try expectSpent(fixture.again(), account)
   }
 
-  @Test("another device's secret has had no codes: there is one at once")
+  @Test("after reregisterDevice, a code of the new secret is available in the same time step")
   func newSecret() throws {
     let clock = MovableClock()
-    // The passcode that is entered for the first registration must still be good after the step.
+    // The local authentication of the first registration must still count after the time step.
     let fixture = try BSAFixture(["local_auth_seconds": "900"], tables: Self.tables, clock: clock)
     let account = try fixture.registered().account
     try clock.advance(toNextStepOf: 300)
@@ -127,12 +127,12 @@ struct TotpSingleUseTests {
   }
 }
 
-/// Whose codes they are.
+/// Separation of codes between two Unix users.
 @Suite(
-  "BSA: codes of two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
+  "TOTP codes of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct TotpOwnerTests {
-  @Test("another user gets no code of mine, and sees no account that has any")
+  @Test("a user gets no TOTP code of another user's account, and totp.list does not show it")
   func owners() throws {
     let fixture = try BSAFixture(more: "[access]\ngroup = \"4242\"\n")
     let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: fixture.daemon) }

@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Codes and sign-ins with `usherctl`.
+/// TOTP codes and BSA sign-ins with `usherctl`.
 @Suite(
-  "BSA: usherctl totp, flow run bsa authenticate", .mayBlock, .timeLimit(.minutes(10)))
+  "usherctl totp, and usherctl flow run bsa authenticate", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCommandTests {
-  @Test("totp code into a pipe is the code and nothing else; totp list names its account")
+  @Test("usherctl totp code prints only the code into a pipe, and totp list names the account")
   func piped() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)
@@ -21,7 +21,7 @@ struct TotpCommandTests {
     #expect(refused.status != 0 && refused.output == "" && !refused.errors.isEmpty, "\(refused)")
   }
 
-  @Test("flow run bsa authenticate by a TOTP number, at a terminal: passcode, number, signed in")
+  @Test("usherctl flow run bsa authenticate by TOTP signs in at a terminal and hides the passcode")
   func signIn() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)

@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `require_local_auth_seconds`: tokens and codes for programs whose person was there a while ago.
+/// `require_local_auth_seconds`: tokens and codes only after a recent local authentication.
 @Suite(
-  "BSA: a rule that wants a local authentication", .mayBlock, .timeLimit(.minutes(10)))
+  "Client rules with require_local_auth_seconds at BSA", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpConditionTests {
-  /// A registered person with a token, and two programs under such rules.
+  /// A registered person with a token, and two programs whose rules require a local authentication.
   private struct Shop {
     let fixture: BSAFixture
     let account: JSONValue
@@ -28,14 +28,14 @@ struct TotpConditionTests {
       self.place = place
     }
 
-    /// A new connection of a program's.
+    /// Returns a new connection of the program `till`.
     func till() throws -> BSAFixture { fixture.at(try programs[0].client()) }
     func desk() throws -> BSAFixture { fixture.at(try programs[1].client()) }
   }
 
   private static let calls = ["token.get", "totp.code"]
 
-  /// Both calls are refused, and name the flow to start.
+  /// Expects that both calls are refused and name the flow to start.
   private func expectAsked(
     _ client: BSAFixture, _ shop: Shop, at location: SourceLocation = #_sourceLocation
   ) throws {
@@ -63,7 +63,7 @@ struct TotpConditionTests {
     }
   }
 
-  /// The person proves to be there in a flow of that client's.
+  /// Authenticates by passcode in a flow `local`/`authenticate` of a client.
   private func authenticate(_ client: BSAFixture) throws {
     let flow = try client.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "open the till"])
@@ -71,17 +71,17 @@ struct TotpConditionTests {
     guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
   }
 
-  @Test("it is asked first, and after the flow that the refusal names the next call is answered")
+  @Test("token.get and totp.code are refused until the flow that the refusal names has succeeded")
   func sameConnection() throws {
     let shop = try Shop()
     let till = try shop.till()
     try expectAsked(till, shop)
-    // The flow that the refusal names, with its parameters as they are.
+    // Start the flow that the refusal names, with its parameters unchanged.
     let next = try till.app.error(of: "token.get", ["provider": "bsa"])["data"]?["next"]
     #expect(next?["method"] == "flow.start")
     let flow = try till.asked(
       till.app.flow(in: till.app.call("flow.start", next?["params"] ?? .null)))
-    // There is no reader: the passcode will do.
+    // Without a reader the passcode is the only method.
     #expect(flow["step"]?["methods"] == ["passcode"], "\(flow.text)")
     let wrong = try till.prove(flow, by: "nothing-like-it")
     #expect(wrong.problem[0] == "wrong_passcode")
@@ -89,7 +89,7 @@ struct TotpConditionTests {
     #expect(try till.app.finished(till.prove(wrong))["status"] == "succeeded")
     try expectGiven(till, shop)
     try expectGiven(shop.till(), shop)
-    // What hands out no secret is not meant.
+    // Methods that return no secret need no local authentication.
     let desk = try shop.desk()
     try expectAsked(desk, shop)
     for method in ["account.list", "token.list", "totp.list", "flow.list"] {
@@ -98,7 +98,7 @@ struct TotpConditionTests {
     try expectGiven(shop.fixture, shop)
   }
 
-  @Test("another program's authentication does not count, nor the person's own")
+  @Test("a local authentication for another program, or for no program, does not count")
   func otherClient() throws {
     let shop = try Shop()
     let (till, desk) = (try shop.till(), try shop.desk())
@@ -109,7 +109,7 @@ struct TotpConditionTests {
     try expectAsked(till, shop)
   }
 
-  @Test("an authentication is good until its time is over, whatever the wall clock is set to")
+  @Test("a local authentication counts for require_local_auth_seconds, whatever the wall clock is")
   func timeOver() throws {
     let clock = MovableClock()
     let shop = try Shop(clock)
@@ -125,7 +125,7 @@ struct TotpConditionTests {
     try expectGiven(till, shop)
   }
 
-  @Test("usherctl says what to do; that line, run as it is, and the token is printed")
+  @Test("usherctl token get is refused with a command, and succeeds after that command has run")
   func usherctl() throws {
     let path = URL(fileURLWithPath: BuiltProduct.path("usherctl")).resolvingSymlinksInPath().path
     let rule = """
