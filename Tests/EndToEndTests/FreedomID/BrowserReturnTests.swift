@@ -3,14 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The browser's way to Freedom's page and back, where neither `state` nor PKCE is documented.
-@Suite("Freedom ID's partner API: the way back", .mayBlock, .timeLimit(.minutes(10)))
+/// The browser's way to Freedom's page and back. The partner API documents neither `state` nor
+/// PKCE.
+@Suite("Redirects of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct BrowserReturnTests {
   private let fixture: FreedomFixture
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  @Test("each flow's redirect URI ends in 128 random bits, and no parameter of ours is in the link")
+  @Test("each redirect URI ends in 128 random bits, and the link has only Freedom's parameters")
   func path() throws {
     let flows = try (0..<3).map { _ in try fixture.authorize(["read.firstname"]) }
     for flow in flows {
@@ -43,7 +44,7 @@ struct BrowserReturnTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("where the port of a fixed redirect is taken, the URL is pasted")
+  @Test("if the port of a fixed redirect is in use, the flow completes by a pasted redirect URL")
   func portTaken() throws {
     let port = try TakenPort()
     let fixture = try FreedomFixture.partner(
@@ -56,7 +57,7 @@ struct BrowserReturnTests {
     withExtendedLifetime(port) {}
   }
 
-  @Test("two flows at one fixed port are both come back to, each at its own path")
+  @Test("two flows with one fixed redirect port each accept only the redirect to their own path")
   func fixedPort() throws {
     let port = UInt16(try LoopbackPort.unused())
     let fixture = try FreedomFixture.partner("redirect = \"http://127.0.0.1:\(port)/callback\"")
@@ -76,7 +77,7 @@ struct BrowserReturnTests {
     #expect(try fixture.app.finished(flows[0]).profile == ["firstname": "Alice"])
   }
 
-  @Test("a link that is over: a new one stands in the step by itself, with the same redirect URI")
+  @Test("an expired link is replaced in the step by a new one with the same redirect URI")
   func expired() throws {
     try fixture.set(["linkSeconds": 60])
     let flow = try fixture.authorize(["read.firstname"])
@@ -91,14 +92,14 @@ struct BrowserReturnTests {
   }
 }
 
-/// What becomes of the code.
-@Suite("Freedom ID's partner API: the code", .mayBlock, .timeLimit(.minutes(10)))
+/// Redemption of the authorization code.
+@Suite("Authorization codes of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct BrowserCodeTests {
   private let fixture: FreedomFixture
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  @Test("one that is not good ends the flow, 100101, and the browser's page says so")
+  @Test("an invalid authorization code ends the flow with 100101, and the browser's page says so")
   func notGood() throws {
     try fixture.set(["wayBack": ["code": "spent-or-guessed"]])
     let flow = try fixture.authorize(["read.firstname"])
@@ -112,7 +113,7 @@ struct BrowserCodeTests {
     #expect(try fixture.accounts().isEmpty)
   }
 
-  @Test("the answer is lost: the person is sent to the browser again, at another path")
+  @Test("after a lost token answer, the flow opens a new page and does not redeem the code again")
   func lost() throws {
     try fixture.spoil("token", ["reset": true, "processed": true], times: 1)
     let flow = try fixture.authorize(["read.firstname"])
@@ -125,7 +126,7 @@ struct BrowserCodeTests {
     #expect(try fixture.app.finished(again)["status"] == "succeeded")
   }
 
-  @Test("neither the code nor a token stands in the log, the events, or the database")
+  @Test("Freedom ID's code, token and client secret are in no event, log or file")
   func canary() throws {
     let listener = try PartnerListener(fixture.daemon.client())
     try fixture.set(["codeParameter": "authorization_code"])

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What people type wrongly, and what the provider does that it should not, in log-ins.
-@Suite("Freedom ID's log-in and bad input", .mayBlock, .timeLimit(.minutes(10)))
+/// Log-ins with wrong input, and with faults of the provider.
+@Suite("Freedom ID log-ins with wrong input", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomBadInputTests {
   private let fixture: FreedomFixture
 
@@ -13,14 +13,14 @@ struct FreedomBadInputTests {
     try fixture.set(["resendSeconds": 0])
   }
 
-  /// A flow that asks for the password of whoever has this address.
+  /// Starts a log-in and returns it at the step that asks for the password of an e-mail address.
   private func password(of email: String) throws -> JSONValue {
     try fixture.fill(
       "email", email, at: fixture.choose("emailPassword", at: fixture.authorize(["read.firstname"]))
     )
   }
 
-  @Test("which of name and password is wrong is not told: the answers are the same")
+  @Test("a log-in does not reveal whether an e-mail address or a phone number is known")
   func wrongFactor() throws {
     let known = try fixture.enter(
       password: "not it", at: password(of: "alice@example.com"))
@@ -40,7 +40,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.enter(password: "alice-password", at: known).state == "home")
   }
 
-  @Test("what cannot be a name, a password or a code asks nobody, and changes nothing")
+  @Test("a malformed phone number, password or code is refused without a request to Freedom ID")
   func unfit() throws {
     var flow = try fixture.choose("phonePassword", at: fixture.authorize(["read.firstname"]))
     func isRefused(_ input: JSONValue, _ field: String) throws {
@@ -59,7 +59,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.refusal(["type": "choose", "id": "other"], to: flow)[0] != nil)
   }
 
-  @Test("too many failures lock the log-in: the time is told, and a restart opens nothing")
+  @Test("too many wrong passwords lock the log-in for a stated time, also across a restart")
   func lockOut() throws {
     try fixture.set(["attempts": 3, "lockSeconds": 200])
     var flow = try password(of: "alice@example.com")
@@ -74,7 +74,7 @@ struct FreedomBadInputTests {
     #expect((100...200).contains(left), "\(message)")
     try fixture.daemon.restart()
     let after = try fixture.again()
-    // The right one, by whichever way the name is typed.
+    // The right password is refused as well.
     let again = try after.walk(after.authorize(["read.firstname"]))
     #expect(again.failure == ["attempts_exhausted", "authError", "100204"], "\(again.text)")
     #expect(try after.walk(after.authorize(["read.firstname"]), .bob)["status"] == "succeeded")
@@ -83,7 +83,7 @@ struct FreedomBadInputTests {
     #expect(try after.walk(after.choose("other", at: home))["status"] == "succeeded")
   }
 
-  @Test("2FA: a wrong code tells how many are left; one that is over is replaced")
+  @Test("a wrong second-factor code reports attemptsLeft; an expired one is replaced by resend")
   func secondFactor() throws {
     try fixture.set(["attempts": 3])
     var flow = try fixture.standing(at: "enterCode", ["read.firstname"], .aigerim)
@@ -100,7 +100,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.walk(fresh, .aigerim)["status"] == "succeeded")
   }
 
-  @Test("an access token that is over is renewed by PATCH, and nobody notices")
+  @Test("an expired access token of a device is renewed by PATCH without another log-in")
   func renewed() throws {
     try fixture.authorized(["read.firstname"])
     try fixture.sandbox.control("POST", "freedomid/expireTokens")
@@ -109,7 +109,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.requests("password") == 1)
   }
 
-  @Test("a renewal that is refused: the person signs in again, is the same, and goes on")
+  @Test("after a refused renewal, the flow asks for a log-in and continues with the same account")
   func renewalRefused() throws {
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
     let asked = try fixture.standing(at: "consent", ["read.firstname", "read.lastname"])
@@ -124,7 +124,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("where a password may have been counted it is the person's to repeat")
+  @Test("a password whose answer is lost is not sent again but asked for again")
   func passwordMayBeCounted() throws {
     try fixture.spoil("password", ["reset": true], times: 1)
     let flow = try fixture.standing(at: "enterPassword")

@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every secret of log-ins goes through the daemon, also while it is killed and while the provider
-/// repeats what it was sent; afterwards each is looked for wherever it must not be.
-@Suite("Canaries, Freedom ID", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+/// Passes every secret of a log-in through the daemon, also while the daemon is killed and while
+/// the provider echoes secrets in its answers, then searches files, logs and replies for them.
+@Suite("Secrets in Freedom ID log-ins", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct FreedomCanaryTests {
   private static let wrongPassword = "canary-wrong-password-7f3a"
   private static let wrongPasscode = "canary-wrong-passcode-91bc"
@@ -23,7 +23,7 @@ struct FreedomCanaryTests {
     search = try CanarySearch(fixture.daemon)
   }
 
-  @Test("no password, code, passcode, API key or token is told or left anywhere; nor who typed it")
+  @Test("passwords, codes, keys, tokens and names of Freedom ID are in no file, log or reply")
   func everywhere() throws {
     try fixture.setTwoFactor("sms", of: "alice")
     try passwords()
@@ -46,7 +46,7 @@ struct FreedomCanaryTests {
     ]
     let sent = try sentCodes()
     #expect(Set(sent).count >= 8 && sent.allSatisfy { $0.count == 10 })
-    // Nor who signs in, or the profile, but what was granted.
+    // Names, phone numbers and profile are absent as well, except for the granted member.
     try search.expectNone(of: secrets() + names, found: ["wrong_credentials", "Sadykova"])
   }
 
@@ -62,7 +62,7 @@ struct FreedomCanaryTests {
     ] + (try sentCodes())
   }
 
-  /// A refusal that repeats all that was typed.
+  /// Returns a refusal that echoes texts.
   private func echo(_ status: Int64, _ texts: String...) -> JSONValue {
     let text = texts.joined(separator: " is not like ")
     let members: JSONValue = ["message": .string(text), "code": .string("BAD-\(texts[0])")]
@@ -124,7 +124,7 @@ struct FreedomCanaryTests {
     search.record(try fixture.app.reply(to: "localAuth.setPasscode", change))
   }
 
-  /// Tokens that can be told from others; the provider takes them for none of its own.
+  /// Logs in with canary tokens, which the provider then refuses.
   private func tokens() throws {
     _ = try fixture.app.call("client.clear", ["provider": "freedom"])
     try fixture.set([
@@ -138,7 +138,7 @@ struct FreedomCanaryTests {
     try search.recordLists(commands: [])
   }
 
-  /// Killed between the input and the provider's answer, at each input that is a secret.
+  /// Kills the daemon between each secret input and the provider's answer.
   private func kills() throws {
     for (endpoint, type, guest) in [
       ("password", "enterPassword", FreedomGuest.aigerim),
@@ -151,7 +151,7 @@ struct FreedomCanaryTests {
         try before.submit(before.answer(to: flow, guest), to: flow, waitMs: 0)
       }
       fixture.daemon.killAtOnce()
-      // As the disk was when it died.
+      // The files as they were when the daemon died.
       search.expectNone(of: try secrets(), in: search.files(), "after kill -9 at \(endpoint)")
       try fixture.daemon.start()
       let after = try fixture.again()

@@ -3,14 +3,14 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The whole authorization with `usherctl`, at a terminal.
+/// Authorization with `usherctl` at a terminal.
 @Suite("Freedom ID with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomCommandTests {
   private let fixture: FreedomFixture
 
   init() throws { fixture = try FreedomFixture() }
 
-  /// `usherctl` at a terminal, and a person who reads what is new there before each answer.
+  /// `usherctl` at a terminal, with answers that are typed only after new text has appeared.
   private final class Dialogue {
     private let program: ProgramAtTerminal
     private var read = 0
@@ -20,10 +20,10 @@ struct FreedomCommandTests {
         BuiltProduct.path("usherctl"), ["--socket", fixture.daemon.socketPath] + arguments)
     }
 
-    /// All that was ever on the screen.
+    /// All output so far.
     var text: String { program.text }
 
-    /// Waits for words after those that were waited for before.
+    /// Waits for words after the words that the previous call found.
     func shows(_ words: String) throws {
       try eventually("the screen shows \(words): \(text)") {
         let screen = text
@@ -52,7 +52,7 @@ struct FreedomCommandTests {
     try Dialogue(fixture, ["login", "freedom"] + grants.flatMap { ["--grant", $0] })
   }
 
-  @Test("login freedom --grant …: way, phone, code, account, passcode, permissions, profile")
+  @Test("usherctl login freedom --grant asks for each step and prints the granted profile")
   func wholeWay() throws {
     let program = try login("read.firstname", "read.phone", "read.email")
     try program.answer("choose how to sign in:", "1")
@@ -73,7 +73,7 @@ struct FreedomCommandTests {
       try fixture.consents().map { $0["grant"] } == ["read.firstname", "read.phone"])
   }
 
-  @Test("e-mail and password, not shown, with the second factor; a wrong one is asked for again")
+  @Test("usherctl login hides passwords, asks again after a wrong one, and takes a 2FA code")
   func passwords() throws {
     let program = try login("read.firstname")
     try program.answer("choose how to sign in:", "2")
@@ -93,7 +93,7 @@ struct FreedomCommandTests {
     }
   }
 
-  @Test("what was granted before is not asked: an account and the passcode are enough")
+  @Test("usherctl login with grants from before asks only for the account and the passcode")
   func again() throws {
     try fixture.authorized(["read.firstname"])
     let program = try login("read.firstname")
@@ -104,7 +104,7 @@ struct FreedomCommandTests {
     #expect(program.text.contains("Alice"))
   }
 
-  @Test("denied twice: status 3, and the SDK's word")
+  @Test("usherctl login exits with status 3 and accessDenied after the second denial")
   func denied() throws {
     try fixture.authorized(["read.firstname"])
     let program = try login("read.email")
@@ -117,7 +117,7 @@ struct FreedomCommandTests {
     #expect(program.text.contains("accessDenied"), "\(program.text)")
   }
 
-  @Test("in a pipe: no grants, and a grant that is none, end it with status 3 and the word")
+  @Test("usherctl exits with status 3 and the SDK's error without grants or with an unknown grant")
   func impossible() throws {
     for (arguments, word) in [
       (
@@ -132,7 +132,7 @@ struct FreedomCommandTests {
     }
   }
 
-  @Test("consent list shows who was granted what until when; revoke takes it back")
+  @Test("usherctl consent list shows account, client, grant and expiry; consent revoke ends it")
   func consents() throws {
     let program = try login("read.firstname")
     try program.answer("choose how to sign in:", "3")

@@ -3,14 +3,14 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What is remembered of consents, and how it is taken back.
+/// Stored consents, and their revocation.
 @Suite("Freedom ID's consents", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomConsentTests {
   private let fixture: FreedomFixture
 
   init() throws { fixture = try FreedomFixture(provider: "consent_days = 30") }
 
-  @Test("what was granted is not asked again: the step is passed over, the profile read anew")
+  @Test("a grant from before skips the consent step, and the profile is read anew")
   func passedOver() throws {
     try fixture.authorized(["read.firstname", "read.email"])
     try fixture.set(["consentReply": ["profile": ["firstname": "Alicia", "email": .null]]])
@@ -25,7 +25,7 @@ struct FreedomConsentTests {
     #expect(try fixture.requests("consent") == 2)
   }
 
-  @Test("consent.list: account, client, grant, who was there, and until when")
+  @Test("consent.list returns account, client, grant, granting user and expiry of each consent")
   func listed() throws {
     let end = try fixture.authorized(["read.firstname", "read.phone"])
     let consents = try fixture.consents()
@@ -41,7 +41,7 @@ struct FreedomConsentTests {
       try fixture.app.call("consent.list", ["provider": "other"])["consents"] == [])
   }
 
-  @Test("consent.revoke holds from the next call on: the member is gone, and is asked for again")
+  @Test("consent.revoke removes the profile member at once, and the next flow asks for it again")
   func revoked() throws {
     let account = try fixture.authorized(["read.firstname", "read.phone"])["result"]?["account"]
     let reply = try fixture.app.call(
@@ -60,7 +60,7 @@ struct FreedomConsentTests {
     #expect(try fixture.again().account(account)["profile"] ?? .null == .null)
   }
 
-  @Test("consent.revoke knows a grant by both spellings, and says where there is no such provider")
+  @Test("consent.revoke accepts both spellings of a grant and refuses an unknown provider")
   func revokedByEitherName() throws {
     try fixture.authorized(["read.data_of_birth"])
     #expect(
@@ -73,7 +73,7 @@ struct FreedomConsentTests {
       "\(String(describing: error))")
   }
 
-  @Test("a consent that is revoked while the same is asked for is not remembered by that flow")
+  @Test("a consent that is revoked during a flow is not restored by that flow")
   func revokedMeanwhile() throws {
     try fixture.authorized(["read.firstname"])
     let asked = try fixture.standing(at: "consent", ["read.firstname", "read.phone"])
@@ -84,7 +84,7 @@ struct FreedomConsentTests {
     #expect(try fixture.consents().allSatisfy { $0["grant"] == "read.phone" })
   }
 
-  @Test("a consent is over when its days are: the member is gone, and is asked for again")
+  @Test("a consent ends after consent_days: its member is gone and is asked for again")
   func expired() throws {
     let fixture = try FreedomFixture(provider: "consent_days = 1")
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
@@ -101,7 +101,7 @@ struct FreedomConsentTests {
     #expect(try after.walk(asked).profile == ["firstname": "Alice"])
   }
 
-  @Test("client.clear: flows cancelled, consents gone, the account untied; again is nothing")
+  @Test("client.clear cancels flows, removes consents and accounts, and unties them at Freedom ID")
   func cleared() throws {
     try fixture.authorized(["read.firstname"])
     let waiting = try fixture.standing(at: "consent", ["read.phone"])
@@ -122,7 +122,7 @@ struct FreedomConsentTests {
         == ["cancelled": 0, "forgotten": 0, "kept": 0])
   }
 
-  @Test("the tokens open everything: nobody is told of them, or given one")
+  @Test("Freedom ID's device tokens are neither listed by token.list nor returned by token.get")
   func tokens() throws {
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
     #expect(try fixture.app.call("token.list")["tokens"] == [])
@@ -134,7 +134,7 @@ struct FreedomConsentTests {
 }
 
 extension JSONValue {
-  /// A moment among its members.
+  /// Returns the time in a member: ISO 8601, with or without fractional seconds.
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The seed's "Authorization Flow", heading by heading: that the daemon, its store and the provider do
-/// what the flow decides. What it decides is in `UsherFlowsTests`.
+/// The seed's "Authorization Flow", heading by heading, with daemon, store and provider.
+/// `UsherFlowsTests` covers the decisions of the flow.
 @Suite("Freedom ID's authorization flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomDeviceFlowTests {
   private let fixture: FreedomFixture
@@ -13,7 +13,7 @@ struct FreedomDeviceFlowTests {
 
   // MARK: App Initialization, Account Check
 
-  @Test("Account Check: the provider knows no account of this device: the Authentication Screen")
+  @Test("without an account of this device, authorize begins at the authentication screen")
   func noAccount() throws {
     let flow = try fixture.authorize(["read.firstname"])
     #expect(flow.state == "authentication", "\(flow.text)")
@@ -21,7 +21,7 @@ struct FreedomDeviceFlowTests {
     #expect(try fixture.requests("accounts") == 1 && fixture.messages().isEmpty)
   }
 
-  @Test("Account Check: an account exists: the Home Screen, also after a restart")
+  @Test("with an account of this device, authorize begins at the home screen, even after a restart")
   func accountExists() throws {
     try fixture.authorized(["read.firstname"])
     try fixture.daemon.restart()
@@ -33,13 +33,13 @@ struct FreedomDeviceFlowTests {
     #expect(try fixture.requests("password") == 1)
   }
 
-  @Test("an account that the provider does not tie to the device any more is not at home")
+  @Test("after Freedom ID has untied an account, its person signs in again to the same account")
   func untied() throws {
     try fixture.authorized(["read.firstname"])
     try fixture.sandbox.control("POST", "freedomid/revokeAll")
     let flow = try fixture.authorize(["read.lastname"])
     #expect(flow.state == "authentication", "\(flow.text)")
-    // The same person again is the same account.
+    // Signing in again as the same person adds no second account.
     let end = try fixture.walk(flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(try fixture.accounts().count == 1)
@@ -47,7 +47,7 @@ struct FreedomDeviceFlowTests {
 
   // MARK: Authentication Screen Interaction
 
-  @Test("Authentication: the phone number, and the code of an SMS")
+  @Test("authorize signs a person in by phone number and the code of an SMS")
   func phoneAndCode() throws {
     var flow = try fixture.choose("phoneOTP", at: fixture.authorize(["read.firstname"]))
     #expect(
@@ -66,7 +66,7 @@ struct FreedomDeviceFlowTests {
   }
 
   @Test(
-    "Authentication: a password, and with 2FA a code more",
+    "with 2FA, a password log-in asks for a second code before the account is added",
     arguments: [(FreedomGuest.Way.emailPassword, "totp"), (.phonePassword, "email")])
   func secondFactor(way: FreedomGuest.Way, channel: String) throws {
     try fixture.setTwoFactor(channel, of: "alice")
@@ -84,7 +84,7 @@ struct FreedomDeviceFlowTests {
 
   // MARK: Home Screen Interaction
 
-  @Test("Home: another account signs in beside the first; each is opened by itself")
+  @Test("a second Freedom ID account signs in beside the first, and each keeps its own profile")
   func severalAccounts() throws {
     try fixture.authorized(["read.firstname"], .alice)
     let first = try fixture.authorize(["read.firstname"])
@@ -103,7 +103,7 @@ struct FreedomDeviceFlowTests {
     #expect(accounts[1]["profile"] == ["firstname": "Bob", "lastname": "Brown"])
   }
 
-  @Test("Home: local authentication comes first; cancelled or failed, nothing is asked for")
+  @Test("a cancelled or failed localAuth at the home screen does not lead to the permissions")
   func localAuthentication() throws {
     var flow = try fixture.standing(at: "localAuth")
     #expect(flow["step"]?["methods"] == ["passcode"], "\(flow.text)")
@@ -117,7 +117,7 @@ struct FreedomDeviceFlowTests {
     #expect(try fixture.requests("consent") == 0)
   }
 
-  @Test("Home: an account that was named is chosen already; somebody else may not sign in for it")
+  @Test("authorize with an account preselects it and refuses a log-in by another person")
   func named() throws {
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"] ?? .null
     let flow = try fixture.authorize(["read.lastname"], ["account": account])
@@ -128,20 +128,20 @@ struct FreedomDeviceFlowTests {
     #expect(again.state == "authentication", "\(again.text)")
     let end = try fixture.walk(again, .bob)
     #expect(Array(end.failure.prefix(2)) == ["provider_rejected", "authError"], "\(end.text)")
-    // Bob is not left tied to this device.
+    // The refused log-in does not leave Bob tied to this device.
     try eventually("bob is untied") { try fixture.list("accounts").isEmpty }
     #expect(try fixture.accounts().count == 1)
   }
 
   // MARK: Request for Permissions, User Decision, Completion
 
-  @Test("Request for Permissions: granted some: the others are neither told nor kept")
+  @Test("after a partial consent, the members that were not granted are not returned or stored")
   func grantedSome() throws {
     let asked = try fixture.standing(at: "consent", ["read.firstname", "read.phone", "read.email"])
     #expect(asked["step"]?["client"] == .string(NSUserName()), "\(asked.text)")
     let labels = asked["step"]?["grants"]?.arrayValue?.compactMap { $0["label"]?.stringValue }
     #expect(labels?.count == 3 && labels?.allSatisfy { !$0.isEmpty } == true)
-    // No answer names what the step does not ask for.
+    // An answer with a grant that the step does not ask for is refused.
     #expect(
       try fixture.refusal(
         ["type": "consent", "granted": ["read.phone", "read.gender"]], to: asked)
@@ -157,14 +157,14 @@ struct FreedomDeviceFlowTests {
     #expect(next.asked == ["read.firstname": false, "read.phone": true])
   }
 
-  @Test("User Decision: denied once: the Home Screen; denied twice: accessDenied, nothing was told")
+  @Test("the first denial leads back to the home screen; the second one ends with accessDenied")
   func denied() throws {
     let home = try fixture.deny(fixture.standing(at: "consent"))
     #expect(home.state == "home" && home.problem == "denied", "\(home.text)")
     let end = try fixture.deny(fixture.walk(home) { $0.stepType == "consent" })
     #expect(end.failure == ["denied", "accessDenied", nil], "\(end.text)")
     #expect(try fixture.requests("consent") == 0 && fixture.consents().isEmpty)
-    // The log-in was none of the denial's business: the account is at home.
+    // The denial does not end the log-in: the account is still at the home screen.
     #expect(try fixture.authorize(["read.firstname"]).state == "home")
   }
 }

@@ -3,15 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The seed's "select an account … and apply fingerprint", against the real fprintd with its virtual
-/// reader. What else a reader may say is in `FingerTests` and `DeviceHomeTests`.
+/// The seed's "select an account … and apply fingerprint", against the real fprintd with its
+/// virtual reader. `FingerTests` and `DeviceHomeTests` cover the reader's other answers.
 @Suite(
   "Freedom ID and the fingerprint reader", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(
     if: FprintdUnderTest.isPossible,
     "SKIPPED, NOT PROVEN: fprintd, dbus-daemon or python3-dbusmock is missing"))
 struct FreedomFingerprintTests {
-  @Test("a finger that is known leads on to the permissions, and nobody typed anything")
+  @Test("a known finger leads authorize on to the permissions without typed input")
   func match() async throws {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(
@@ -27,7 +27,7 @@ struct FreedomFingerprintTests {
     #expect(asked.state == "permissions" && asked.problem == nil, "\(asked.text)")
     let end = try await unblocking { try fixture.walk(asked) }
     #expect(end.profile == ["firstname": "Alice"], "\(end.text)")
-    // The reader is free for others again.
+    // The reader is released.
     _ = try await fprintd.holder(user: NSUserName())
   }
 }

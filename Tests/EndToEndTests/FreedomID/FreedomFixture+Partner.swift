@@ -2,16 +2,16 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-// A Freedom ID of the modes with a browser: the partner API and OpenID.
+// Freedom ID in its browser modes: the partner API and OpenID.
 
 extension FreedomFixture {
   static let clientSecret = "s3cret:freedom/client+="
 
   /// - Parameters:
   ///   - provider: More lines of the `[[provider]]`.
-  ///   - more: More of the configuration, before it.
-  ///   - secret: Of the client; nil sets none.
-  ///   - wire: What stands between the daemon and the provider.
+  ///   - more: TOML before the provider.
+  ///   - secret: The client secret; nil sets none.
+  ///   - wire: A recording proxy between the daemon and the provider.
   static func partner(
     _ provider: String = "", more: String = "", secret: String? = clientSecret,
     wire: PartnerWire? = nil, at place: TemporaryDirectory? = nil
@@ -21,7 +21,7 @@ extension FreedomFixture {
       provider, more, secret, wire, place)
   }
 
-  /// - Parameter wire: What stands before the token endpoint.
+  /// - Parameter wire: A recording proxy before the token endpoint.
   static func openID(
     _ provider: String = "", secret: String? = clientSecret, wire: PartnerWire? = nil
   ) throws -> FreedomFixture {
@@ -53,16 +53,16 @@ extension FreedomFixture {
   }
 }
 
-// MARK: - People at the pages
+// MARK: - The provider's pages
 
 extension FreedomFixture {
   enum Decision: Sendable {
     case allow, deny
-    /// Does not even sign in.
+    /// Cancels the log-in.
     case giveUp
   }
 
-  /// Signs somebody in at a page, and returns where the provider sends the browser.
+  /// Signs a person in at a page, decides, and returns the URL that the provider redirects to.
   func decide(
     at url: String, _ name: String = "alice", _ decision: Decision = .allow
   ) throws -> String {
@@ -80,7 +80,7 @@ extension FreedomFixture {
     return try wayBack(press("consent", ["decision": word], on: page))
   }
 
-  /// The whole way: the browser comes back to the daemon.
+  /// Signs a person in at the flow's page, decides, and follows the redirect to the daemon.
   @discardableResult
   func visit(
     _ flow: JSONValue, _ name: String = "alice", _ decision: Decision = .allow
@@ -88,7 +88,7 @@ extension FreedomFixture {
     try Web.get(decide(at: flow.url, name, decision))
   }
 
-  /// Somebody's own page: who asks for what, and how to log out.
+  /// Signs in to a person's own page, which has the pending profile requests and the log-out.
   func own(_ name: String) throws -> Web.Reply {
     let guest = FreedomGuest(name: name)
     return try press(
@@ -96,7 +96,7 @@ extension FreedomFixture {
       on: Web.get("\(sandbox.freedom)/me"))
   }
 
-  /// Sends the form of a page.
+  /// Submits a form of a page.
   func press(_ form: String, _ fields: [String: String], on page: Web.Reply) throws -> Web.Reply {
     var fields = fields
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
@@ -117,7 +117,7 @@ extension FreedomFixture {
 // MARK: - The daemon
 
 extension FreedomFixture {
-  /// From `flow.start` to the end, whichever it is.
+  /// Runs an authorization to its end.
   func attempt(
     _ grants: [String], as name: String = "alice", _ decision: Decision = .allow,
     _ more: JSONValue = [:]
@@ -128,7 +128,7 @@ extension FreedomFixture {
     return try app.finished(flow)
   }
 
-  /// The whole way, to its good end.
+  /// Signs in; throws unless the flow succeeds.
   @discardableResult
   func signedIn(
     _ grants: [String] = ["read.firstname"], as name: String = "alice", _ more: JSONValue = [:]
@@ -138,7 +138,7 @@ extension FreedomFixture {
     return end
   }
 
-  /// Starts a flow of another kind; returns it at its end, or still under way after the wait.
+  /// Starts a flow of a kind; returns it at its end, or still active after `waitMs`.
   func perform(_ kind: String, _ params: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
     try app.flow(
       in: app.call(
@@ -157,18 +157,18 @@ extension FreedomFixture {
     try app.call("token.get", params)
   }
 
-  /// Of a `token.get` that must be refused.
+  /// Returns the error of a `token.get` that must be refused.
   func tokenError(_ params: JSONValue = ["provider": "freedom"]) throws -> JSONValue {
     try app.error(of: "token.get", params)
   }
 
-  /// Waits for a page that is not the one of the flow before.
+  /// Waits until the flow has another page than before.
   func anotherPage(than flow: JSONValue) throws -> JSONValue {
     try moved(flow, "has another page") { !$0.url.isEmpty && $0.url != flow.url }
   }
 }
 
-/// A client that hears of everything from now on.
+/// A client that is subscribed to all topics.
 final class PartnerListener {
   private let client: RawClient
 
@@ -178,7 +178,7 @@ final class PartnerListener {
       "events.subscribe", ["topics": ["flow", "account", "token", "provider", "confirm", "kyc"]])
   }
 
-  /// All events up to the first for which it holds.
+  /// Returns all events up to the first that satisfies a condition.
   func events(until holds: (JSONValue) -> Bool) throws -> [JSONValue] {
     var events: [JSONValue] = []
     while let event = try client.receive()?["params"]?["event"] {
@@ -188,7 +188,7 @@ final class PartnerListener {
     throw TestError("the connection is closed; heard \(events)")
   }
 
-  /// How often a token was told to be dead before somebody else's flow began.
+  /// Returns the events about dead tokens up to the first event of a flow.
   func deaths(before flow: JSONValue) throws -> [JSONValue] {
     try events { $0["flow"] == flow["id"] }
       .filter { $0["topic"] == "token" && $0["what"] == "dead" }
@@ -204,6 +204,6 @@ extension JSONValue {
 
   var reason: String? { self["data"]?["reason"]?.stringValue }
 
-  /// The params of the `flow.start` that an error says is next.
+  /// The params of the `flow.start` that an error names as the next call.
   var next: JSONValue? { self["data"]?["next"]?["params"] }
 }

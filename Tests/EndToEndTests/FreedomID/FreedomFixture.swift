@@ -2,11 +2,10 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A Freedom ID, a daemon that knows it as `freedom`, and an app at the daemon's socket; a test's
-/// own.
+/// A fake Freedom ID, a daemon that has it as provider `freedom`, and a client connection; one set
+/// for each test.
 ///
-/// The person at the machine proves to be there by the passcode: there is a fingerprint reader only
-/// where a test brings one.
+/// Local authentication is by passcode; there is a fingerprint reader only if a test passes one.
 struct FreedomFixture: ProviderFixture {
   static let backend = "freedomid"
 
@@ -15,19 +14,19 @@ struct FreedomFixture: ProviderFixture {
 
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
-  /// The daemon's; the provider's clock stays this machine's.
+  /// The daemon's clock; the provider uses the machine's.
   let clock: MovableClock
   let app: RawClient
 
   /// - Parameters:
-  ///   - mode: The lines of the `[[provider]]` that make its mode, by the sandbox; nil: `device`.
-  ///   - provider: More lines of it.
-  ///   - more: More of the configuration, before the provider.
-  ///   - credentials: What is set, by name.
-  ///   - passcode: Of the user of this process; nil sets none.
-  ///   - reader: An fprintd with a virtual reader.
-  ///   - base: Where the provider is; nil: the sandbox.
-  ///   - place: Where the daemon lives; nil: a place of its own.
+  ///   - mode: Returns the lines of the `[[provider]]` that select its mode; nil: mode `device`.
+  ///   - provider: More lines of the `[[provider]]`.
+  ///   - more: TOML before the provider.
+  ///   - credentials: The credentials to set, by name.
+  ///   - passcode: The passcode of this process's user; nil sets none.
+  ///   - reader: An fprintd with a virtual reader; nil: no message bus.
+  ///   - base: The provider's base URL; nil: the sandbox's.
+  ///   - place: The daemon's directory; nil creates one.
   init(
     mode: ((SandboxUnderTest) -> String)? = nil, provider: String = "", more: String = "",
     credentials: [String: String] = ["freedom-api-key": apiKey],
@@ -69,17 +68,17 @@ struct FreedomFixture: ProviderFixture {
     self.app = app
   }
 
-  /// The same at another connection: another client's or user's, or a new one after a restart of
-  /// the daemon.
+  /// Returns this fixture with another connection: another client's or user's, or a new one after a
+  /// restart of the daemon.
   func at(_ app: RawClient) -> FreedomFixture { FreedomFixture(self, app) }
 
-  /// Restarts the daemon with a wall clock that is ahead by so many seconds.
+  /// Restarts the daemon with its wall clock set ahead.
   func restart(ahead seconds: Int64) throws {
     try clock.set(ahead: seconds)
     try daemon.restart()
   }
 
-  /// Sets the passcode of whoever is at this scene's connection, who has none.
+  /// Sets the first passcode of this connection's user.
   func setPasscode(_ passcode: String = passcode) throws {
     _ = try app.call("localAuth.setPasscode", ["new": .string(passcode)])
   }
@@ -102,12 +101,12 @@ extension FreedomFixture {
     try sandbox.control("POST", "freedomid/people/\(name)", ["twoFactor": .string(channel)])
   }
 
-  /// What was sent, newest first.
+  /// Returns the messages that the provider sent, newest first.
   func messages() throws -> [JSONValue] {
     try outbox()
   }
 
-  /// The code that was sent last.
+  /// Returns the code of the newest message.
   func code() throws -> String {
     guard let code = try messages().first?["code"]?.stringValue else {
       throw TestError("no code was sent")
@@ -115,7 +114,7 @@ extension FreedomFixture {
     return code
   }
 
-  /// A code that is not the right one.
+  /// Returns a code of the right length that differs from the newest one.
   func wrongCode() throws -> String {
     let code = try code()
     let zeros = String(repeating: "0", count: code.count)
@@ -130,12 +129,12 @@ extension FreedomFixture {
     ["grants": .array(grants.map { .string($0) })]
   }
 
-  /// Starts an authorization; returns it at its first step for the person, or at its end.
+  /// Starts an authorization and returns it at the first step that needs input, or at its end.
   func authorize(_ grants: [String], _ more: JSONValue = [:]) throws -> JSONValue {
     try app.startFlow("freedom", "authorize", params: Self.grants(grants) + more)
   }
 
-  /// Starts one and does not wait for anything.
+  /// Starts an authorization and returns it without waiting.
   func start(_ grants: [String], _ more: JSONValue = [:]) throws -> JSONValue {
     try app.flow(
       in: app.call(
@@ -143,37 +142,37 @@ extension FreedomFixture {
         ["provider": "freedom", "kind": "authorize", "params": Self.grants(grants) + more]))
   }
 
-  /// The reason of the refusal, and the field.
+  /// Submits an input that must be refused; returns the error's `reason` and `field`.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> [String?] {
     let data = try refusalData(input, to: flow)
     return [data["reason"]?.stringValue, data["field"]?.stringValue]
   }
 
-  /// What the caller sees of consents.
+  /// Returns the consents that the client sees.
   func consents() throws -> [JSONValue] {
     try app.call("consent.list")["consents"]?.arrayValue ?? []
   }
 }
 
 extension SandboxUnderTest {
-  /// The base URL of its Freedom ID, in all modes.
+  /// The base URL of the sandbox's Freedom ID, in all modes.
   var freedom: String { "\(base)/freedomid" }
 }
 
 extension JSONValue {
   var state: String? { self["state"]?.stringValue }
 
-  /// The ids of what can be chosen at the step.
+  /// The ids of a `choose` step's options.
   var options: [String] {
     self["step"]?["options"]?.arrayValue?.compactMap { $0["id"]?.stringValue } ?? []
   }
 
-  /// The labels of what can be chosen at the step.
+  /// The labels of a `choose` step's options.
   var labels: [String] {
     self["step"]?["options"]?.arrayValue?.compactMap { $0["label"]?.stringValue } ?? []
   }
 
-  /// What the step asks for, each with whether it is remembered.
+  /// The grants that the step asks for, with whether each was granted before.
   var asked: [String: Bool] {
     let grants = self["step"]?["grants"]?.arrayValue ?? []
     return grants.reduce(into: [:]) {
@@ -185,7 +184,7 @@ extension JSONValue {
 
   var problem: String? { self["problem"]?["reason"]?.stringValue }
 
-  /// The reason of the failure, the SDK's word, and the server's own code.
+  /// The `reason` of the failure, the SDK's error name, and the provider's own code.
   var failure: [String?] {
     let failure = self["failure"]
     return [

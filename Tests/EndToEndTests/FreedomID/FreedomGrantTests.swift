@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What grants open, and that nothing else is told, whatever the provider says.
+/// The profile members that grants open. Others are not returned, whatever the provider sends.
 @Suite("Freedom ID's grants", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomGrantTests {
-  /// The page's table, with what Alice has there.
+  /// The grants of the documentation's table, with Alice's values.
   private static let table: [(grant: String, member: String, value: JSONValue)] = [
     ("read.data_of_birth", "dateOfBirth", "1990-12-31"), ("read.firstname", "firstname", "Alice"),
     ("read.lastname", "lastname", "Adams"), ("read.patronymic", "patronymic", "Arthurovna"),
@@ -21,7 +21,7 @@ struct FreedomGrantTests {
 
   init() throws { fixture = try FreedomFixture() }
 
-  @Test("one opens its member and nothing else, in either spelling")
+  @Test("the grant for the date of birth, in either spelling, opens dateOfBirth and nothing else")
   func alone() throws {
     let end = try fixture.authorized(["read.date_of_birth", "read.data_of_birth"])
     let profile: JSONValue = ["dateOfBirth": "1990-12-31"]
@@ -33,7 +33,7 @@ struct FreedomGrantTests {
     #expect(try fixture.list("consents").map { $0["granted"] } == [["read.date_of_birth"]])
   }
 
-  @Test("all twelve open the whole profile")
+  @Test("the twelve grants together open the whole Freedom ID profile")
   func together() throws {
     let end = try fixture.authorized(Self.table.map(\.grant).reversed())
     let profile = Self.table.reduce(into: JSONValue.object([:])) { $0[$1.member] = $1.value }
@@ -42,13 +42,13 @@ struct FreedomGrantTests {
     #expect(end["result"]?["granted"] == .array(Self.table.map { .string($0.grant) }))
   }
 
-  @Test("members that nobody asked for are dropped: not told, not kept for a later consent")
+  @Test("profile members that were not asked for are neither returned nor kept for later consents")
   func extraFields() throws {
     try fixture.set(["extraProfileFields": true])
     let end = try fixture.authorized(["read.firstname"])
     #expect(end.profile == ["firstname": "Alice"], "\(end.text)")
     #expect(!end.text.contains("never_asked") && !end.text.contains("4400430000001234"))
-    // Who is granted the others later sees what came with that, and nothing that was kept before.
+    // A later consent returns the values of its own answer, none that an earlier answer contained.
     let nothing = Dictionary(
       uniqueKeysWithValues: [
         "email", "emails", "phone", "phones", "lastname", "identifier",
@@ -62,7 +62,7 @@ struct FreedomGrantTests {
       ], "\(account.text)")
   }
 
-  @Test("a grant that was never asked for contradicts the question: nothing of it is kept")
+  @Test("an answer with a grant that was never asked for ends the flow, and nothing is stored")
   func neverAsked() throws {
     try fixture.set(["grantsNeverAsked": true])
     let end = try fixture.walk(fixture.authorize(["read.firstname"]))

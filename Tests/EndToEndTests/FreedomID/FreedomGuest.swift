@@ -2,7 +2,7 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// Somebody with a Freedom ID, who signs in by one of the three ways.
+/// A person with a Freedom ID, and the way by which the person signs in.
 struct FreedomGuest {
   enum Way: String { case phoneOTP, emailPassword, phonePassword }
 
@@ -11,7 +11,7 @@ struct FreedomGuest {
 
   static let alice = FreedomGuest(name: "alice")
   static let bob = FreedomGuest(name: "bob")
-  /// Has the second factor switched on, by SMS.
+  /// Has a second factor by SMS.
   static let aigerim = FreedomGuest(name: "aigerim")
 
   func by(_ way: Way) -> FreedomGuest { FreedomGuest(name: name, way: way) }
@@ -23,11 +23,11 @@ struct FreedomGuest {
     ["alice": "+447700900123", "bob": "+447700900456", "aigerim": "+77011234567"][name] ?? ""
   }
 
-  /// What an app shows in the place of the name.
+  /// The masked phone number, which labels the account.
   var label: String { "\(phone.prefix(2)) ••• \(phone.suffix(2))" }
 }
 
-// MARK: - What a person does at each step
+// MARK: - Answers to the steps
 
 extension FreedomFixture {
   func choose(_ id: String, at flow: JSONValue) throws -> JSONValue {
@@ -63,9 +63,9 @@ extension FreedomFixture {
     try submit(["type": .string(flow.stepType ?? ""), "back": true], to: flow)
   }
 
-  /// What somebody answers who wants to sign in and to grant.
+  /// Returns the answer to the flow's step that signs the guest in and grants.
   ///
-  /// - Parameter granted: Nil: all that is asked.
+  /// - Parameter granted: The grants to give; nil: all that the step asks for.
   func answer(
     to flow: JSONValue, _ guest: FreedomGuest = .alice, granting granted: [String]? = nil
   ) throws -> JSONValue {
@@ -97,7 +97,7 @@ extension FreedomFixture {
     return try person(guest.name)["totp"]?.stringValue ?? ""
   }
 
-  /// Goes on until something holds, or to the end.
+  /// Answers step after step until a condition holds, or to the end.
   func walk(
     _ flow: JSONValue, _ guest: FreedomGuest = .alice, granting granted: [String]? = nil,
     until holds: (JSONValue) -> Bool = { _ in false }
@@ -109,7 +109,7 @@ extension FreedomFixture {
     return flow
   }
 
-  /// A flow that stands at a step of this type.
+  /// Starts an authorization and returns it at a step of a type.
   func standing(
     at type: String, _ grants: [String] = ["read.firstname"], _ guest: FreedomGuest = .alice
   ) throws -> JSONValue {
@@ -118,7 +118,7 @@ extension FreedomFixture {
     return flow
   }
 
-  /// The whole way, to its good end.
+  /// Completes an authorization; throws unless it succeeds.
   @discardableResult
   func authorized(
     _ grants: [String], _ guest: FreedomGuest = .alice, granting granted: [String]? = nil

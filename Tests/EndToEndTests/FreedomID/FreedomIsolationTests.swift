@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A client with consent for one field never sees another: not by its own flow nor another's, not
-/// by accounts, tokens, consents or events.
-@Suite("Freedom ID: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
+/// A client with consent for one profile member never sees another one: neither in its own or
+/// another client's flow, nor in accounts, tokens, consents or events.
+@Suite("Separation of two programs of one user at Freedom ID", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomIsolationTests {
   private let fixture: FreedomFixture
   private let till: FreedomFixture
@@ -24,7 +24,7 @@ struct FreedomIsolationTests {
     desk = fixture.at(try programs[1].client())
   }
 
-  /// Everything that a client can ask of an account and of the flows of others.
+  /// Returns the replies to all calls that ask about accounts and about other programs' flows.
   private func everything(_ client: FreedomFixture, _ flows: [JSONValue]) throws -> String {
     var told: [JSONValue] = []
     for account in try client.accounts() {
@@ -55,7 +55,7 @@ struct FreedomIsolationTests {
     return told.map(\.text).joined(separator: "\n")
   }
 
-  @Test("each knows of the one account what it was granted itself, and learns no more")
+  @Test("each program sees of a shared account only the members that were granted to itself")
   func oneField() throws {
     let tills = try till.authorized(["read.firstname"])
     let desks = try desk.authorized(["read.email", "read.identifier"])
@@ -76,14 +76,14 @@ struct FreedomIsolationTests {
       #expect(!other.contains("Alice\""), "the desk was told the name")
       #expect(!other.contains("read.firstname"))
       #expect(other.contains("901231400456"))
-      // The person's own programs see who was granted what.
+      // Programs without a rule see all consents of their user.
       let own = try fixture.again().consents()
       #expect(Set(own.compactMap { $0["client"]?.stringValue }) == ["till", "desk"])
       #expect(own.count == 3)
     }
   }
 
-  @Test("another program's flow is bare at each step, and can be neither answered nor cancelled")
+  @Test("another program sees no step or result of a flow and can neither answer nor cancel it")
   func othersFlow() throws {
     var flow = try till.authorize(["read.firstname"])
     var kinds: Set<String> = []
@@ -110,17 +110,17 @@ struct FreedomIsolationTests {
     let id: JSONValue = ["flow": next["id"] ?? .null]
     #expect(try desk.app.reason(of: "flow.cancel", id) == "permission_denied")
     #expect(try till.flow(next) == next)
-    // The person's own programs may.
+    // A program without a rule may cancel its user's flows.
     #expect(try fixture.app.call("flow.cancel", id)["flow"]?["status"] == "cancelled")
   }
 }
 
-/// Who is granted something is one user of the machine, not the machine.
+/// Consents and accounts are per Unix user.
 @Suite(
-  "Freedom ID: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
+  "Separation of two Unix users at Freedom ID", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct FreedomOwnerTests {
-  @Test("another user sees nothing at all: no account, flow, consent or event, and no passcode")
+  @Test("a user sees no Freedom ID account, flow, consent or event of another user")
   func owners() throws {
     let fixture = try FreedomFixture(more: "[access]\ngroup = \"4242\"\n")
     let users = try [4001, 4002].map {
@@ -148,7 +148,7 @@ struct FreedomOwnerTests {
         try calls.app.call("client.clear", ["provider": "freedom"])
           == ["cancelled": 0, "forgotten": 0, "kept": 0])
     }
-    // The device is the owner's, and so is the passcode.
+    // Device and passcode are per user, too.
     let flow = try other.authorize(["read.firstname"])
     #expect(flow.state == "authentication", "\(flow.text)")
     let unproven = try other.walk(flow) { $0.state == "home" && $0.stepType == "choose" }

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A consent that ends, for an open connection that has just been given the token again and again.
-@Suite("Freedom ID: the next call for a token", .mayBlock, .timeLimit(.minutes(10)))
+/// The end of a consent applies at once to open connections that have just received the token.
+@Suite("Freedom ID's token.get after a consent has ended", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomNextRequestTests {
   private let fixture: FreedomFixture
   private let clients: [RawClient]
@@ -17,7 +17,7 @@ struct FreedomNextRequestTests {
 
   private static let call: JSONValue = ["provider": "freedom"]
 
-  /// Each connection has been given it ten times.
+  /// Gets the token ten times on each connection, so that replies may be cached.
   private func warm() throws {
     let token = try fixture.token()
     for _ in 1...10 {
@@ -25,7 +25,7 @@ struct FreedomNextRequestTests {
     }
   }
 
-  @Test("a consent that another connection took back opens nothing; given anew, it does")
+  @Test("after consent.revoke, token.get is refused on other connections until a new consent")
   func revoked() throws {
     try warm()
     _ = try fixture.app.call("consent.revoke", ["provider": "freedom", "grant": "read.email"])
@@ -40,7 +40,7 @@ struct FreedomNextRequestTests {
     }
   }
 
-  @Test("what was granted to the user is not a client's, from the first call under its rule on")
+  @Test("a consent of the user does not count for a client from the first call after the reload")
   func anotherClient() throws {
     try warm()
     let config = try String(

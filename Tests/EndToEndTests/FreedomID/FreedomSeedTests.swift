@@ -5,15 +5,15 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The SDK's three calls end to end: UsherKit, the real daemon and Freedom ID's stand-in.
+/// The SDK's three calls against UsherKit, the real daemon and the sandbox's Freedom ID.
 ///
-/// The documentation's programs, which make these calls, are compiled and tested in `UsherKitTests`. The
-/// calls are about what was created last, of which there is one: these tests take turns.
+/// `UsherKitTests` compiles and tests the documentation's programs that make these calls. The tests
+/// are serialized because the process has one SDK configuration: the one that was created last.
 @Suite(
   "Freedom ID's SDK, end to end", .uses(.freedomID), .mayBlock, .serialized,
   .timeLimit(.minutes(10)))
 struct FreedomSeedTests {
-  /// A person who signs in by phone and code, and grants all or nothing.
+  /// Signs in by phone and code, and grants all or denies.
   private final class Person: FreedomIDPresenter {
     private let fixture: FreedomFixture
     private let permits: Bool
@@ -24,7 +24,7 @@ struct FreedomSeedTests {
       self.permits = permits
     }
 
-    /// The screens that were answered, in their order.
+    /// The names of the answered screens, in order.
     var answered: [String] { seen.withLock { $0 } }
 
     func answer(_ screen: FreedomIDScreen, problem: FreedomIDProblem?) async -> FreedomIDAnswer {
@@ -66,21 +66,21 @@ struct FreedomSeedTests {
     }
   }
 
-  @Test("create, authorize and clear: the person is asked once, then known, then forgotten")
+  @Test("the SDK's authorize asks for a log-in once, and again only after clear")
   func threeCalls() async throws {
     let person = Person(fixture)
     let first = try await authorize(person).get()
     #expect(first.firstname == "Alice" && first.phone == "+447700900123")
     let asked = ["loginMethod", "form", "code", "home", "passcode", "permissions"]
     #expect(person.answered == asked)
-    // Nothing is new: the account is chosen, and the person proves to be there.
+    // The grants are known: only the account and the passcode are asked for.
     #expect(try await authorize(person).get().firstname == "Alice")
     #expect(person.answered == asked + ["home", "passcode"])
     #expect(try fixture.requests("otp") == 1)
     let gone = try await FreedomID.clear()
     #expect(gone.forgotten == 1 && gone.kept == 0)
     #expect(try fixture.accounts().isEmpty && fixture.consents().isEmpty)
-    // Each grant by its case.
+    // All cases of `DataGrants`.
     let profile = try await authorize(person, DataGrants.allCases).get()
     #expect(try fixture.requests("otp") == 2)
     #expect(profile.dateOfBirth == "1990-12-31" && profile.firstname == "Alice")
@@ -91,7 +91,7 @@ struct FreedomSeedTests {
     #expect(profile.emails == ["alice@example.com", "alice.adams@example.com"])
   }
 
-  @Test("a denial, another API key and no grants have the SDK's own errors")
+  @Test("the SDK's authorize throws its own errors for a denial, another API key and no grants")
   func errors() async throws {
     let person = Person(fixture, permits: false)
     #expect(await authorize(person, []) == .failure(.dataGrantsCanNotBeEmpty))
@@ -104,11 +104,11 @@ struct FreedomSeedTests {
     #expect(try fixture.requests("consent") == 0)
   }
 
-  @Test("a daemon that is restarted while the profile is read is waited for")
+  @Test("the SDK's authorize succeeds although the daemon restarts while the profile is read")
   func restarted() async throws {
     try fixture.spoil("consent", ["delayMs": 60_000], times: 1)
     async let profile = authorize(Person(fixture))
-    // The calls need the threads that tests share.
+    // Blocking here would occupy a thread that the SDK's asynchronous calls need.
     try await unblocking { [fixture] in
       try eventually("the profile is asked for") {
         try fixture.requests("consent") == 1

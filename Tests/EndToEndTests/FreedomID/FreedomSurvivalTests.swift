@@ -3,12 +3,12 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `kill -9` in the middle. What a flow does after a restart in each of its states is asserted by the
-/// tests of its machine, and inputs that are secrets are killed by ``FreedomCanaryTests``.
-@Suite("Freedom ID and kill -9", .mayBlock, .timeLimit(.minutes(10)))
+/// Kills the daemon's process in the middle of a flow. The tests of the flows' state machines cover
+/// a restart in each state, and ``FreedomCanaryTests`` covers kills during secret inputs.
+@Suite("Freedom ID flows when the daemon is killed", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomSurvivalTests {
   @Test(
-    "an SMS is not asked for again; a profile is, and it is one consent at the provider",
+    "after kill -9, an SMS is not requested again; a profile is, and stays one consent",
     .ownProcess)
   func device() throws {
     let fixture = try FreedomFixture()
@@ -34,7 +34,7 @@ struct FreedomSurvivalTests {
     #expect(try after.consents().map { $0["grant"] } == ["read.phone"])
   }
 
-  @Test("partner API: a code that may be spent is not redeemed again", .ownProcess)
+  @Test("after kill -9, a Freedom ID code that may be spent is not redeemed again", .ownProcess)
   func exchanging() throws {
     let fixture = try FreedomFixture.partner()
     let flow = try fixture.authorize(["read.firstname"])
@@ -51,7 +51,7 @@ struct FreedomSurvivalTests {
   }
 
   @Test(
-    "partner API: a profile is one request at the provider, a user is created at most once",
+    "after kill -9, requestProfile stays one request, and createUser is not repeated",
     .ownProcess)
   func others() throws {
     let fixture = try FreedomFixture.partner()
@@ -81,7 +81,7 @@ struct FreedomSurvivalTests {
     #expect(try fixture.list("people").count == people + 1)
   }
 
-  @Test("partner API: the page that is open in the browser still completes the log-in")
+  @Test("a page opened before a restart of the daemon still completes the Freedom ID log-in")
   func openPage() throws {
     let fixture = try FreedomFixture.partner()
     let flow = try fixture.authorize(["read.firstname"])

@@ -3,13 +3,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The SDK's words for what only the wire, the configuration or this machine can bring about. All of
-/// them are in the table of `DeviceWordTests`.
-@Suite("Freedom ID's words", .mayBlock, .timeLimit(.minutes(10)))
+/// The SDK's errors that only a connection, the configuration or the machine can cause.
+/// `DeviceWordTests` covers all of the SDK's errors.
+@Suite("Errors of Freedom ID's SDK, end to end", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomWordTests {
   private static let one = ["read.firstname"]
 
-  @Test("an answer that cannot be used ends the flow with the SDK's word, and nothing is kept")
+  @Test("an unusable answer ends authorize with the SDK's error, and nothing is stored")
   func answers() throws {
     let fixture = try FreedomFixture()
     let location: JSONValue = ["Location": .string(fixture.sandbox.base)]
@@ -31,7 +31,7 @@ struct FreedomWordTests {
     #expect(try fixture.consents().isEmpty && fixture.accounts().isEmpty)
   }
 
-  @Test("a credential that is not set, or not the right one, ends the flow before anybody is asked")
+  @Test("a missing or wrong API key ends authorize with configurationError or incorrectApiKey")
   func credentials() throws {
     let fixture = try FreedomFixture(credentials: [:], passcode: nil)
     let none = try fixture.authorize(Self.one)
@@ -42,7 +42,7 @@ struct FreedomWordTests {
     #expect(!wrong.text.contains("canary-key"))
   }
 
-  @Test("neither a reader nor a passcode: configurationError, and usherctl is named that sets one")
+  @Test("without a reader or a passcode, authorize fails with a message that names usherctl")
   func nobodyCanBeKnown() throws {
     let fixture = try FreedomFixture(passcode: nil)
     let home = try fixture.walk(fixture.authorize(Self.one)) { $0.state == "home" }
@@ -53,7 +53,7 @@ struct FreedomWordTests {
     #expect(end["failure"]?["message"]?.stringValue?.contains("usherctl") == true)
   }
 
-  @Test("no connection, a broken one, and HTTP 503: told, retried for half a minute, then the word")
+  @Test("an unreachable Freedom ID is reported and retried, then ends authorize with an error")
   func unreachable() throws {
     let nobody = try FreedomFixture(passcode: nil, base: "http://127.0.0.1:1/freedomid")
     let (broken, busy) = (try FreedomFixture(passcode: nil), try FreedomFixture(passcode: nil))

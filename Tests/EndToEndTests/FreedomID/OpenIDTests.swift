@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Mode `oidc`: the flow of OpenID Connect at Freedom's own endpoints.
-@Suite("Freedom ID's OpenID", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Freedom ID by OpenID Connect", .mayBlock, .timeLimit(.minutes(10)))
 struct OpenIDTests {
   private let fixture: FreedomFixture
 
@@ -31,9 +31,9 @@ struct OpenIDTests {
     return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
   }
 
-  @Test("log in and allow in the page: an account, whose tokens any program of the user may have")
+  @Test("an OpenID log-in adds an account whose token token.get returns without a consent")
   func allowed() throws {
-    // The time is relative here, and an absolute one is not looked at (trap 11).
+    // OpenID has the relative `expires_in`; an absolute time is ignored (trap 11).
     try fixture.set([
       "openIDReply": ["expires_in": 1800, "access_expire_at": "2099-03-04T05:06:07Z"]
     ])
@@ -49,7 +49,7 @@ struct OpenIDTests {
     #expect(try fixture.accounts().count == 2)
   }
 
-  @Test("the page is asked for with state and nonce, and with no code_challenge")
+  @Test("the OpenID log-in URL has a new state and nonce for each flow, and no code_challenge")
   func request() throws {
     let flows = try (0..<2).map { _ in try fixture.app.startFlow("freedom") }
     for flow in flows {
@@ -64,7 +64,7 @@ struct OpenIDTests {
     #expect(query(flows[0])["nonce"] != query(flows[1])["nonce"])
   }
 
-  @Test("pkce = true sends it, S256, and the provider takes the code with its verifier")
+  @Test("with pkce = true, an OpenID log-in at Freedom ID succeeds with an S256 challenge")
   func pkce() throws {
     let fixture = try FreedomFixture.openID("pkce = true")
     let flow = try fixture.app.startFlow("freedom")
@@ -74,7 +74,7 @@ struct OpenIDTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("who declines has denied")
+  @Test("declining at the log-in or the consent ends an OpenID log-in as denied")
   func denied() throws {
     for decision in [FreedomFixture.Decision.deny, .giveUp] {
       let end = try attempt(as: "alice", decision)
@@ -84,7 +84,7 @@ struct OpenIDTests {
   }
 
   @Test(
-    "an ID token that must not be believed: no account",
+    "an ID token that is missing or has a wrong issuer, nonce or signature adds no account",
     arguments: [
       (["claims": ["iss": "https://passport.freedompay.kz"]], "iss"),
       (["claims": ["nonce": "other"]], "nonce"), (["badSignature": true], "signature"),
@@ -99,7 +99,7 @@ struct OpenIDTests {
     #expect(!end.text.contains("eyJ") && !fixture.daemon.log.contains("eyJ"))
   }
 
-  @Test("a token that is over is renewed, and the account stays")
+  @Test("an expired OpenID token of Freedom ID is renewed and keeps its account")
   func renewed() throws {
     try fixture.set(["openIDReply": ["expires_in": 0]])
     let account = try signedIn().account
@@ -110,7 +110,7 @@ struct OpenIDTests {
     #expect(try fixture.requests("openidToken") == 2)
   }
 
-  @Test("the page that is open in the browser completes the log-in after a restart")
+  @Test("a page opened before a restart of the daemon still completes the OpenID log-in")
   func restarted() throws {
     let flow = try fixture.app.startFlow("freedom")
     let back = try fixture.decide(at: flow.url)

@@ -3,14 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Log-in with a browser: what is agreed to at the provider's page is what is known here.
-@Suite("Freedom ID's partner API: authorize", .mayBlock, .timeLimit(.minutes(10)))
+/// Log-in with a browser: the account has the members that the person agreed to at the provider's
+/// page.
+@Suite("authorize by Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerAuthorizeTests {
   private let fixture: FreedomFixture
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  @Test("log in and allow: an account, with the members that were asked for and no other")
+  @Test("authorize by the partner API adds an account with exactly the members asked for")
   func allowed() throws {
     let end = try fixture.signedIn(["read.phone", "read.firstname"])
     #expect(end["result"]?["granted"] == ["read.firstname", "read.phone"], "\(end.text)")
@@ -32,7 +33,7 @@ struct PartnerAuthorizeTests {
     #expect(try fixture.requests("token") == 1 && fixture.requests("user") == 1)
   }
 
-  @Test("members that nobody asked for are dropped: not told, not kept, not logged")
+  @Test("members that authorize did not ask for are neither returned nor stored nor logged")
   func extraFields() throws {
     try fixture.set(["extraProfileFields": true])
     let end = try fixture.signedIn(["read.firstname"])
@@ -44,7 +45,7 @@ struct PartnerAuthorizeTests {
     #expect(!fixture.daemon.log.contains("901231400456"))
   }
 
-  @Test("who declines has denied, whether at the log-in or at the consent: 100102")
+  @Test("declining at the log-in or the consent ends authorize as denied with code 100102")
   func denied() throws {
     for decision in [FreedomFixture.Decision.deny, .giveUp] {
       let end = try fixture.attempt(["read.firstname"], as: "alice", decision)
@@ -56,9 +57,9 @@ struct PartnerAuthorizeTests {
 }
 
 /// Several accounts and several programs.
-@Suite("Freedom ID's partner API: accounts", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Accounts of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerAccountTests {
-  @Test("several stand beside each other; who signs in again has the same one")
+  @Test("two people have two Freedom ID accounts, and signing in again keeps the account")
   func several() throws {
     let fixture = try FreedomFixture.partner()
     let alice = try fixture.signedIn().account
@@ -74,7 +75,7 @@ struct PartnerAccountTests {
       try fixture.account(alice)["profile"] == ["firstname": "Alice", "email": "alice@example.com"])
   }
 
-  @Test("an account that is to be signed in anew: somebody else is refused, and nothing changes")
+  @Test("authorize for a named account refuses another person's log-in and changes nothing")
   func named() throws {
     let fixture = try FreedomFixture.partner()
     let alice = try fixture.signedIn().account
@@ -90,7 +91,7 @@ struct PartnerAccountTests {
   }
 
   @Test(
-    "the consent is the asking program's: it has the token, another is told which flow to start")
+    "token.get returns the token to programs with consent and names the flow to the others")
   func programs() throws {
     let place = try TemporaryDirectory()
     let names = ["till", "desk"]
@@ -112,19 +113,19 @@ struct PartnerAccountTests {
       #expect(error.next?["params"]?["grants"] == end["result"]?["granted"], "it can be followed")
       #expect((try other.account(end.account)["profile"] ?? .null) == .null)
     }
-    // Part of the token's scope is not enough; the whole is.
+    // The desk's own consent brings a token with the scope of that consent.
     let part = try desk.signedIn(["read.firstname"])
     #expect(part.account == end.account)
     #expect(try desk.account(end.account)["profile"] == ["firstname": "Alice"])
     #expect(try desk.token()["scope"] == "read.firstname")
-    // The token is the account's newest now, and the till was granted all of that.
+    // The account's newest token is the desk's; the till has consent for all of its scope.
     #expect(try till.token()["scope"] == "read.firstname")
     #expect(try till.app.call("consent.revoke", ["provider": "freedom"])["revoked"] == 2)
     #expect(try till.tokenError()["code"] == 1103)
     #expect(try desk.token()["accessToken"] != nil)
   }
 
-  @Test("the page's url, a secret, is shown to the program that began the flow alone")
+  @Test("only the program that started authorize sees its page's URL and may submit the redirect")
   func othersFlow() throws {
     let place = try TemporaryDirectory()
     let fixture = try FreedomFixture.partner(

@@ -2,10 +2,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The modes with a browser, with `usherctl`.
+/// Freedom ID's browser modes with `usherctl`.
 @Suite("Freedom ID in a browser, with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerCommandTests {
-  /// Runs `usherctl login` until it shows a page.
+  /// Starts `usherctl login` and waits until it prints a page's URL.
   private func login(
     _ fixture: FreedomFixture, _ grants: String...
   ) throws -> (program: RunningProgram, page: String) {
@@ -22,7 +22,7 @@ struct PartnerCommandTests {
     return (program, page ?? "")
   }
 
-  @Test("oauth2: login --grant prints the page, waits for the person, and tells what was granted")
+  @Test("usherctl login in mode oauth2 prints the page's URL, then the granted profile")
   func partner() throws {
     let fixture = try FreedomFixture.partner()
     let (program, page) = try login(fixture, "read.firstname", "read.data_of_birth")
@@ -34,7 +34,7 @@ struct PartnerCommandTests {
     #expect(output == "\(try fixture.token()["accessToken"]?.stringValue ?? "none")\n")
   }
 
-  @Test("oauth2: who says no, by the exit status too; there is no token")
+  @Test("usherctl login in mode oauth2 fails after a denial, and there is no token")
   func denied() throws {
     let fixture = try FreedomFixture.partner()
     let (program, page) = try login(fixture, "read.firstname")
@@ -44,7 +44,7 @@ struct PartnerCommandTests {
     #expect(try fixture.daemon.usherctl(["token", "get", "freedom"]).status != 0)
   }
 
-  @Test("oidc: login prints the page, and then there is a token")
+  @Test("usherctl login in mode oidc prints the page's URL, and then token get succeeds")
   func openID() throws {
     let fixture = try FreedomFixture.openID()
     let (program, page) = try login(fixture)

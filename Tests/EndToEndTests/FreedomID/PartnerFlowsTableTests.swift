@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The partner API's calls beside our flows (the page FreedomID of the documentation), clause by
-/// clause, by plain calls at the socket: each test's title is one clause.
+/// The flows that the documentation's page FreedomID lists for the partner API, by plain calls at
+/// the socket.
 @Suite(
-  "Freedom ID's partner API, clause by clause", .mayBlock, .timeLimit(.minutes(10)))
+  "Documented flows of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerFlowsTableTests {
   private let fixture: FreedomFixture
 
@@ -24,7 +24,7 @@ struct PartnerFlowsTableTests {
     return try #require(reply["flow"])
   }
 
-  @Test("mode oauth2: the kinds are these, and their params are what provider.get says")
+  @Test("provider.get in mode oauth2 lists all flow kinds and params; others are refused")
   func kinds() throws {
     let provider = try fixture.app.call("provider.get", ["provider": "freedom"])
     let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []
@@ -54,7 +54,7 @@ struct PartnerFlowsTableTests {
     }
   }
 
-  @Test("authorize: a link with expiry, the token by a code, a renewal by PATCH")
+  @Test("authorize opens an expiring link and redeems its code; forceRefresh renews the token")
   func authorize() throws {
     let flow = try start("authorize", ["grants": ["read.firstname"]])
     let step = try #require(flow["step"])

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Freedom tells of a log-out at the partner's `revoke_uri`, which shows an id and nothing else.
-@Suite("Freedom ID's partner API: log-out", .mayBlock, .timeLimit(.minutes(10)))
+/// Freedom reports a log-out to the partner's `revoke_uri`, with the token's id and nothing else.
+@Suite("Log-out callbacks of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerLogoutTests {
   private let fixture: FreedomFixture
   private let url: String
@@ -29,7 +29,7 @@ struct PartnerLogoutTests {
     try fixture.sandbox.control("POST", "freedomid/logout", params)
   }
 
-  @Test("a person logs out at Freedom: no token any more, and the owner is told, once")
+  @Test("a log-out at Freedom ends the account's token, and its owner gets one event")
   func loggedOut() throws {
     let account = try fixture.signedIn().account
     let listener = try PartnerListener(fixture.daemon.client())
@@ -43,7 +43,7 @@ struct PartnerLogoutTests {
       #expect(error.next?["params"]?["account"] == account, "\(error.text)")
     }
     #expect(try fixture.requests("refresh") == 0, "the provider is not asked")
-    // Said again it is no news.
+    // A repeated callback emits no second event.
     #expect(try post("{\"id\": \"\(tokenID(account))\"}").status == 200)
     let next = try fixture.authorize(["read.firstname"])
     #expect(try listener.deaths(before: next).map { $0["account"] } == [account])
@@ -56,7 +56,7 @@ struct PartnerLogoutTests {
     #expect(try fixture.token()["account"] == account)
   }
 
-  @Test("it is that account's end and no other's, and stays so after a restart")
+  @Test("a log-out ends the token of its own account only, also after a restart")
   func onlyOne() throws {
     let alice = try fixture.signedIn().account
     let bob = try fixture.signedIn(as: "bob").account
@@ -70,7 +70,7 @@ struct PartnerLogoutTests {
     #expect(try after.token(["account": alice])["account"] == alice)
   }
 
-  @Test("an unknown id is answered like a known one, to the byte, and ends nothing")
+  @Test("a log-out of an unknown id is answered like one of a known id, and ends nothing")
   func unknown() throws {
     let account = try fixture.signedIn().account
     let id = try tokenID(account)
@@ -86,11 +86,11 @@ struct PartnerLogoutTests {
       #expect(reply.headers == known.headers)
     }
     #expect(try fixture.tokenError()["code"] == 1102)
-    // The sandbox's own way to tell of an id that nobody knows.
+    // The sandbox can report a log-out of an unknown id, too.
     #expect(try logOut(["tokenId": "nobody's"])["answers"]?[0]?["status"] == 200)
   }
 
-  @Test("what is no call of Freedom's: nobody learns anything, and nothing ends")
+  @Test("a malformed log-out callback is refused, reveals nothing and ends nothing")
   func noise() throws {
     let account = try fixture.signedIn().account
     let id = try tokenID(account)
@@ -113,7 +113,7 @@ struct PartnerLogoutTests {
     #expect(try fixture.requests("refresh") == 0)
   }
 
-  @Test("a slow caller, and one who goes away in the middle, keep nobody from logging out")
+  @Test("twenty unfinished requests do not keep a log-out callback from being served")
   func halfACall() throws {
     let account = try fixture.signedIn().account
     let port = UInt16(try #require(URLComponents(string: url)?.port))
@@ -123,11 +123,11 @@ struct PartnerLogoutTests {
     withExtendedLifetime(idle) {}
   }
 
-  @Test("who logs out in the middle of a flow has no account of dead tokens")
+  @Test("a log-out in the middle of authorize ends the flow, and no account is added")
   func duringFlow() throws {
     let flow = try fixture.authorize(["read.firstname"])
     try fixture.spoil("user", ["status": 503])
-    // The app hands in the answer: a browser would wait for the end of the flow.
+    // The client submits the redirect URL: a browser would wait for the end of the flow.
     let back = try fixture.decide(at: flow.url)
     _ = try fixture.submit(["type": "openURL", "redirectURL": .string(back)], to: flow, waitMs: 0)
     try eventually("the code is redeemed") { try fixture.list("tokens").count == 1 }
@@ -141,7 +141,7 @@ struct PartnerLogoutTests {
   }
 }
 
-/// A connection on which half a request stands, and nothing follows.
+/// A connection that has sent half a request and sends no more.
 private final class IdleCaller {
   private let descriptor: Int32
 
@@ -155,7 +155,7 @@ private final class IdleCaller {
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
-    // The descriptor is closed by deinit, which runs though this throws.
+    // deinit closes the descriptor, also if this initializer throws.
     guard result == 0 else { throw TestError("nobody listens at \(port)") }
     let half = Array("POST /v1/freedomid/revoke HTTP/1.1\r\nHost: x\r\nContent-Le".utf8)
     _ = send(descriptor, half, half.count, Int32(MSG_NOSIGNAL))

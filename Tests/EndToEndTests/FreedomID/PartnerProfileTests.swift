@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Somebody else's profile, which that person gives or does not.
-@Suite("Freedom ID's partner API: requestProfile", .mayBlock, .timeLimit(.minutes(10)))
+/// Requests for another person's profile, which that person accepts or rejects.
+@Suite("requestProfile of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerProfileTests {
   private static let bobsPhone = "+447700900456"
 
@@ -27,7 +27,7 @@ struct PartnerProfileTests {
     try fixture.sandbox.control("POST", "freedomid/requests/\(id)", ["status": .string(word)])
   }
 
-  /// A flow that waits for the person, as it stands once the provider has been asked twice.
+  /// Starts a request and returns it, still pending, after the provider was asked twice.
   private func waiting(_ grants: [String] = ["read.firstname"]) throws -> JSONValue {
     let flow = try request(grants, waitMs: 0)
     try eventually("it is asked again and again") {
@@ -39,7 +39,7 @@ struct PartnerProfileTests {
     return waiting
   }
 
-  @Test("by phone number or by id: the members that were asked for, null ones too, and no account")
+  @Test("requestProfile by phone or id returns the members asked for and adds no account")
   func completed() throws {
     try fixture.set(["profileAnswer": "accept"])
     let id = try fixture.person("bob")["id"] ?? .null
@@ -65,7 +65,7 @@ struct PartnerProfileTests {
     #expect(Set(try fixture.list("requests").map { $0["requestId"] }).count == phones.count)
   }
 
-  @Test("the person is asked at Freedom, and accepts there")
+  @Test("requestProfile succeeds when the person accepts at Freedom's page")
   func accepted() throws {
     let flow = try waiting(["read.email"])
     let page = try fixture.own("bob")
@@ -76,7 +76,7 @@ struct PartnerProfileTests {
     #expect(end.profile == ["email": "bob@example.com"], "\(end.text)")
   }
 
-  @Test("rejected: denied, with the provider's sentence")
+  @Test("requestProfile that the person rejects ends as denied, with Freedom's message")
   func rejected() throws {
     try fixture.set(["profileAnswer": "reject"])
     let end = try request()
@@ -84,7 +84,7 @@ struct PartnerProfileTests {
     #expect(end["failure"]?["message"] == "the person declined")
   }
 
-  @Test("a consent that is taken back ends the asking: the token is not used on")
+  @Test("revoking the consent of the asking account ends a pending requestProfile")
   func takenBack() throws {
     try fixture.set(["profileAnswer": "pending"])
     let flow = try waiting()
@@ -96,7 +96,7 @@ struct PartnerProfileTests {
     #expect(end["failure"]?["message"]?.stringValue?.contains("taken back") == true)
   }
 
-  @Test("pending for ever: asked on till the flow's time is over, which is expired, userCanceled")
+  @Test("a pending requestProfile expires with userCanceled, and Freedom is not asked any more")
   func expired() throws {
     try fixture.set(["profileAnswer": "pending"])
     let flow = try waiting()
@@ -107,11 +107,11 @@ struct PartnerProfileTests {
     #expect(end["status"] == "expired" && end.failure == ["expired", "userCanceled", nil])
     let asked = try fixture.requests("status")
     try fixture.mend()
-    // One may have been on its way.
+    // One request may have been in flight.
     #expect(try fixture.requests("status") <= asked + 1, "nobody asks on")
   }
 
-  @Test("whoever gives up is not told later")
+  @Test("a cancelled requestProfile stays cancelled when the person accepts later")
   func cancelled() throws {
     let flow = try waiting()
     let end = try fixture.app.flow(
@@ -121,7 +121,7 @@ struct PartnerProfileTests {
     #expect(try fixture.flow(flow) == end)
   }
 
-  @Test("never a field that was not asked for, whatever the provider says")
+  @Test("requestProfile neither returns, stores nor logs members that were not asked for")
   func extraFields() throws {
     try fixture.set(["profileAnswer": "accept", "extraProfileFields": true])
     let end = try request(["read.firstname"])
@@ -132,7 +132,7 @@ struct PartnerProfileTests {
     #expect(fixture.daemon.place.everything().allSatisfy { $0.bytes.range(of: name) == nil })
   }
 
-  @Test("an account without read.profile may not ask; without any there is nobody to ask for")
+  @Test("requestProfile is refused for an account without read.profile, and without an account")
   func account() throws {
     let bob = try fixture.signedIn(["read.firstname"], as: "bob").account
     let end = try request(["read.firstname"], ["phone": "+447700900123", "account": bob])

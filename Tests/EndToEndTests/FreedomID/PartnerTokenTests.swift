@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Tokens of the partner API: renewed by PATCH, over when the provider says so.
-@Suite("Freedom ID's partner API: tokens", .mayBlock, .timeLimit(.minutes(10)))
+/// Tokens of the partner API: renewed by PATCH, dead when the provider refuses the renewal.
+@Suite("Tokens of Freedom ID's partner API", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerTokenTests {
   private static let past = "2020-01-01T00:00:00.000000Z"
 
@@ -12,9 +12,9 @@ struct PartnerTokenTests {
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  /// Signs in with tokens that are over by their own times when they come; later ones are sound.
+  /// Signs in with tokens whose expiry is in the past; later tokens are valid.
   ///
-  /// Whether the refresh token is over, the provider decides.
+  /// The provider decides whether it accepts the refresh token.
   @discardableResult
   private func signedInWithExpiredToken() throws -> JSONValue {
     try fixture.set([
@@ -27,7 +27,7 @@ struct PartnerTokenTests {
     return end
   }
 
-  @Test("one that is over is renewed by PATCH, once for all who ask, and the account stays")
+  @Test("an expired partner token is renewed once for three token.get calls; the account stays")
   func renewed() throws {
     let end = try signedInWithExpiredToken()
     let before = try fixture.account(end.account)
@@ -37,14 +37,14 @@ struct PartnerTokenTests {
     #expect(tokens[0]["scope"] == "read.firstname" && tokens[0]["account"] == end.account)
     let after = try fixture.account(end.account)
     #expect(after["profile"] == before["profile"] && after["attributes"] == before["attributes"])
-    // What was renewed is good at the provider.
+    // The provider accepts the renewed token.
     let user = try Web.send(
       "GET", "\(fixture.sandbox.freedom)/api/v1/oauth/user",
       headers: ["Authorization": "Bearer \(tokens[0]["accessToken"]?.stringValue ?? "")"])
     #expect(user.status == 200)
   }
 
-  @Test("a refusal ends the grant: the caller is told to sign in anew, and nobody is asked again")
+  @Test("after a refused renewal, token.get asks for a new log-in and Freedom is not asked again")
   func refused() throws {
     let end = try signedInWithExpiredToken()
     let listener = try PartnerListener(fixture.daemon.client())
@@ -65,7 +65,7 @@ struct PartnerTokenTests {
     #expect(try fixture.token()["account"] == end.account)
   }
 
-  @Test("a refused call is renewed once and made again; the second refusal is the last")
+  @Test("requestProfile with an expired token renews it once; a second refusal ends the flow")
   func renewedInFlow() throws {
     try fixture.signedIn(["read.profile"])
     try fixture.set(["profileAnswer": "accept"])
@@ -81,7 +81,7 @@ struct PartnerTokenTests {
         && dead.failure[1] == "transmissionError.autheticationError", "\(dead.text)")
   }
 
-  @Test("the account is forgotten here; the partner API has no revocation to call")
+  @Test("account.forget removes a partner API account and sends Freedom no request")
   func forgotten() throws {
     try fixture.signedIn()
     let before = try fixture.sandbox.control("GET", "requests")["count"]
@@ -91,7 +91,7 @@ struct PartnerTokenTests {
     #expect(try fixture.tokenError()["code"] == 1101)
   }
 
-  @Test("a part of the scope cannot be asked for: the grants of one consent are all of it")
+  @Test("token.get refuses the parameter scope for a partner API account")
   func scope() throws {
     try fixture.signedIn(["read.firstname", "read.email"])
     let error = try fixture.tokenError(["provider": "freedom", "scope": "read.email"])

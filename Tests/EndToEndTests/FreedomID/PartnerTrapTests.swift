@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What goes over the wire, call by call. What each call is made of is in `FreedomPartnerCallTests`.
-@Suite("Freedom ID: the wire", .mayBlock, .timeLimit(.minutes(10)))
+/// The requests on the wire, call by call. `FreedomPartnerCallTests` covers how they are built.
+@Suite("Requests of Freedom ID's partner API on the wire", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerTrapTests {
-  @Test("what goes to the provider is the contract's, header by header and member by member")
+  @Test("each partner API request has the headers and members of the contract")
   func contract() throws {
     let wire = try PartnerWire()
     let fixture = try FreedomFixture.partner(wire: wire)
@@ -21,7 +21,7 @@ struct PartnerTrapTests {
     for path in ["/oauth/authorize", "/oauth/token"] {
       #expect(try sent("POST", path).credential == basic)
     }
-    // Trap 10: the partner API spells it otherwise than the SDK.
+    // Trap 10: the partner API spells this grant differently from the SDK.
     let link = try members("POST", "/oauth/authorize")
     #expect(link["grants"] == ["read.date_of_birth", "read.profile"], "\(link.text)")
     #expect(
@@ -36,7 +36,7 @@ struct PartnerTrapTests {
     #expect(renewal.headers["content-type"] == nil)
     #expect(renewal.headers["transfer-encoding"] == nil)
     #expect(renewal.credential.hasPrefix("Bearer ") && renewal.credential != "Bearer \(access)")
-    // Trap 10: the status is asked for by GET with a JSON body, and no query.
+    // Trap 10: the status is requested by GET with a JSON body and no query.
     try fixture.set(["profileAnswer": "accept"])
     let end = try fixture.perform(
       "requestProfile", ["phone": "+447700900456", "grants": ["read.firstname"]])

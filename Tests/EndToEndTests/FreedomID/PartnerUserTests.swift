@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// People whom a partner makes and changes.
+/// People whom a partner creates and updates.
 @Suite(
-  "Freedom ID's partner API: createUser and updateUser", .mayBlock,
+  "createUser and updateUser of Freedom ID's partner API", .mayBlock,
   .timeLimit(.minutes(10)))
 struct PartnerUserTests {
   private static let phone: JSONValue = ["phone": "+77015550001"]
@@ -30,7 +30,7 @@ struct PartnerUserTests {
     try fixture.list("people").first { $0["id"] == id } ?? .null
   }
 
-  @Test("somebody is created, with all that is said of him")
+  @Test("createUser creates a person with all given members and adds no account")
   func created() throws {
     let end = try fixture.perform(
       "createUser",
@@ -46,11 +46,11 @@ struct PartnerUserTests {
     #expect(profile?["firstname"] == "Нұрлан" && profile?["lastname"] == "O'Neill")
     #expect(profile?["date_of_birth"] == "2000-02-29" && profile?["country"] == "KAZ")
     #expect(profile?["gender"] == "M" && profile?["identifier"] == "000229500123")
-    // It brings no account.
+    // createUser adds no account.
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("somebody is changed, and what is not named stays")
+  @Test("updateUser changes the given members and keeps the others")
   func updated() throws {
     let id = try fixture.person("bob")["id"]
     let end = try update(["firstname": "Robert", "phone": "+447700900999"])
@@ -60,7 +60,7 @@ struct PartnerUserTests {
     #expect(profile?["email"] == "bob@example.com")
   }
 
-  @Test("a number or an address that is somebody else's: the provider's no names the member")
+  @Test("another person's phone number or e-mail address is refused by the member's name")
   func taken() throws {
     try fixture.set(["errorsInside200": true])
     let ends = [
@@ -74,7 +74,7 @@ struct PartnerUserTests {
     }
   }
 
-  @Test("a value that cannot be: the message names the member and not the value; nobody is asked")
+  @Test("an invalid member of createUser or updateUser is named in the failure, and not sent")
   func cannotBe() throws {
     for end in [try create(["email": "canary@b@c"]), try update(["email": "canary@b@c"])] {
       #expect(end.failure == ["invalid_request", "componentValidationError", nil], "\(end.text)")
@@ -84,7 +84,7 @@ struct PartnerUserTests {
     #expect(try fixture.requests("createUser") == 0 && fixture.requests("updateUser") == 0)
   }
 
-  @Test("a lost answer: it may have been done, so it is not repeated, and the flow says so")
+  @Test("createUser and updateUser are not repeated after a lost answer, and the failure says so")
   func unreachable() throws {
     let fault: JSONValue = ["reset": true, "processed": true]
     try fixture.spoil("createUser", fault)
@@ -97,7 +97,7 @@ struct PartnerUserTests {
     #expect(try fixture.requests("createUser") == 1 && fixture.requests("updateUser") == 1)
   }
 
-  @Test("what is said of people is in no event, and not in the database once the flow is over")
+  @Test("createUser leaves a person's identifier in no event, log or file once it has ended")
   func canary() throws {
     let listener = try PartnerListener(fixture.daemon.client())
     let flow = try create(["identifier": "990101-canary"])

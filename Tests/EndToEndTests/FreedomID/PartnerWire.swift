@@ -2,18 +2,18 @@ import Foundation
 import Synchronization
 import UsherTestKit
 
-/// What stands between the daemon and the provider, and keeps what the one sends to the other.
+/// A proxy between the daemon and the provider that records the daemon's requests.
 final class PartnerWire: Sendable {
   struct Request: Sendable {
     let method: String
     let path: String
-    /// The names in lower case.
+    /// The headers, with names in lower case.
     let headers: [String: String]
     let body: [UInt8]
 
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Its header `Authorization`.
+    /// The value of the header `Authorization`.
     var credential: String { headers["authorization"] ?? "" }
   }
 
@@ -53,20 +53,20 @@ final class PartnerWire: Sendable {
     close(descriptor)
   }
 
-  /// As the daemon knows the provider.
+  /// The provider's base URL in the daemon's configuration.
   var freedom: String { "http://127.0.0.1:\(port)/freedomid" }
 
   func lead(to base: String) { record.state.withLock { $0.base = base } }
 
-  /// What has come so far.
+  /// Returns the requests recorded so far.
   ///
-  /// - Parameter path: The end of their paths.
+  /// - Parameter path: The suffix of the requests' paths.
   func requests(_ method: String, _ path: String) -> [Request] {
     record.state.withLock { $0.requests }.filter { $0.method == method && $0.path.hasSuffix(path) }
   }
 }
 
-/// What a wire has seen; it outlives the wire while an answer is under way.
+/// The requests of a wire. It outlives the wire while an answer is in flight.
 private final class Record: Sendable {
   struct State {
     var base = ""
@@ -75,7 +75,7 @@ private final class Record: Sendable {
 
   let state = Mutex(State())
 
-  /// One request and its answer, as it comes; where there is none the connection is closed.
+  /// Forwards one request and its answer. If the provider does not answer, it sends nothing.
   func serve(_ connection: Int32) {
     guard let request = read(connection) else { return }
     let base = state.withLock {
@@ -114,7 +114,7 @@ private final class Record: Sendable {
     }
   }
 
-  /// Nil for one that is not whole yet.
+  /// Returns nil if the request is incomplete.
   private func parse(_ bytes: [UInt8]) -> PartnerWire.Request? {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
