@@ -3,16 +3,17 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every secret of a verification goes through the daemon once, also while the backends repeat what
-/// they were sent; afterwards each is looked for wherever it must not be.
-@Suite("Canaries, GoPay", .mayBlock, .timeLimit(.minutes(10)))
+/// Passes every secret of a verification through the daemon, also while the provider's hosts echo
+/// secrets in their answers, then searches files, logs and replies for them.
+@Suite("Secrets in GoPay verifications", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayCanaryTests {
-  /// The sandbox gives these out instead of its own.
+  /// The sandbox issues these secrets instead of its own.
   private static let captureToken = "Y2FuYXJ5.canary-capture-token.7f3a"
   private static let clientToken = "b2b_canary-client-token-91bc"
   private static let linkingToken = "glt_canary-linking-token-55aa"
 
-  /// A refusal, or a yes, that repeats a secret in each of its texts; then a verification that meets it.
+  /// Runs one verification for each status, against an answer that echoes a secret in all its
+  /// texts.
   private func repeating(
     _ fixture: GoPayFixture, _ endpoint: String, _ statuses: [JSONValue], _ secret: String,
     _ search: CanarySearch, _ verify: () throws -> JSONValue
@@ -33,7 +34,7 @@ struct GoPayCanaryTests {
     }
   }
 
-  @Test("app: no linking token, auth code, capture token or callback value is anywhere")
+  @Test("with exchange app, no token, auth code or callback value is in a file, log or reply")
   func app() throws {
     let fixture = try GoPayFixture(logLevel: "trace")
     let search = try CanarySearch(fixture.daemon)
@@ -42,7 +43,7 @@ struct GoPayCanaryTests {
     secrets += try handedOut(fixture, search)
     try fixture.set(["temporaryTokenReply": [:]])
     secrets += try logIn(fixture, search)
-    // Backends that repeat what they were sent.
+    // The provider's hosts echo the linking token.
     let canary = "canary-linking-token-3c1d"
     for (endpoint, receiver) in [("authCode", "exchange"), ("temporaryToken", "none")] {
       try repeating(fixture, endpoint, [200, 400, 401, 404], canary, search) {
@@ -55,7 +56,7 @@ struct GoPayCanaryTests {
       of: secrets + [canary, "canary-callback-value-77"], found: ["verify", "GPE-"])
   }
 
-  /// A step's own code is shown there and nowhere else; refused and failed answers repeat nothing.
+  /// Checks that refused inputs and failures do not echo the code and tokens of an exchange.
   private func handedOut(_ fixture: GoPayFixture, _ search: CanarySearch) throws -> [String] {
     let asked = try fixture.verify(token: "alice-short-term")
     let odd = "glt_canary odd token"
@@ -65,7 +66,7 @@ struct GoPayCanaryTests {
       try search.recordRefusal(
         of: ["type": "exchangeCredential", "success": success], to: asked, by: fixture.app)
     }
-    // The capture token that is bent is no good to the sandbox: the flow fails with it in hand.
+    // The sandbox refuses the replaced capture token, so the flow fails while it holds that token.
     let link = try fixture.redeem(asked.authCode)
     let end = search.record(try fixture.submit(GoPayFixture.exchanged(token: link), to: asked))
     #expect(end.failure[1] == "GPE-2202", "\(end.text)")
@@ -101,7 +102,7 @@ struct GoPayCanaryTests {
     search.record(try fixture.call(body).body)
   }
 
-  @Test("backend: neither what it is shown nor what it hands back is anywhere")
+  @Test("with exchange backend, no token, auth code or credential is in a file, log or reply")
   func backend() throws {
     let fixture = try GoPayFixture(.backend, logLevel: "trace")
     let search = try CanarySearch(fixture.daemon)
@@ -123,7 +124,7 @@ struct GoPayCanaryTests {
       ], found: ["verify", "GPE-"])
   }
 
-  @Test("snap: no key, client secret, client token or linking token is anywhere")
+  @Test("with exchange snap, no key, client secret or token is in a file, log or reply")
   func snap() throws {
     let fixture = try GoPayFixture(.snap, logLevel: "trace")
     let first = try CanarySearch(fixture.daemon)
@@ -133,7 +134,7 @@ struct GoPayCanaryTests {
     let link = token["accessToken"]?.stringValue ?? ""
     first.record(try fixture.account(of: end))
     try first.recordEvents()
-    // From here on the daemon has another client token, which the sandbox repeats in refusals.
+    // After the restart the daemon gets another client token, which the sandbox echoes in refusals.
     try fixture.set(["b2bReply": ["accessToken": .string(Self.clientToken)]])
     let again = try fixture.restarted()
     try repeating(fixture, "binding", [200, 401, 400], Self.clientToken, first) {

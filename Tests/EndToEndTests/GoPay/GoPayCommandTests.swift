@@ -20,7 +20,7 @@ struct GoPayCommandTests {
       + (token.map { ["--param", "token=\($0)"] } ?? []) + more
   }
 
-  /// `usherctl flow run gopay verify`, with a pipe for its input.
+  /// Starts `usherctl flow run gopay verify` with a pipe as its standard input.
   private func start(
     _ receiver: String, _ token: String?, _ more: String...
   ) throws -> PipedProgram {
@@ -29,7 +29,7 @@ struct GoPayCommandTests {
       ["--socket", fixture.daemon.socketPath] + arguments(receiver, token, more), in: place)
   }
 
-  /// The page that a program shows, by what stands in its address.
+  /// Waits until the program prints the URL of a page, and returns it.
   private func page(_ program: PipedProgram, _ part: String) throws -> String {
     var found = ""
     try eventually("it shows a page: \(program.log)") {
@@ -42,7 +42,7 @@ struct GoPayCommandTests {
     return found
   }
 
-  /// A program of the app's that has its backend exchange the code.
+  /// Returns a command that has the partner's backend exchange the code.
   private func exchangeCommand(_ answer: String) throws -> String {
     let script = """
       import json, sys, urllib.request
@@ -58,7 +58,7 @@ struct GoPayCommandTests {
     return "/usr/bin/python3 \(try place.write(script, to: "exchange.py"))"
   }
 
-  @Test("with credential exchange by a command, which gets the code by standard input")
+  @Test("usherctl flow run gopay verify passes the code to --exchange-command by standard input")
   func byCommand() throws {
     let command = try exchangeCommand(#"{"userCorrelationId": "corr-5678", "token": token}"#)
     let program = try start("exchange", "alice-short-term", "--exchange-command", command)
@@ -72,7 +72,7 @@ struct GoPayCommandTests {
     #expect(!(program.log + program.output).contains("gac_"))
   }
 
-  @Test("with credential exchange by log-in pages and a prompt; --json is one line")
+  @Test("usherctl flow run gopay verify prompts for the exchange; --json prints one line")
   func byPrompt() throws {
     let program = try start("exchange", nil, "--json")
     try GoPayPerson.logIn(at: page(program, "/get-auth-code"), fixture.sandbox)
@@ -94,7 +94,7 @@ struct GoPayCommandTests {
     #expect(flow?["state"] == "submitted" && flow?["requestId"] == "req-1")
   }
 
-  @Test("without credential exchange")
+  @Test("usherctl flow run gopay verify succeeds without an exchange")
   func without() throws {
     let program = try start("none", "long-term-token")
     try GoPayFixture.photograph(at: page(program, "/capture/pages/"))
@@ -103,7 +103,7 @@ struct GoPayCommandTests {
   }
 
   @Test(
-    "what fails ends with status 3 and the SDK's code",
+    "usherctl flow run gopay verify exits with status 3 and the GPE code if the flow fails",
     arguments: [
       (["none", "expired-token"], "GPE-2202"), (["exchange", "not-whitelisted-token"], "GPE-2204"),
       (["none"], "GPE-2206"),
@@ -119,7 +119,7 @@ struct GoPayCommandTests {
     #expect(try JSONValue(parsing: json.output)["flow"]?.failure[1] == .some(code))
   }
 
-  @Test("a prompt that is answered with 'failed REASON' is GPE-2208; so is a command that fails")
+  @Test("'failed REASON' at usherctl's prompt and a failing exchange command end as GPE-2208")
   func exchangeFails() throws {
     let program = try start("exchange", "alice-short-term")
     try eventually("it asks: \(program.log)") {
@@ -137,7 +137,7 @@ struct GoPayCommandTests {
     #expect(end.errors.contains("GPE-2208"), "\(end.errors)")
   }
 
-  @Test("a request id that was used before is an error of the call: status 1, with the flow")
+  @Test("usherctl exits with status 1 and names the flow if the request id was used before")
   func reused() throws {
     let done = try fixture.verified(requestID: "req-1")
     let end = try fixture.daemon.usherctl(arguments("none", "alice-long-term", []))
@@ -145,7 +145,7 @@ struct GoPayCommandTests {
     #expect(end.errors.contains(done["id"]?.stringValue ?? "none"), "\(end.errors)")
   }
 
-  @Test("the verdict is shown with the account")
+  @Test("usherctl account show prints GoPay's verdict and no linking token")
   func verdict() throws {
     let end = try fixture.verified()
     try fixture.decide(end.submissionID, "COMPLETED", "VALID", push: false)

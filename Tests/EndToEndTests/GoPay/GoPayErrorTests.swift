@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// How a verification ends that does not succeed: the SDK's code, its title, whether to try again,
+/// The expected end of a failing verification: the SDK's code, its title, whether it is retryable,
 /// our reason and the server's own code.
 struct GoPayEnd: Sendable {
   let code: String
@@ -45,10 +45,10 @@ struct GoPayEnd: Sendable {
   }
 }
 
-/// One end of each origin. Every code at every call is a row of `UsherFlowsTests/GoPay`.
+/// One error of each origin. `UsherFlowsTests/GoPay` covers every code of every call.
 @Suite("GoPay's error codes", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayErrorTests {
-  @Test("an account whose token GoPay does not honour any more is 2202; a given token replaces it")
+  @Test("a revoked token of an account ends verify with GPE-2202; a given token replaces it")
   func accountToken() throws {
     let fixture = try GoPayFixture()
     let end = try fixture.verified()
@@ -60,7 +60,7 @@ struct GoPayErrorTests {
     #expect(again["state"] == "kyc", "\(again.text)")
   }
 
-  @Test("a person who gives up at the log-in page ends the flow with 2207")
+  @Test("a denial at GoPay's log-in page ends verify with GPE-2207")
   func logIn() throws {
     let fixture = try GoPayFixture()
     let flow = try fixture.verify()
@@ -70,7 +70,7 @@ struct GoPayErrorTests {
     #expect(try fixture.allRequests() == 2)
   }
 
-  @Test("an answer with HTTP 200 that cannot be read is 2215, and no account is added")
+  @Test("an unreadable answer with HTTP 200 ends verify with GPE-2215, and adds no account")
   func garbage() throws {
     let fixture = try GoPayFixture()
     try fixture.spoil("temporaryToken", ["brokenJSON": true], times: 1)
@@ -79,7 +79,7 @@ struct GoPayErrorTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("a server that stays away ends it: no answer is 2203, HTTP 5xx is 2215")
+  @Test("after six tries, verify ends with GPE-2203 without an answer, GPE-2215 with HTTP 503")
   func away() throws {
     let clock = MovableClock()
     let fixture = try GoPayFixture(clock: clock)
@@ -89,7 +89,7 @@ struct GoPayErrorTests {
     let failing = try fixture.verify("none", token: "alice-long-term", waitMs: 0)
     GoPayEnd.unreachable.check(try fixture.app.finished(silent, moving: clock))
     GoPayEnd.api("provider_unreachable").check(try fixture.app.finished(failing, moving: clock))
-    // The first try, and after 1, 2, 4, 8 and 16 seconds.
+    // The first try, and retries after 1, 2, 4, 8 and 16 seconds.
     #expect(try fixture.requests("authCode") == 6)
     #expect(try fixture.requests("temporaryToken") == 6)
   }

@@ -3,20 +3,20 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The step that hands an auth code out: who may answer it, when and how.
-@Suite("The exchange of GoPay's credential", .mayBlock, .timeLimit(.minutes(10)))
+/// The step `exchangeCredential`, which shows an auth code: who may answer it, when and how.
+@Suite("GoPay's exchangeCredential step", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayExchangeTests {
   private let fixture: GoPayFixture
 
   init() throws { fixture = try GoPayFixture() }
 
-  @Test("pending, restart: the same step, code and deadline; the answer succeeds")
+  @Test("an exchangeCredential step keeps its code and deadline across a restart")
   func pending() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     try fixture.daemon.restart()
     let after = try fixture.again()
     #expect(try after.flow(asked) == asked)
-    // What is left of the deadline is what was: nothing begins anew.
+    // The deadline does not start again.
     #expect(try after.flow(asked)["step"]?["deadline"] == asked["step"]?["deadline"])
     #expect(try fixture.requests("authCode") == 1)
     let link = try fixture.redeem(asked.authCode)
@@ -25,7 +25,7 @@ struct GoPayExchangeTests {
     #expect(try fixture.codeStates() == ["redeemed"])
   }
 
-  @Test("the deadline runs on while the daemon is stopped: GPE-2209 as soon as it is back")
+  @Test("an exchange deadline that passes while the daemon is stopped ends verify with GPE-2209")
   func lateAfterwards() throws {
     let clock = MovableClock()
     let fixture = try GoPayFixture(clock: clock)
@@ -40,7 +40,7 @@ struct GoPayExchangeTests {
     #expect(try fixture.submissions() == [])
   }
 
-  @Test("a list of flows has the step's type and not its code")
+  @Test("flow.list does not return the auth code of an exchangeCredential step")
   func listed() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let list = try fixture.app.call("flow.list", ["provider": "gopay"])
@@ -48,7 +48,7 @@ struct GoPayExchangeTests {
     #expect(!asked.authCode.isEmpty && !list.text.contains(asked.authCode))
   }
 
-  @Test("an answer of another shape is refused by its field, and the step stands")
+  @Test("an exchange answer with an unknown member is refused by its field; the step stays")
   func shape() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let input: JSONValue = [
@@ -61,7 +61,7 @@ struct GoPayExchangeTests {
     #expect(try fixture.submit(GoPayFixture.exchanged(), to: asked).completes == "poll")
   }
 
-  @Test("a flow that was cancelled takes no answer")
+  @Test("a cancelled verify flow refuses an exchange answer with flow_finished")
   func cancelled() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let end = try fixture.cancel(asked)
@@ -72,13 +72,13 @@ struct GoPayExchangeTests {
   }
 }
 
-/// Whose step it is.
+/// Separation of two clients.
 @Suite(
-  "The exchange of GoPay's credential: two clients of one user", .mayBlock,
+  "GoPay's exchangeCredential step with two clients of one user", .mayBlock,
   .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can set groups; run this as root"))
 struct GoPayOwnerTests {
-  @Test("another client of the user, which no rule lets have such flows, gets nothing of a flow")
+  @Test("a client without permission for verify can neither see, answer nor cancel the flow")
   func clients() throws {
     let fixture = try GoPayFixture(
       more: """

@@ -2,11 +2,12 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A GoPay, a daemon that knows it as `gopay`, and an app at the daemon's socket; a test's own.
+/// A fake GoPay, a daemon that has it as provider `gopay`, and a client connection; one set for
+/// each test.
 struct GoPayFixture: ProviderFixture {
   static let backend = "gopay"
 
-  /// Who redeems auth codes.
+  /// The part that redeems auth codes: the setting `exchange`.
   enum Mode: String, CaseIterable, Sendable { case app, backend, snap }
 
   static let clientSecret = "s3cret:snap/key+="
@@ -17,15 +18,15 @@ struct GoPayFixture: ProviderFixture {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
   let app: RawClient
-  /// Where the daemon takes callbacks.
+  /// The port on which the daemon accepts callbacks.
   let callbackPort: Int
 
   /// - Parameters:
   ///   - provider: More lines of the `[[provider]]`.
-  ///   - more: More of the configuration, before the provider.
-  ///   - limits: More of its limits.
+  ///   - more: TOML before the provider.
+  ///   - limits: More lines of `[limits]`.
   ///   - isSet: Whether the mode's credentials are set.
-  ///   - clock: By which daemon and provider live; nil: this machine's.
+  ///   - clock: The clock of daemon and sandbox; nil: the machine's.
   init(
     _ mode: Mode = .app, provider: String = "", more: String = "", limits: String = "",
     isSet: Bool = true, clock: MovableClock? = nil, logLevel: String = "debug"
@@ -52,7 +53,8 @@ struct GoPayFixture: ProviderFixture {
     self.app = app
   }
 
-  /// The same at another connection: another user's, or a new one after a restart of the daemon.
+  /// Returns this fixture with another connection: another user's, or a new one after a restart of
+  /// the daemon.
   func at(_ app: RawClient) -> GoPayFixture { GoPayFixture(self, app) }
 
   private func setCredentials(_ mode: Mode) throws {
@@ -74,12 +76,12 @@ struct GoPayFixture: ProviderFixture {
 // MARK: - The provider
 
 extension GoPayFixture {
-  /// What the partner asks for SNAP's client token with.
+  /// Returns the partner's private key, which signs requests for SNAP's client token.
   func privateKey() throws -> String {
     try sandbox.control("GET", "gopay/key")["privateKey"]?.stringValue ?? ""
   }
 
-  /// How many requests the provider has seen at all.
+  /// Returns the number of requests to the provider.
   func allRequests() throws -> Int {
     let log = try sandbox.control("GET", "requests")
     let lines = log["requests"]?.arrayValue ?? []
@@ -90,25 +92,25 @@ extension GoPayFixture {
     try list("submissions")
   }
 
-  /// Auth codes as the provider knows them, oldest first, by `state`.
+  /// Returns the states of the provider's auth codes, oldest first.
   func codeStates() throws -> [String] {
     try list("codes").compactMap { $0["state"]?.stringValue }
   }
 
-  /// How many linking tokens have this state.
+  /// Returns the number of linking tokens in a state.
   func tokens(_ state: String) throws -> Int {
     try list("tokens").count { $0["state"] == .string(state) }
   }
 
-  /// What a partner's backend gets for an auth code: a linking token.
+  /// Redeems an auth code as a partner's backend does; returns the linking token.
   func redeem(_ code: String) throws -> String {
     let reply = try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
     return reply["token"]?.stringValue ?? ""
   }
 
-  /// Sets how GoPay is with a submission; where it is final the partner is called back.
+  /// Sets the status of a submission at GoPay; if it is final, GoPay calls the partner back.
   ///
-  /// - Returns: The statuses of the daemon's answers.
+  /// - Returns: The HTTP statuses of the daemon's answers.
   @discardableResult
   func decide(
     _ submission: String, _ status: String, _ result: String? = nil, reason: String? = nil,
@@ -120,9 +122,9 @@ extension GoPayFixture {
     return try answers(sandbox.control("POST", "gopay/submissions/\(submission)", change))
   }
 
-  /// Calls the partner back, as it should be or not.
+  /// Has GoPay call the partner back, correctly or with a fault.
   ///
-  /// - Returns: The statuses of the daemon's answers.
+  /// - Returns: The HTTP statuses of the daemon's answers.
   @discardableResult
   func push(_ submission: String, _ more: JSONValue = [:]) throws -> [Int64] {
     let request: JSONValue = ["url": .string(callbackURL)]
@@ -136,7 +138,7 @@ extension GoPayFixture {
 
   var callbackURL: String { "http://127.0.0.1:\(callbackPort)/v1/callback/partner" }
 
-  /// A callback by whoever likes.
+  /// Sends any callback request to the daemon.
   func call(
     _ body: JSONValue, authorization: String? = callbackCredential, method: String = "PUT",
     path: String? = nil
@@ -153,11 +155,11 @@ extension GoPayFixture {
 // MARK: - The daemon
 
 extension GoPayFixture {
-  /// Starts a verification; returns it at the first step that is not `wait`, or at its end.
+  /// Starts a verification and returns it at the first step other than `wait`, or at its end.
   ///
   /// - Parameters:
   ///   - receiver: `exchange` or `none`.
-  ///   - requestID: A fresh one each time; empty for none at all.
+  ///   - requestID: The request id, by default a new one; empty: none.
   func verify(
     _ receiver: String = "exchange", token: String? = nil, person: String = person,
     requestID: String = UUID().uuidString, more: JSONValue = [:], waitMs: Int64 = 15_000
@@ -181,7 +183,7 @@ extension GoPayFixture {
     return start
   }
 
-  /// A verification up to the capture page, without an exchange.
+  /// Starts a verification without an exchange and returns it at the capture page.
   func atCapture(
     _ token: String = "alice-long-term", person: String = person,
     requestID: String = UUID().uuidString, more: JSONValue = [:]
@@ -192,7 +194,7 @@ extension GoPayFixture {
     return flow
   }
 
-  /// A whole verification, without an exchange.
+  /// Completes a verification without an exchange; throws unless it succeeds.
   @discardableResult
   func verified(
     _ token: String = "alice-long-term", person: String = person,
@@ -202,7 +204,7 @@ extension GoPayFixture {
     let flow = try atCapture(
       token, person: person, requestID: requestID, more: ["returnUrl": .string(back)])
     try Self.photograph(at: flow.url)
-    // A browser that came back is a reason to ask at once; it may have been asked already.
+    // The redirect URL makes the daemon poll at once; it may have polled already.
     _ = try app.reply(
       to: "flow.submit",
       submission(["type": "openURL", "redirectURL": .string(back)], to: flow, 0))
@@ -211,7 +213,7 @@ extension GoPayFixture {
     return end
   }
 
-  /// Hands in card and face at the capture page, and waits for the flow's end.
+  /// Submits the photographs at the capture page and waits for the flow's end.
   func handIn(_ flow: JSONValue, action: String = "submit") throws -> JSONValue {
     try Self.photograph(at: flow.url, action)
     return try app.finished(flow)
@@ -226,13 +228,13 @@ extension GoPayFixture {
     return reply
   }
 
-  /// The reason of the refusal, and the field.
+  /// Submits an input that must be refused; returns the error's `reason` and `field`.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
     let data = try refusalData(input, to: flow)
     return (data["reason"]?.stringValue, data["field"]?.stringValue)
   }
 
-  /// The answer of an app whose backend has exchanged the code.
+  /// The input of an app whose backend has exchanged the code.
   static func exchanged(_ person: String = person, token: String? = nil) -> JSONValue {
     var success: JSONValue = ["userCorrelationId": .string(person)]
     success["token"] = token.map { .string($0) }
@@ -249,7 +251,7 @@ extension GoPayFixture {
 }
 
 extension SandboxUnderTest {
-  /// A `[[provider]]` of type gopay that leads here.
+  /// Returns a `[[provider]]` of type `gopay` with this sandbox's URLs.
   func gopay(_ mode: GoPayFixture.Mode, _ more: String = "") -> String {
     let exchange =
       switch mode {

@@ -3,15 +3,14 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The table of the SDK's calls beside our flow (the page GoPay of the documentation), row by row and
-/// clause by clause: each test's title is one clause.
-@Suite("GoPay, row by row", .mayBlock, .timeLimit(.minutes(10)))
+/// The SDK's calls and the daemon's flow, as the documentation's page GoPay lists them.
+@Suite("Documented flow of GoPay", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayFlowsTableTests {
   private let fixture: GoPayFixture
 
   init() throws { fixture = try GoPayFixture() }
 
-  @Test("flow.start {provider, kind: verify, requestId, params}: they are what provider.get says")
+  @Test("provider.get lists the params of verify, and flow.start refuses others without a request")
   func params() throws {
     let provider = try fixture.app.call("provider.get", ["provider": "gopay"])
     let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []
@@ -29,7 +28,7 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.allRequests() == 0)
   }
 
-  @Test("requestId or userCorrelationId blank: a flow with status failed and GPE-2206")
+  @Test("a blank requestId or userCorrelationId makes a verify flow that has failed with GPE-2206")
   func blank() throws {
     let blanks = [
       try fixture.verify(token: "alice-short-term", requestID: " "),
@@ -41,7 +40,7 @@ struct GoPayFlowsTableTests {
     }
   }
 
-  @Test("featureId set: invalid_params, field featureId")
+  @Test("flow.start of verify refuses the param featureId")
   func featureID() throws {
     let start = GoPayFixture.start("none", "t", "corr-5678", "req-1", more: ["featureId": "x"])
     let error = try fixture.app.error(of: "flow.start", start)
@@ -49,7 +48,7 @@ struct GoPayFlowsTableTests {
     #expect(error["data"]?["field"]?.stringValue?.hasSuffix("featureId") == true)
   }
 
-  @Test("a requestId that was used: request_id_reused; it goes to the handler and partnerSessionId")
+  @Test("verify's requestId is shown in the step, is the partnerSessionId and cannot be reused")
   func requestID() throws {
     let asked = try fixture.verify(token: "alice-short-term", requestID: "req-1")
     #expect(asked["requestId"] == "req-1" && asked["step"]?["requestId"] == "req-1")
@@ -62,7 +61,7 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.handIn(page)["status"] == "succeeded")
   }
 
-  @Test("exchange and a short-term token: auth code, no log-in page, exchangeCredential, capture")
+  @Test("verify with exchange and a token gets an auth code without a log-in page")
   func exchangeWithToken() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let page = try fixture.submit(GoPayFixture.exchanged(), to: asked)
@@ -71,12 +70,12 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.requests("authCodePage") == 0)
   }
 
-  @Test("none without a token: GPE-2206")
+  @Test("verify without an exchange and without a token fails with GPE-2206")
   func noneWithoutToken() throws {
     #expect(try fixture.verify("none").failure == ["invalid_request", "GPE-2206", nil])
   }
 
-  @Test("success {userCorrelationId} or failure {reason}; emitted again if never acknowledged")
+  @Test("an exchangeCredential step stays until it is answered by success or by failure (GPE-2208)")
   func handler() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     #expect(asked["step"]?["credential"]?["type"] == "authCode")
@@ -88,7 +87,7 @@ struct GoPayFlowsTableTests {
     #expect(failed["failure"]?["message"] == "no")
   }
 
-  @Test("completion exactly once: the second answer is a conflict; another id is GPE-2214")
+  @Test("a second exchange answer is a conflict; another userCorrelationId ends with GPE-2214")
   func once() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     _ = try fixture.submit(GoPayFixture.exchanged(), to: asked)
@@ -98,7 +97,7 @@ struct GoPayFlowsTableTests {
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2214")
   }
 
-  @Test("VerifyResult: result.submissionId as soon as there is one, metadata for what else came")
+  @Test("a verify result has the submissionId, the metadata and the account")
   func result() throws {
     let end = try fixture.verified()
     let result = try #require(end["result"])

@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("GoPay: while the daemon is locked", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("GoPay callbacks while the daemon is locked", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayLockTests {
-  @Test("nobody listens where the provider calls, and then somebody does again")
+  @Test("the callback port is closed while the daemon is locked, and open again after unlock")
   func callbacks() throws {
     let fixture = try GoPayFixture()
     let admin = try fixture.daemon.admin()

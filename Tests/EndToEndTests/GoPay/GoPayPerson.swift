@@ -2,12 +2,12 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A person at GoPay's log-in pages, without a browser: reads each form and sends it.
+/// A person at GoPay's log-in pages, without a browser: reads each form and submits it.
 enum GoPayPerson {
   static let phone = "+447700900123"
   static let pin = "2468"
 
-  /// Logs in by phone number, code and PIN, and returns where GoPay sends the browser.
+  /// Logs in by phone number, code and PIN, and returns the URL that GoPay redirects to.
   static func decide(at url: String, _ sandbox: SandboxUnderTest) throws -> String {
     var page = try Web.get(url)
     page = try fill(page, ["phone": phone], sandbox)
@@ -16,13 +16,14 @@ enum GoPayPerson {
     return try way(back: fill(page, ["pin": pin], sandbox))
   }
 
-  /// Presses a button of the first page: `deny` or `cancel`.
+  /// Presses a button of the first page, `deny` or `cancel`; returns the URL that GoPay redirects
+  /// to.
   static func giveUp(at url: String, _ button: String, _ sandbox: SandboxUnderTest) throws -> String
   {
     try way(back: fill(Web.get(url), ["action": button], sandbox))
   }
 
-  /// The whole way: logs in, and lets the browser follow the redirect to the daemon's listener.
+  /// Logs in and follows the redirect to the daemon's listener.
   @discardableResult
   static func logIn(at url: String, _ sandbox: SandboxUnderTest) throws -> Web.Reply {
     try Web.get(decide(at: url, sandbox))
@@ -47,7 +48,7 @@ enum GoPayPerson {
   }
 }
 
-/// A client that hears of its accounts' verdicts from now on.
+/// A client that is subscribed to events about verdicts.
 struct GoPayListener {
   private let client: RawClient
 
@@ -56,7 +57,7 @@ struct GoPayListener {
     _ = try client.call("events.subscribe", ["topics": ["kyc"]])
   }
 
-  /// What is told, up to one word.
+  /// Returns the events' `what`, up to a given one.
   @discardableResult
   func verdicts(until word: String) throws -> [String] {
     var told: [String] = []
@@ -71,15 +72,15 @@ struct GoPayListener {
 extension JSONValue {
   var completes: String? { self["step"]?["completes"]?.stringValue }
 
-  /// The auth code that the step hands out.
+  /// The auth code that the step shows.
   var authCode: String { self["step"]?["credential"]?["code"]?.stringValue ?? "" }
 
   var submissionID: String { self["result"]?["submissionId"]?.stringValue ?? "" }
 
-  /// The reason of the problem, the SDK's code and the server's own.
+  /// The `reason` of the problem, the SDK's code and the server's own.
   var problem: [String?] { Self.words(self["problem"]) }
 
-  /// The reason of the failure, the SDK's code and the server's own.
+  /// The `reason` of the failure, the SDK's code and the server's own.
   var failure: [String?] { Self.words(self["failure"]) }
 
   private static func words(_ trouble: JSONValue?) -> [String?] {
@@ -97,9 +98,9 @@ extension JSONValue {
   }
 }
 
-/// Runs what takes long by waiting on a thread of its own, so that other tests go on meanwhile.
+/// Runs code that blocks for long on a thread of its own, so that other tests can run meanwhile.
 ///
-/// It stays in its task: what it expects is expected by its test.
+/// The code stays in the caller's task, so its expectations are recorded for the caller's test.
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
   try await BlockingThreads.run(body)
 }

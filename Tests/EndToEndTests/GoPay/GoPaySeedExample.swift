@@ -1,31 +1,31 @@
 import FoundationEssentials
 import UsherKit
 
-// The two examples of the seed "Verify with GoPay", as they stand there, with these corrections:
+// The two examples of the seed "Verify with GoPay" as the seed writes them, with these corrections:
 //
-//  1. `import UsherKit`; the seed shows no import. `presenter:` in place of `viewController:`: it
-//     shows the pages.
-//  2. The seed's view controller is a class of its own, on the main actor as one is; it keeps the
-//     callback in `verifyCallback`, as there. `sdk` is made by `GoPaySDK`: the seed does not say
-//     where it comes from.
-//  3. The placeholders are `values`, so that a test may put in what is real.
-//  4. `myBackend` is the partner's: a protocol. The handler names it in its capture list: it is
-//     called by a task of the SDK's own, and must not reach for the view controller's properties.
-//     So are the two closures of the callback, and what they tell.
+//  1. `import UsherKit`; the seed shows no import. `presenter:`, which shows the pages, replaces
+//     `viewController:`.
+//  2. The seed's view controller is a class of its own, on the main actor like a view controller;
+//     it keeps the callback in `verifyCallback`, as in the seed. `sdk` is a `GoPaySDK`: the seed
+//     does not say where it comes from.
+//  3. The placeholders are `values`, so that a test can pass real ones.
+//  4. `myBackend` is the partner's backend, a protocol. The handler names it in its capture list,
+//     because a task of the SDK runs the handler, which must not read the view controller's
+//     properties. The two closures of the callback capture `told` for the same reason.
 //  5. Foundation's `localizedDescription` is a property of the backend's own error.
-//  6. The seed prints what came; here it is `told` as well.
+//  6. The seed prints the results; here they are also yielded to `told`.
 
-/// An app that used GoPay's SDK.
+/// An app written for GoPay's SDK.
 @MainActor
 final class GoPaySeedExample {
-  /// What the seed leaves open.
+  /// Values that the seed leaves open.
   struct Values: Sendable {
     var userCorrelationId = "corr-5678"
     var shortTermToken = "short-term-linking-token"
     var longTermToken = "long-term-token"
   }
 
-  /// The partner's: from an auth code to what it knows the user by.
+  /// The partner's backend, which exchanges an auth code for the user's correlation id.
   protocol Backend: Sendable {
     func exchangeAuthCode(
       _ code: String, requestId: String,
@@ -42,7 +42,7 @@ final class GoPaySeedExample {
     case threw(FeatureError)
   }
 
-  /// What the callback was told, in the order in which it came.
+  /// The callback's results, in order.
   nonisolated let news: AsyncStream<News>
   private let told: AsyncStream<News>.Continuation
   private let sdk: GoPaySDK

@@ -5,13 +5,13 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The seed's own examples, end to end: UsherKit, the real daemon and GoPay's stand-in.
+/// The seed's examples against UsherKit, the real daemon and the sandbox's GoPay.
 ///
-/// What they needed to be corrected for is listed in the header of `GoPaySeedExample.swift`.
+/// The header of `GoPaySeedExample.swift` lists the corrections to the examples.
 @MainActor
-@Suite("GoPay's example of the seed, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
+@Suite("GoPay's SDK examples, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct GoPaySeedEndToEndTests {
-  /// A person before the screen: logs in where that is asked for, and hands in card and face.
+  /// A presenter that logs in at log-in pages and submits photographs at capture pages.
   private final class Screen: Presenter {
     let sandbox: SandboxUnderTest
     let button: String
@@ -38,7 +38,7 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
-  /// The partner's backend: redeems each code that it is handed.
+  /// The partner's backend: redeems each code.
   private struct Backend: GoPaySeedExample.Backend {
     let sandbox: SandboxUnderTest
     var isDown = false
@@ -76,7 +76,7 @@ struct GoPaySeedEndToEndTests {
     return await news.next()
   }
 
-  @Test("with credential exchange (short-term linking token)")
+  @Test("the SDK example with credential exchange submits a verification and adds the account")
   func withExchange() async throws {
     let screen = Screen(fixture.sandbox)
     let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithExchange() }
@@ -89,7 +89,7 @@ struct GoPaySeedEndToEndTests {
     #expect(account?["subject"] == "corr-5678")
   }
 
-  @Test("without credential exchange (long-term token)")
+  @Test("the SDK example without credential exchange submits a verification and keeps the token")
   func withoutExchange() async throws {
     let screen = Screen(fixture.sandbox)
     let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithoutExchange() }
@@ -101,7 +101,7 @@ struct GoPaySeedEndToEndTests {
     #expect(token["accessToken"] == "long-term-token")
   }
 
-  @Test("the backend fails: onError with GPE-2208 and the reason")
+  @Test("a failing backend makes the SDK example run onError with GPE-2208 and the reason")
   func backendFails() async throws {
     let news = await news(Screen(fixture.sandbox), Backend(sandbox: fixture.sandbox, isDown: true))
     {
@@ -112,7 +112,7 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
-  @Test("the person's Help is onError with GPE-2213")
+  @Test("Help at the capture page makes the SDK example run onError with GPE-2213")
   func help() async throws {
     let news = await news(
       Screen(fixture.sandbox, button: "HELP_CLICKED"), Backend(sandbox: fixture.sandbox)
@@ -122,7 +122,7 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
-  @Test("the documentation's program: a person logs in, and their backend redeems the code")
+  @Test("the documentation's program verifies a person who logs in at GoPay's pages")
   func documentedProgram() async throws {
     let sandbox = fixture.sandbox
     let screen = Screen(fixture.sandbox)

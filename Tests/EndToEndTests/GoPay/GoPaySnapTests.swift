@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The binding by SNAP: the client token, the credentials and the probe. Its refusals
-/// are rows of `SNAPReplyTests`.
+/// The binding by SNAP: the client token, the credentials and the probe. `SNAPReplyTests` covers
+/// its refusals.
 @Suite("GoPay by SNAP", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPaySnapTests {
   private let fixture: GoPayFixture
@@ -15,12 +15,12 @@ struct GoPaySnapTests {
     try (fixture ?? self.fixture).verify(token: "alice-short-term")
   }
 
-  @Test("the client token is asked for once, for all flows; one that is refused is replaced")
+  @Test("SNAP's client token is requested once for all flows and replaced when it is refused")
   func clientToken() throws {
     for _ in 0..<3 { #expect(try verify().completes == "poll") }
     #expect(try fixture.requests("b2b") == 1)
     #expect(try fixture.requests("binding") == 3)
-    // It is kept in memory only.
+    // The client token is kept in memory only.
     try fixture.daemon.restart()
     #expect(try verify(fixture.again()).completes == "poll")
     #expect(try fixture.requests("b2b") == 2)
@@ -29,7 +29,7 @@ struct GoPaySnapTests {
     #expect(try fixture.requests("b2b") == 3)
   }
 
-  @Test("a credential that is not set is 2201 with the sentence that says how to set it")
+  @Test("a missing SNAP key ends verify with GPE-2201 and the command that sets the credential")
   func notSet() throws {
     let name = "gopay-private-key"
     _ = try fixture.daemon.admin().call("credential.delete", ["name": .string(name)])
@@ -38,13 +38,13 @@ struct GoPaySnapTests {
     let message = end["failure"]?["message"]?.stringValue ?? ""
     #expect(message.contains("usherctl credential set \(name)"), "\(message)")
     #expect(try fixture.allRequests() == 0)
-    // Without an exchange nothing is missing.
+    // A verification without an exchange does not need the key.
     #expect(try fixture.atCapture()["status"] == "active")
   }
 
-  @Test("another key's signature is refused: 2201 with SNAP's 4017300")
+  @Test("a signature by another key ends verify with GPE-2201 and SNAP's code 4017300")
   func otherKey() throws {
-    // GoPay has a new key from now on; the daemon signs with the old one.
+    // GoPay has a new key now; the daemon still signs with the old one.
     try fixture.sandbox.control("DELETE", "gopay/key")
     let key = try fixture.privateKey()
     GoPayEnd.configuration("4017300").check(try verify())
@@ -53,7 +53,7 @@ struct GoPaySnapTests {
     #expect(try verify().completes == "poll")
   }
 
-  @Test("usherctl provider check tries the client token, which binds nobody")
+  @Test("usherctl provider check requests SNAP's client token and sends no binding")
   func check() throws {
     let good = try fixture.daemon.usherctl(["provider", "check", "gopay"])
     #expect(good.status == 0, "\(good.output) \(good.errors)")

@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `kill -9` in the middle. What a flow does after a restart in each of its states is asserted by the
-/// tests of its machine; here the daemon really dies.
-@Suite("GoPay and kill -9", .mayBlock, .timeLimit(.minutes(10)))
+/// Restarts and kills the daemon in the middle of a flow. The tests of the flow's state machine
+/// cover a restart in each state.
+@Suite("GoPay flows when the daemon restarts or is killed", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPaySurvivalTests {
-  @Test("the pages that are open in the browser lead on: at the log-in and at the capture")
+  @Test("log-in and capture pages opened before a restart of the daemon still complete verify")
   func openPages() throws {
     let fixture = try GoPayFixture()
     let flow = try fixture.verify()
@@ -21,7 +21,7 @@ struct GoPaySurvivalTests {
     #expect(try fixture.codeStates() == ["redeemed"])
     after = try after.restarted()
     #expect(try after.flow(page) == page)
-    // What is handed in while no daemon is there is found.
+    // A submission made while the daemon is stopped is found afterwards.
     try fixture.daemon.stop()
     try GoPayFixture.photograph(at: page.url)
     try fixture.daemon.start()
@@ -30,7 +30,7 @@ struct GoPaySurvivalTests {
   }
 
   @Test(
-    "by SNAP a binding that was made is not made twice; the conflict asks for another code",
+    "after kill -9, a SNAP binding that was made leads to one account, by a new auth code",
     .ownProcess)
   func bindingDone() throws {
     let fixture = try GoPayFixture(.snap)
@@ -46,7 +46,7 @@ struct GoPaySurvivalTests {
   }
 
   @Test(
-    "by the backend it is asked again with the same requestId, and one code is redeemed",
+    "after kill -9, the exchange by the backend is repeated, and one code is redeemed",
     .ownProcess)
   func backend() throws {
     let fixture = try GoPayFixture(.backend)
@@ -60,7 +60,7 @@ struct GoPaySurvivalTests {
     #expect(try after.handIn(page)["status"] == "succeeded")
   }
 
-  @Test("what has ended stays as it ended, with its account, token and verdict")
+  @Test("ended verify flows, their account, token and verdict survive a restart of the daemon")
   func ended() throws {
     let fixture = try GoPayFixture()
     let failed = try fixture.verify("none", token: "expired-token")
@@ -77,7 +77,7 @@ struct GoPaySurvivalTests {
   }
 
   @Test(
-    "wherever it dies in a verification, nothing that was told is lost and nothing is doubled",
+    "verify succeeds once wherever the daemon dies, and no reported state is lost",
     .ownProcess, arguments: failPoints)
   func deaths(point: String) async throws {
     try await aside {
@@ -85,18 +85,18 @@ struct GoPaySurvivalTests {
         let story = GoPayStory("corr-\(number)", "req-\(number)")
         return { try story.run($0) }
       }
-      // Started, code, exchanged, page, submitted: at least.
+      // At least these transitions: started, code, exchanged, page, submitted.
       #expect((4..<29).contains(deaths), "it died so often: \(deaths)")
     }
   }
 }
 
-/// One verification as seen from outside, by a program and its backend, which outlive the daemon.
+/// One verification as seen by a program and its backend, which outlive the daemon.
 private final class GoPayStory {
   private let person: String
   private let requestID: String
   private let story: FlowStory<GoPayFixture>
-  /// What the backend got for each auth code that it was handed.
+  /// The linking token for each auth code that the backend redeemed.
   private var links: [String: String] = [:]
   private var isPhotographed = false
 
@@ -120,7 +120,7 @@ private final class GoPayStory {
       return nil
     }
     guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
-    // The backend has heard of one code only, and redeemed it once.
+    // The backend was given one code only, and redeemed it once.
     guard links.count == 1, let link = links.values.first else {
       throw TestError("\(links.count) codes were handed out")
     }

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The verdict by the provider's callback.
-@Suite("GoPay's verdict, brought by a callback", .mayBlock, .timeLimit(.minutes(10)))
+/// Verdicts by the provider's callback.
+@Suite("GoPay's verdicts by callback", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayCallbackTests {
   private let fixture: GoPayFixture
 
@@ -13,7 +13,7 @@ struct GoPayCallbackTests {
     try fixture.set(["callbackUrl": .string(fixture.callbackURL)])
   }
 
-  /// What the callback says, as its sender writes it.
+  /// The body of a callback.
   private func body(_ end: JSONValue, _ more: JSONValue = [:]) -> JSONValue {
     let body: JSONValue = [
       "submissionId": .string(end.submissionID),
@@ -22,7 +22,7 @@ struct GoPayCallbackTests {
     return body + more
   }
 
-  @Test("right, after the flow has ended: the account knows, its owner is told, and the flow stays")
+  @Test("a callback after the flow's end updates the account, emits an event and keeps the flow")
   func right() throws {
     let listener = try GoPayListener(fixture.daemon.client())
     let end = try fixture.verified()
@@ -36,9 +36,9 @@ struct GoPayCallbackTests {
     #expect(try fixture.flow(end) == end)
   }
 
-  @Test("before the flow has ended: it ends with the verdict")
+  @Test("a callback before the flow's end ends verify with the verdict")
   func early() throws {
-    // The capture host is late to notice.
+    // The capture host reports the submission late.
     try fixture.set(["submissionReply": ["status": "CREATED"]])
     let flow = try fixture.atCapture()
     try GoPayFixture.photograph(at: flow.url)
@@ -51,7 +51,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.push(id) == [200])
   }
 
-  @Test("before the end of an account's flow, its linking token is as good as the credential")
+  @Test("during an account's flow, its linking token authorizes a callback like the credential")
   func earlyForAccount() throws {
     let first = try fixture.verified()
     try fixture.set(["submissionReply": ["status": "CREATED"]])
@@ -69,7 +69,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.kyc(of: end)["requestId"] == end["requestId"])
   }
 
-  @Test("a wrong value is 401 and changes nothing")
+  @Test("a callback with a wrong authorization value gets 401 and changes nothing")
   func wrongValue() throws {
     let end = try fixture.verified()
     try fixture.decide(end.submissionID, "COMPLETED", "VALID", push: false)
@@ -82,7 +82,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.kyc(of: end)["status"] == "COMPLETED")
   }
 
-  @Test("for a flow that was cancelled or has failed: 200 by the credential, and nothing changes")
+  @Test("a callback with the credential for a cancelled or failed flow gets 200, changes nothing")
   func cancelled() throws {
     let flow = try fixture.atCapture()
     try GoPayFixture.photograph(at: flow.url, "card")
@@ -98,7 +98,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("another path, another method, too much")
+  @Test("a callback with another path, another method or a large body is refused")
   func elsewhere() throws {
     let end = try fixture.verified()
     #expect(try fixture.call(body(end), path: "/").status == 404)
@@ -113,10 +113,10 @@ struct GoPayCallbackTests {
   }
 }
 
-/// The verdict by asking for it: first after five seconds.
-@Suite("GoPay's verdict, asked for", .mayBlock, .timeLimit(.minutes(10)))
+/// Verdicts by polling, first after five seconds.
+@Suite("GoPay's verdicts by polling", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayPullTests {
-  @Test("the daemon asks again until there is a verdict, reports each change and drops documents")
+  @Test("the daemon polls until GoPay has a verdict, reports each change and drops documents")
   func pull() throws {
     let clock = MovableClock()
     let fixture = try GoPayFixture(clock: clock)

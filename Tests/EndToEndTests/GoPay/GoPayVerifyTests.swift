@@ -3,18 +3,18 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Both examples of the seed over the socket: the flow, what comes of it, and what is told.
-@Suite("Verify with GoPay", .mayBlock, .timeLimit(.minutes(10)))
+/// Both examples of the seed over the daemon's socket: the flow, the submission and the account.
+@Suite("GoPay's verify with and without an exchange", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayVerifyTests {
   typealias Mode = GoPayFixture.Mode
 
   @Test(
-    "with credential exchange: a short-term token gets an auth code, without a log-in page",
+    "verify with exchange and a short-term token succeeds without a log-in page",
     arguments: Mode.allCases)
   func byToken(mode: Mode) throws {
     let fixture = try GoPayFixture(mode)
     let begun = try fixture.verify(token: "alice-short-term", requestID: "req-\(mode)")
-    // Where it is the app's to do, the code is exchanged by the app's backend.
+    // In mode app, the app's backend exchanges the code.
     let page =
       try mode == .app
       ? fixture.submit(GoPayFixture.exchanged(token: fixture.redeem(begun.authCode)), to: begun)
@@ -48,7 +48,7 @@ struct GoPayVerifyTests {
     #expect(token["account"] == end["result"]?["account"])
   }
 
-  @Test("without credential exchange: a long-term token leads straight to the capture")
+  @Test("verify without exchange and with a long-term token leads straight to the capture")
   func without() throws {
     let fixture = try GoPayFixture()
     let flow = try fixture.atCapture("long-term-token", requestID: "req-none")
@@ -65,17 +65,17 @@ struct GoPayVerifyTests {
 }
 
 @Suite(
-  "Verify with GoPay, and what a caller may say", .mayBlock, .timeLimit(.minutes(10)))
+  "Parameters of GoPay's verify", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayParameterTests {
   private let fixture: GoPayFixture
 
   init() throws { fixture = try GoPayFixture() }
 
-  @Test("an account stands in for its token; what is verified already is not captured again")
+  @Test("verify uses the account's token and, if there is a verdict, skips the capture")
   func account() throws {
     let first = try fixture.verified()
     let account: JSONValue = ["account": first["result"]?["account"] ?? .null]
-    // Nothing final is known: card and face are captured again.
+    // There is no final verdict, so the photographs are captured again.
     let again = try fixture.verify("none", more: account)
     #expect(again.completes == "poll", "\(again.text)")
     let second = try fixture.handIn(again)
@@ -89,14 +89,14 @@ struct GoPayParameterTests {
     #expect(try fixture.kyc(of: known)["requestId"] == known["requestId"])
     #expect(try fixture.kyc(of: known)["result"] == "VALID")
     #expect(try fixture.requests("capture") == 2)
-    // Of another person's account the token is not taken.
+    // The account's token is refused for another person.
     let other = try fixture.app.reply(
       to: "flow.start", GoPayFixture.start("none", nil, "somebody-else", "req-other", more: account)
     )
     #expect(other["error"]?["code"] == -32602 && other.text.contains("account"), "\(other.text)")
   }
 
-  @Test("a verification that brings no linking token leaves the account the one it has, or none")
+  @Test("verify without a new linking token keeps the account's token, if there is one")
   func keepsToken() throws {
     func logInOnly() throws -> JSONValue {
       let flow = try fixture.verify()
@@ -109,7 +109,7 @@ struct GoPayParameterTests {
       #expect(try fixture.kyc(of: end)["submissionId"] == .string(end.submissionID), "\(end.text)")
       return end["result"]?["account"] ?? .null
     }
-    // The session of the log-in stands in for a linking token.
+    // The log-in's session replaces a linking token.
     let account = try logInOnly()
     #expect(try fixture.requests("sessionToken") == 1 && fixture.requests("temporaryToken") == 0)
     #expect(
@@ -120,7 +120,7 @@ struct GoPayParameterTests {
     #expect(token["accessToken"] == "alice-long-term")
   }
 
-  @Test("the capture page leads to returnUrl; that the browser came there proves nothing")
+  @Test("the capture page redirects to returnUrl, and a forged redirect does not end verify")
   func returnURL() throws {
     let mine = "https://partner.example/done"
     let flow = try fixture.atCapture(more: ["returnUrl": .string(mine)])
@@ -138,7 +138,7 @@ struct GoPayParameterTests {
     #expect(end["status"] == "succeeded", "\(end.text)")
   }
 
-  @Test("forgetting an account unbinds it where the daemon has bound it")
+  @Test("account.forget unbinds a GoPay account that the daemon has bound")
   func forget() throws {
     let fixture = try GoPayFixture(.snap)
     let end = try fixture.handIn(fixture.verify(token: "alice-short-term"))
@@ -149,7 +149,7 @@ struct GoPayParameterTests {
     #expect(try fixture.app.reason(of: "account.get", account) == "not_found")
   }
 
-  @Test("what is bound for a flow that is then given up is unbound")
+  @Test("flow.cancel unbinds a GoPay account that was bound for the flow")
   func givenUp() throws {
     let fixture = try GoPayFixture(.snap)
     let flow = try fixture.verify(token: "alice-short-term")
