@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Wallet calls with step-up: announced by header or in the body, approved once, performed once.
-@Suite("Wallet operations", .mayBlock)
+/// Wallet calls with step-up: demanded by header or in the body, approved once, performed once.
+@Suite("Paysafe wallet operations", .mayBlock)
 struct OperationTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
   private static let shown: JSONValue = [
@@ -15,7 +15,7 @@ struct OperationTests {
 
   init() throws { fixture = try PaysafeFixture(signedIn: "alice") }
 
-  @Test("what needs no SCA is answered at once, whatever the wallet says")
+  @Test("a wallet operation without SCA returns the wallet's HTTP status and body at once")
   func plain() throws {
     let balance = try fixture.operate("GET", "/wallets/wlt_alice/balance")
     #expect(balance["status"] == "succeeded", "\(balance.text)")
@@ -30,7 +30,7 @@ struct OperationTests {
   }
 
   @Test(
-    "trap 3: SCA is asked for by a 401 header or in the body; either way it is done once",
+    "a payment that demands SCA by a 401 header or in the body is made once (trap 3)",
     arguments: ["header", "body"])
   func stepUp(announce: String) throws {
     try fixture.set(["announce": .string(announce)])
@@ -50,7 +50,7 @@ struct OperationTests {
     #expect(performed.first?["eventId"] == flow["key"])
   }
 
-  @Test("trap 3: an expired token's 401 is no demand for SCA: it is renewed and asked again")
+  @Test("a 401 for an expired token renews the token and is no demand for SCA (trap 3)")
   func expiredToken() throws {
     try fixture.sandbox.control("POST", "paysafe/endAccessTokens", [:])
     let balance = try fixture.operate("GET", "/wallets/wlt_alice/balance")
@@ -60,7 +60,7 @@ struct OperationTests {
     #expect(try fixture.requests("challenge") == 0)
   }
 
-  @Test("what the provider's configuration does not list is permitted to nobody")
+  @Test("a wallet operation that the provider's configuration does not list is refused")
   func allowList() throws {
     let narrow = try PaysafeFixture(
       provider: "", more: "", operations: "[\"GET:/wallets/*/balance\"]", signedIn: "alice")
@@ -78,7 +78,7 @@ struct OperationTests {
     #expect(try narrow.requests("payment") == 0)
   }
 
-  @Test("a payment that may have been made is not made again")
+  @Test("a payment whose answer is lost is not made again")
   func down() throws {
     try fixture.spoil("payment", ["reset": true], times: 1)
     let payment = try fixture.pay("20.00")

@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every secret of the wallet's flows goes through the daemon once; afterwards each is looked for
-/// wherever it must not be.
-@Suite("Canaries, Paysafe", .mayBlock)
+/// Passes the secrets of the wallet's flows through the daemon, then searches files, logs and
+/// replies for them.
+@Suite("Secrets in Paysafe flows", .mayBlock)
 struct PaysafeCanaryTests {
   private let fixture: PaysafeFixture
   private let search: CanarySearch
@@ -15,7 +15,7 @@ struct PaysafeCanaryTests {
     search = try CanarySearch(fixture.daemon)
   }
 
-  @Test("no verifier, code, OTP, PIN, token or client secret is in a log, event, error or page")
+  @Test("Paysafe's verifier, codes, passwords, tokens and secret are in no file, log or reply")
   func everywhere() throws {
     let secrets = try signIn() + challenges() + [PaysafeFixture.clientSecret]
     #expect(secrets.count >= 9)
@@ -23,7 +23,7 @@ struct PaysafeCanaryTests {
     try search.expectNone(of: secrets, found: ["usherd", "enterCode"])
   }
 
-  /// Signs in with the partner's exchange, and refreshes.
+  /// Signs in with the partner's exchange and refreshes the token; returns the secrets.
   private func signIn() throws -> [String] {
     let flow = try fixture.app.startFlow("paysafe", "authorize")
     search.record(page: try Customer.signIn(at: flow.url))
@@ -48,14 +48,15 @@ struct PaysafeCanaryTests {
     return [code, verifier, access, refresh, fresh["accessToken"]?.stringValue ?? ""]
   }
 
-  /// Right and wrong codes, PIN and password, each also while the backend repeats what it was sent.
+  /// Submits right and wrong codes and passwords, also while the backend echoes them; returns the
+  /// secrets.
   private func challenges() throws -> [String] {
     let authenticator: JSONValue = ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]]
     let wrong = "918273645546372819"
     try search.recordRefusal(
       of: ["type": "enterCode", "code": .string(wrong)],
       to: search.record(fixture.sca(fixture.event(), authenticator)), by: fixture.app)
-    // Six digits may stand in a time by chance: these are looked for with what stands around them.
+    // Six digits can occur in a time by chance, so the search is for `code=` and the digits.
     let code = try fixture.authenticatorCode()
     for echo: JSONValue in [
       ["status": "FAILED", "statusReason": .string("code=\(code)"), "currentAttempts": 1],

@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A wallet provider, a daemon that knows it as `paysafe`, and an app at the daemon's socket; a
-/// test's own.
+/// A fake wallet provider, a daemon that has it as provider `paysafe`, and a client connection; one
+/// set for each test.
 struct PaysafeFixture: ProviderFixture {
   static let backend = "paysafe"
 
@@ -16,11 +16,11 @@ struct PaysafeFixture: ProviderFixture {
 
   /// - Parameters:
   ///   - provider: More lines of the `[[provider]]`.
-  ///   - more: More of the configuration, behind the provider.
-  ///   - operations: The wallet calls there are.
-  ///   - signedIn: Who has signed in already.
-  ///   - clock: By which daemon and provider live; nil: this machine's.
-  ///   - logLevel: The daemon's.
+  ///   - more: TOML after the provider.
+  ///   - operations: The wallet calls that the provider permits.
+  ///   - signedIn: The customer to sign in; nil: none.
+  ///   - clock: The clock of daemon and sandbox; nil: the machine's.
+  ///   - logLevel: The daemon's log level.
   init(
     provider: String = "", more: String = "", operations: String = "[\"*:/wallets/*\"]",
     signedIn user: String? = nil, clock: MovableClock? = nil, logLevel: String = "debug"
@@ -48,7 +48,7 @@ struct PaysafeFixture: ProviderFixture {
 
   // MARK: The provider
 
-  /// A new SCA event of a customer; its `eventId` and `walletOperationId`.
+  /// Creates an SCA event of a customer; returns its `eventId` and `walletOperationId`.
   func event(
     _ settings: JSONValue = [:], user: String = "alice"
   ) throws -> (id: String, operation: String) {
@@ -69,7 +69,7 @@ struct PaysafeFixture: ProviderFixture {
     try sandbox.control("POST", "paysafe/events/\(event)/decision", ["approve": .bool(approve)])
   }
 
-  /// The newest message to anybody of a channel: `sms`, `email`, `push`.
+  /// Returns the newest message of a channel: `sms`, `email` or `push`.
   func message(_ channel: String) throws -> JSONValue {
     let all = try outbox()
     guard let newest = all.first(where: { $0["channel"] == .string(channel) }) else {
@@ -82,7 +82,7 @@ struct PaysafeFixture: ProviderFixture {
     try outbox().count { $0["channel"] == .string(channel) }
   }
 
-  /// The code in the newest SMS or e-mail.
+  /// Returns the code of the newest SMS or e-mail.
   func code(_ channel: String = "sms") throws -> String {
     guard let code = try message(channel)["code"]?.stringValue else {
       throw TestError("the \(channel) has no code")
@@ -90,7 +90,7 @@ struct PaysafeFixture: ProviderFixture {
     return code
   }
 
-  /// A code that is not the right one.
+  /// Returns a code of six digits that differs from the newest one.
   func wrongCode(_ channel: String = "sms") throws -> String {
     try code(channel) == "000000" ? "000001" : "000000"
   }
@@ -100,7 +100,7 @@ struct PaysafeFixture: ProviderFixture {
     return shown["code"]?.stringValue ?? ""
   }
 
-  /// What the wallet has performed.
+  /// Returns the operations that the wallet has performed.
   func performed(_ method: String? = nil) throws -> [JSONValue] {
     let all = try sandbox.control("GET", "paysafe/operations")["operations"]?.arrayValue ?? []
     return all.filter { method == nil || $0["method"] == method.map { .string($0) } }
@@ -117,7 +117,7 @@ struct PaysafeFixture: ProviderFixture {
     return end
   }
 
-  /// Starts an SCA flow, up to its first step that is not `wait`.
+  /// Starts an SCA flow and returns it at the first step other than `wait`.
   func sca(
     _ event: (id: String, operation: String), _ more: JSONValue = [:]
   ) throws -> JSONValue {
@@ -127,7 +127,7 @@ struct PaysafeFixture: ProviderFixture {
     return try app.startFlow("paysafe", "sca", params: params)
   }
 
-  /// The reason of the refusal, and the field.
+  /// Submits an input that must be refused; returns the error's `reason` and `field`.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
     let data = try refusalData(input, to: flow)
     return (data["reason"]?.stringValue, data["field"]?.stringValue)
@@ -166,7 +166,7 @@ struct PaysafeFixture: ProviderFixture {
 }
 
 extension SandboxUnderTest {
-  /// A `[[provider]]` of type paysafe that leads here.
+  /// Returns a `[[provider]]` of type `paysafe` with this sandbox's URL.
   func wallet(_ more: String = "") -> String {
     """
     [[provider]]
@@ -183,11 +183,11 @@ extension SandboxUnderTest {
   }
 }
 
-/// A customer at the brand's pages, without a browser: reads the form and sends it.
+/// A customer at the brand's pages, without a browser: reads the form and submits it.
 enum Customer {
   static let pins = ["alice": "2468", "bob": "1357"]
 
-  /// Signs in (or denies), and returns where the provider sends the browser.
+  /// Signs in or denies; returns the reply, which redirects the browser.
   static func decide(
     at url: String, user: String = "alice", secret: [String: String]? = nil, allow: Bool = true
   ) throws -> Web.Reply {
@@ -209,7 +209,7 @@ enum Customer {
     return try Web.post("http://127.0.0.1:\(port)\(path)", form: form)
   }
 
-  /// The whole way: signs in, and lets the browser follow the redirect to the daemon's listener.
+  /// Signs in or denies, and follows the redirect to the daemon's listener.
   @discardableResult
   static func signIn(at url: String, user: String = "alice", allow: Bool = true) throws -> Web.Reply
   {
@@ -220,7 +220,7 @@ enum Customer {
   }
 }
 
-/// The partner's backend, which holds a client secret of its own.
+/// The partner's backend, which exchanges codes with the client secret.
 enum Partner {
   static func exchange(
     _ sandbox: SandboxUnderTest, code: String, redirectURI: String, verifier: String,

@@ -3,16 +3,15 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The table of the SDK's calls beside our flows (the page Paysafe of the documentation), row by row
-/// and clause by clause: each test's title is one clause.
-@Suite("Paysafe, row by row: authorize", .mayBlock)
+/// The SDK's calls and the daemon's flows, as the documentation's page Paysafe lists them.
+@Suite("Documented flow of Paysafe: authorize", .mayBlock)
 struct PaysafeAuthorizeRowTests {
   private func query(_ url: String) -> [String: String] {
     let items = URLComponents(string: url)?.queryItems ?? []
     return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
   }
 
-  @Test("getAuthenticationDetails is the first step: openURL.url")
+  @Test("authorize begins with an openURL step whose URL has the params of flow.start")
   func details() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow(
@@ -34,7 +33,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(asked["redirect_uri"] == flow["step"]?["redirectURI"]?.stringValue)
   }
 
-  @Test("a caller's own state and codeChallenge pass through, and no verifier appears")
+  @Test("authorize passes a caller's state and codeChallenge through and shows no verifier")
   func passedThrough() throws {
     let fixture = try PaysafeFixture()
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -55,7 +54,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(exchange["step"]?["credential"]?["type"] == "authCode")
     #expect(
       exchange["step"]?["credential"]?["code"]?.stringValue == query(back)["code"])
-    // The exchange is the caller's: here with the verifier of RFC 7636's appendix B.
+    // The caller exchanges the code, with the verifier of RFC 7636, appendix B.
     let granted = try Partner.exchange(
       fixture.sandbox, code: query(back)["code"] ?? "",
       redirectURI: "https://partner.example/wallet/callback",
@@ -70,7 +69,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(token["accessToken"] == granted["access_token"])
   }
 
-  @Test("the return leg: by the loopback listener, or by submitting the redirect URL")
+  @Test("authorize completes by the loopback listener or by a submitted redirect URL")
   func returnLegs() throws {
     let fixture = try PaysafeFixture()
     #expect(try fixture.signIn()["status"] == "succeeded")
@@ -81,7 +80,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(pasted["status"] == "succeeded", "\(pasted.text)")
   }
 
-  @Test("a wrong state never touches the flow")
+  @Test("a redirect with a wrong state is refused and never touches the authorize flow")
   func wrongState() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -96,7 +95,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("error legs fail the flow with the OAuth code")
+  @Test("a denial at the log-in page fails authorize with the OAuth code access_denied")
   func denied() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -106,7 +105,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(end.failure["provider"]?["code"] == "access_denied")
   }
 
-  @Test("exchange by the partner's backend: code and verifier go out, the access token comes in")
+  @Test("with exchange app, authorize shows code and verifier and takes the partner's tokens")
   func byApp() throws {
     let fixture = try PaysafeFixture(provider: "exchange = \"app\"")
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -128,13 +127,13 @@ struct PaysafeAuthorizeRowTests {
     #expect(end["status"] == "succeeded", "\(end.text)")
     let fresh = try fixture.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
     #expect(fresh["accessToken"] != granted["access_token"])
-    // A second answer changes nothing.
+    // A second exchange answer is refused.
     #expect(
       try fixture.refusal(["type": "exchangeCredential", "success": success], to: end).0
         == "flow_finished")
   }
 
-  @Test("Wallet.configure: the config token's digital fingerprint goes along")
+  @Test("the URL of authorize has the digital fingerprint of a config token")
   func fingerprint() throws {
     let fixture = try PaysafeFixture()
     try fixture.set(["requireDigitalFingerprint": true])
@@ -146,9 +145,9 @@ struct PaysafeAuthorizeRowTests {
   }
 }
 
-@Suite("Paysafe, row by row: sca and operation", .mayBlock)
+@Suite("Documented flows of Paysafe: sca and operation", .mayBlock)
 struct PaysafeSCARowTests {
-  @Test("choose (verification) → challenge → by method; sendScaChallenge again = resend")
+  @Test("an sca flow lets the customer choose a method, resends the challenge and is VERIFIED")
   func rows() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let event = try fixture.event()
@@ -159,7 +158,7 @@ struct PaysafeSCARowTests {
     let resent = try fixture.resend(challenged)
     #expect(try fixture.event(event.id)["currentChallenges"] == 2)
     let end = try fixture.enter(fixture.code(), to: resent)
-    // The scaDetails of the retry.
+    // The result is the `scaDetails` with which the caller repeats its wallet call.
     #expect(end["result"]?["eventId"] == .string(event.id))
     #expect(end["result"]?["walletOperationId"] == .string(event.operation))
     #expect(end["result"]?["status"] == "VERIFIED")
@@ -170,7 +169,7 @@ struct PaysafeSCARowTests {
     #expect(words.contains("attempting"))
   }
 
-  @Test("PASSKEYS: invalid_params")
+  @Test("an sca flow with the method PASSKEYS is refused as invalid params")
   func passkeys() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let reply = try fixture.app.reply(
@@ -184,7 +183,7 @@ struct PaysafeSCARowTests {
     #expect(reply["error"]?["code"] == -32602, "\(reply.text)")
   }
 
-  @Test("operation: performed, stepped up, performed again with scaDetails: {status, body}")
+  @Test("an operation that demands SCA is performed after its step-up and returns the status")
   func operation() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let flow = try fixture.pay(
@@ -198,7 +197,7 @@ struct PaysafeSCARowTests {
     #expect(end["result"]?["status"] == 201, "\(end.text)")
   }
 
-  @Test("a rule may narrow the wallet calls of a client")
+  @Test("a client rule can narrow the wallet operations of its client")
   func rule() throws {
     let fixture = try PaysafeFixture(
       more: """

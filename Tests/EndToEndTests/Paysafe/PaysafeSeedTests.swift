@@ -5,12 +5,12 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The seed's own example code, end to end: UsherKit, the real daemon and the wallet's stand-in.
+/// The seed's example code against UsherKit, the real daemon and the sandbox's wallet.
 ///
-/// What it needed to be corrected for is listed in the header of `PaysafeSeedExample.swift`. It speaks
-/// to `Wallet.instance`, of which there is one: these tests take turns.
+/// The header of `PaysafeSeedExample.swift` lists the corrections to the example. The tests are
+/// serialized because they share `Wallet.instance`.
 @Suite(
-  "The seed's example, end to end", .uses(.paysafe), .mayBlock, .serialized,
+  "Paysafe's SDK example, end to end", .uses(.paysafe), .mayBlock, .serialized,
   .timeLimit(.minutes(10)))
 struct PaysafeSeedEndToEndTests {
   private static let redirectURI = "https://partner.example/wallet/callback"
@@ -62,14 +62,14 @@ struct PaysafeSeedEndToEndTests {
     #expect(Wallet.instance.account == account)
   }
 
-  @Test("a customer signs in with the caller's own state and challenge, and has a token")
+  @Test("the SDK example signs a customer in, and token.get returns a token of the account")
   func signsIn() async throws {
     try await signIn()
     let token = try fixture.app.call("token.get", ["provider": "paysafe"])
     #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
   }
 
-  @Test("the documentation's program signs a customer in, too")
+  @Test("the documentation's program signs a Paysafe customer in")
   func documentedProgram() async throws {
     let program = WalletSignIn(presenter: screen)
     // Verifier and challenge of RFC 7636, appendix B.
@@ -87,7 +87,7 @@ struct PaysafeSeedEndToEndTests {
     #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
   }
 
-  @Test("a challenge by SMS is sent, answered wrongly, sent again and answered rightly")
+  @Test("the SDK example reports a wrong SMS code, resends the challenge and is verified")
   func challenge() async throws {
     try await signIn()
     let event = try fixture.event()
@@ -110,7 +110,7 @@ struct PaysafeSeedEndToEndTests {
     #expect(try fixture.event(event.id)["status"] == "VERIFIED")
   }
 
-  @Test("the attempts limit is WalletError.dataError")
+  @Test("a wrong code at the attempts limit fails submitSCAAttempt with WalletError.dataError")
   func limit() async throws {
     try await signIn()
     let event = try fixture.event(["allowableAttempts": 1])
@@ -124,7 +124,7 @@ struct PaysafeSeedEndToEndTests {
     }
   }
 
-  @Test("a push is approved elsewhere, and the program is told")
+  @Test("awaitSCAApproval returns verified when the push is approved elsewhere")
   func push() async throws {
     try await signIn()
     let event = try fixture.event()

@@ -3,13 +3,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `kill -9` in the middle. What a flow does after a restart in each of its states is asserted by the
-/// tests of its machine; here the daemon really dies.
-@Suite("Paysafe and kill -9", .mayBlock)
+/// Restarts and kills the daemon in the middle of a flow. The tests of the flows' state machines
+/// cover a restart in each state.
+@Suite("Paysafe flows when the daemon restarts or is killed", .mayBlock)
 struct PaysafeSurvivalTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 
-  @Test("a restart between redirect and exchange loses nothing: the open page still signs in")
+  @Test("a page opened before a restart of the daemon still completes Paysafe's authorize")
   func openPage() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -20,7 +20,7 @@ struct PaysafeSurvivalTests {
   }
 
   @Test(
-    "a challenge and an attempt in flight are not sent twice: the backend is asked", .ownProcess)
+    "after kill -9, a challenge and an attempt that were in flight are not sent again", .ownProcess)
   func inFlight() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let event = try fixture.event()
@@ -50,7 +50,7 @@ struct PaysafeSurvivalTests {
   }
 
   @Test(
-    "a payment in flight is not made again in the dark; a step-up goes on where it stood",
+    "after kill -9, a payment in flight is not made again, and a step-up can be completed",
     .ownProcess)
   func operations() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")

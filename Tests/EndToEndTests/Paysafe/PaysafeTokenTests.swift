@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Trap 5: a grant that lives half an hour, and what keeps it alive.
+/// Trap 5: a grant that lives for half an hour, and how it is kept alive.
 @Suite("Paysafe's tokens", .mayBlock)
 struct PaysafeTokenTests {
-  @Test("900 and 1800 seconds; a refresh rotates, with the secret url-encoded in Basic")
+  @Test("a Paysafe access token lasts at most 900 seconds, and forceRefresh replaces it")
   func lifetimes() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let token = try fixture.app.call("token.get", ["provider": "paysafe"])
@@ -18,7 +18,7 @@ struct PaysafeTokenTests {
     #expect(try fixture.requests("token", grantType: "refresh_token") == 1)
   }
 
-  @Test("trap 5: past the refresh window the provider is asked once, then a new log-in is needed")
+  @Test("after 1800 seconds, Paysafe is asked once and token.get needs a new log-in (trap 5)")
   func deadGrant() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(signedIn: "alice", clock: clock)
@@ -33,7 +33,7 @@ struct PaysafeTokenTests {
     #expect(accounts?.first?["tokens"]?[0]?["status"] == "dead")
   }
 
-  @Test("an owner hears before his grant dies, and when the provider has refused it")
+  @Test("events report that a grant is expiring, and that it is dead after a refused refresh")
   func warning() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(more: "[token]\ngrant_warning_seconds = 300\n", clock: clock)
@@ -47,7 +47,7 @@ struct PaysafeTokenTests {
     #expect(try listener.nextEvent() == "dead")
   }
 
-  @Test("with keepAlive the token is renewed ahead of its end though nobody asks, over a restart")
+  @Test("with keepAlive, a token is renewed without token.get calls, also after a restart")
   func keepAlive() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(clock: clock)
@@ -70,7 +70,7 @@ struct PaysafeTokenTests {
     #expect(token["accessToken"]?.stringValue?.isEmpty == false)
   }
 
-  @Test("forgetting an account wipes it: there is no revocation endpoint")
+  @Test("account.forget removes a Paysafe account and reports its revocation as skipped")
   func forgetting() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let reply = try fixture.app.call("account.forget", ["provider": "paysafe"])
@@ -78,7 +78,7 @@ struct PaysafeTokenTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("provider.check says whether credential and token endpoint are right")
+  @Test("provider.check reports Paysafe as healthy, but not with a wrong client secret")
   func check() throws {
     let fixture = try PaysafeFixture()
     let good = try fixture.daemon.admin().call("provider.check", ["provider": "paysafe"])
@@ -90,7 +90,7 @@ struct PaysafeTokenTests {
 }
 
 extension RawClient {
-  /// What the next event says happened.
+  /// Returns the `what` of the next event.
   fileprivate func nextEvent() throws -> String? {
     while let message = try receive() {
       if let event = message["params"]?["event"] { return event["what"]?.stringValue }

@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Strong Customer Authentication, one path of each form, through socket, daemon and backend.
+/// Strong Customer Authentication, one test for each form, through socket, daemon and backend.
 ///
-/// Counters, limits, expiries and refusals of every call are rows of `UsherFlowsTests/Paysafe`.
-@Suite("SCA", .mayBlock)
+/// `UsherFlowsTests/Paysafe` covers counters, limits, expiries and refusals of every call.
+@Suite("Paysafe's Strong Customer Authentication", .mayBlock)
 struct SCATests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 
@@ -21,7 +21,7 @@ struct SCATests {
     #expect(flow["result"]?["status"] == "VERIFIED")
   }
 
-  @Test("a code by SMS is entered; after VERIFIED nothing is submitted any more (trap 4)")
+  @Test("a code by SMS verifies an event, and no attempt is sent after VERIFIED (trap 4)")
   func code() throws {
     let event = try fixture.event()
     let flow = try fixture.sca(event, Self.sms)
@@ -38,12 +38,12 @@ struct SCATests {
     succeeded(end, event)
     let refused = try fixture.refusal(["type": "enterCode", "code": "123456"], to: end)
     #expect(refused.0 == "flow_finished")
-    // Nor by another flow about the same event: it is settled.
+    // Another flow about the verified event succeeds without an attempt, too.
     succeeded(try fixture.app.finished(fixture.start("sca", event, Self.sms)), event)
     #expect(try fixture.requests("attempt") == 1)
   }
 
-  @Test("a PIN is entered as a password; a wrong one leaves the step")
+  @Test("a PIN verifies an event by enterPassword, and a wrong PIN leaves the step open")
   func password() throws {
     let event = try fixture.event()
     let flow = try fixture.sca(event, ["verification": ["method": "PIN"]])
@@ -54,7 +54,7 @@ struct SCATests {
     succeeded(try fixture.submit(["type": "enterPassword", "password": "2468"], to: wrong), event)
   }
 
-  @Test("a push is waited for, and settled by what the backend says")
+  @Test("an sca flow waits for a push and succeeds when the backend reports the approval")
   func push() throws {
     let event = try fixture.event(["availableVerifications": ["PUSH_NOTIFICATION"]])
     let started = try fixture.start("sca", event, ["verification": ["method": "PUSH_NOTIFICATION"]])
@@ -65,7 +65,7 @@ struct SCATests {
     succeeded(try fixture.app.finished(flow), event)
   }
 
-  @Test("a redirect is opened, and settled by the backend whatever its query says")
+  @Test("an sca redirect succeeds when the backend reports approval, whatever its query claims")
   func redirect() throws {
     let event = try fixture.event()
     let flow = try fixture.sca(
@@ -77,7 +77,7 @@ struct SCATests {
     #expect(flow.stepType == "openURL")
     #expect(flow["step"]?["completes"] == "poll")
     #expect(flow["step"]?["redirectURI"] == "http://127.0.0.1:9/back")
-    // Whoever says success: nobody has approved.
+    // The query claims success, but the customer has not approved.
     let claimed = try fixture.submit(
       ["type": "openURL", "redirectURL": "http://127.0.0.1:9/back?status=success"], to: flow,
       waitMs: 0)
@@ -90,7 +90,7 @@ struct SCATests {
     succeeded(try fixture.app.finished(flow), event)
   }
 
-  @Test("past the challenge limit there is a cool-down; asking meanwhile costs no call")
+  @Test("past the challenge limit resend is rate_limited, and repeating it sends no request")
   func coolDown() throws {
     let event = try fixture.event(["allowableChallenges": 1, "coolDownSeconds": 60])
     let flow = try fixture.sca(event, Self.sms)
@@ -103,11 +103,11 @@ struct SCATests {
     let stillLimited = try fixture.resend(limited)
     #expect(stillLimited.problem == "rate_limited")
     #expect(try fixture.requests("challenge") == calls)
-    // The code there is goes on being good.
+    // The code that was sent before is still valid.
     #expect(try fixture.enter(fixture.code(), to: stillLimited)["status"] == "succeeded")
   }
 
-  @Test("an event whose time is over ends the flow though nobody does anything")
+  @Test("an sca flow ends as expired, without any input, when its event's time is over")
   func expiry() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(signedIn: "alice", clock: clock)
@@ -119,7 +119,7 @@ struct SCATests {
     #expect(end.failure["reason"] == "expired")
   }
 
-  @Test("a code of another shape is refused by its field and costs no attempt")
+  @Test("a malformed SCA code is refused by its field and sends no attempt")
   func shape() throws {
     let flow = try fixture.sca(try fixture.event(), Self.sms)
     for code in ["12345", "１２３４５６", String(repeating: "1", count: 4000)] {
@@ -130,7 +130,7 @@ struct SCATests {
     #expect(try fixture.requests("attempt") == 0)
   }
 
-  @Test("without an account there is nobody to authenticate; with two, one is named")
+  @Test("an sca flow is refused without an account, and with two accounts unless one is named")
   func accounts() throws {
     let params: JSONValue = ["eventId": "evt", "walletOperationId": "op"]
     let start: JSONValue = ["provider": "paysafe", "kind": "sca", "params": params]
@@ -148,7 +148,7 @@ struct SCATests {
 }
 
 extension PaysafeFixture {
-  /// Starts a flow about an event and returns it as it begins.
+  /// Starts a flow about an event and returns it without waiting.
   func start(
     _ kind: String, _ event: (id: String, operation: String), _ more: JSONValue = [:]
   ) throws -> JSONValue {
