@@ -3,16 +3,16 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Every secret of a verification goes through the daemon once; afterwards each is looked for
-/// wherever it must not be.
-@Suite("Canaries, Truecaller", .mayBlock, .timeLimit(.minutes(10)))
+/// Passes every secret of a verification through the daemon, then searches files, logs and replies
+/// for them.
+@Suite("Secrets in Truecaller verifications", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCanaryTests {
-  /// The sandbox gives these out instead of its own.
+  /// The sandbox issues these tokens instead of its own.
   private static let verificationToken = "canary-verification-token-7f3a"
   private static let accessToken = "canary-access-token-91bc"
   private static let name = "Canaryfirstname"
   private static let lastName = "Canarylastname"
-  /// National: with the calling code before them they are found as well.
+  /// National numbers; the search also finds them behind a calling code.
   private static let numbers = ["9876543210", "9876543211", "9876543212", "9876543213"]
 
   private let fixture: TruecallerFixture
@@ -25,13 +25,13 @@ struct TruecallerCanaryTests {
   }
 
   @Test(
-    "no code, token or app key is told or left anywhere; nor, of trouble, a number or a name")
+    "codes, tokens and app key are in no file, log or reply; failures repeat no number or name")
   func everywhere() throws {
     let long = try troubles()
     try search.recordEvents()
     let people = [Self.name, Self.lastName] + Self.numbers
     let troubled = Data(search.told.joined(separator: "\n").utf8)
-    // Only who has succeeded is told who he is.
+    // Only a verification that succeeds returns number and name.
     search.expectNone(of: people, in: [("what was told of trouble", troubled)], "of trouble")
     let tokens = try success()
     let codes = try fixture.messages().compactMap { $0["code"]?.stringValue } + [long]
@@ -42,7 +42,7 @@ struct TruecallerCanaryTests {
       people: people, found: ["otpInitiated", "wrong_code", Self.name, "98765432"])
   }
 
-  /// A refusal that repeats all that was typed.
+  /// Returns a refusal that echoes code, number and names.
   private func echo(_ code: String, _ number: String) -> JSONValue {
     let text = "\(code) is wrong for +91\(number), \(Self.name) \(Self.lastName)"
     return ["code": .string("BAD-\(code)-\(number)-\(Self.name)"), "message": .string(text)]
@@ -52,9 +52,9 @@ struct TruecallerCanaryTests {
     search.record(try fixture.enter(code, Self.name, Self.lastName, to: flow))
   }
 
-  /// Everything that goes wrong with secrets in hand.
+  /// Runs failures of each call while the daemon holds secrets.
   ///
-  /// - Returns: What was refused because it is too long for a code.
+  /// - Returns: A code that was refused because it is too long.
   private func troubles() throws -> String {
     let number = Self.numbers[0]
     var flow = try fixture.verify(number)
@@ -83,7 +83,7 @@ struct TruecallerCanaryTests {
       try fixture.sandbox.control("DELETE", "truecaller/verified")
       try fixture.sandbox.control("DELETE", "faults")
     }
-    // The server's own words do not carry its tokens on.
+    // The canary tokens in these answers must not be passed on.
     try fixture.set(["createReply": ["verificationToken": .string(Self.verificationToken)]])
     _ = try enter(fixture.code(), to: search.record(fixture.verify(Self.numbers[1])))
     try fixture.set([
@@ -94,10 +94,10 @@ struct TruecallerCanaryTests {
     return long
   }
 
-  /// The profile that cannot be read with a token that was kept, and the account taken away.
+  /// Lets the profile fail once more with the kept token, then forgets the account.
   private func keptToken(after endpoint: String, _ echo: JSONValue, _ number: String) throws {
     let accounts = try fixture.accounts()
-    // A number that was verified stays so, whatever becomes of the name and the profile.
+    // A verified number keeps its account, even if the update of the name or the profile fails.
     #expect(accounts.count == (["update", "profile"].contains(endpoint) ? 1 : 0), "\(endpoint)")
     guard let account = accounts.first else { return }
     #expect(account["attributes"]?["profilePending"] == true, "\(account.text)")
@@ -107,7 +107,7 @@ struct TruecallerCanaryTests {
     search.record(try fixture.app.call("account.forget", ["account": account["id"] ?? .null]))
   }
 
-  /// A success by SMS, and one without.
+  /// Verifies a number by SMS, then again without; returns the access tokens.
   private func success() throws -> [String] {
     try (0..<2).map { _ in
       var end = search.record(try fixture.verify(Self.numbers[3]))

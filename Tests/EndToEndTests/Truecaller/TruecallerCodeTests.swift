@@ -3,16 +3,16 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What a person enters: number, code and name, on their way to the provider. Which of them are
-/// refused, and what each answer means, is in the tables of UsherFlowsTests.
-@Suite("Truecaller: numbers, codes, names", .mayBlock, .timeLimit(.minutes(10)))
+/// Numbers, codes and names on their way to the provider. `UsherFlowsTests/Truecaller` covers which
+/// of them are refused, and every answer of the provider.
+@Suite("Numbers, codes and names in Truecaller verifications", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCodeTests {
   private let fixture: TruecallerFixture
   private let clock = MovableClock()
 
   init() throws { fixture = try TruecallerFixture(clock: clock) }
 
-  @Test("an input that the step does not take is refused with its field, and changes nothing")
+  @Test("an invalid input to verifyPhone's enterCode step is refused and changes nothing")
   func inputs() throws {
     let flow = try fixture.verify()
     let code = try fixture.code()
@@ -42,7 +42,7 @@ struct TruecallerCodeTests {
   }
 
   @Test(
-    "a name arrives at the provider byte by byte as it was typed",
+    "a name arrives at Truecaller byte for byte as it was typed",
     arguments: [("A\u{301}sha आशा", "Ra\u{304}o"), ("É", ""), ("X Æ A-12 李", "O'Neill 😀")])
   func names(first: String, last: String) throws {
     let flow = try fixture.verify()
@@ -54,7 +54,7 @@ struct TruecallerCodeTests {
     #expect(end["result"]?["profile"]?["firstName"] == .string(first))
   }
 
-  @Test("trap 2: a number of the United Kingdom has its profile at the European host")
+  @Test("the profile of a United Kingdom number is at the European host (trap 2)")
   func host() throws {
     let end = try fixture.verified("7700900123", "uk")
     let path = "/truecaller/eu/v1/profile"
@@ -62,19 +62,19 @@ struct TruecallerCodeTests {
     #expect(try fixture.account(of: end)["attributes"]?["countryCode"] == "UK")
   }
 
-  @Test("trap 1: a verification token that the answer repeats stays in force")
+  @Test("a verification token that is repeated in an answer keeps its TTL (trap 1)")
   func repeated() throws {
     try fixture.set(["verifyCarries": "same", "tokenTtl": 600])
     let flow = try fixture.verify()
     try clock.advance(by: 300)
     let wrong = try fixture.enter(fixture.wrongCode(), to: flow)
     let change = try wrong.codeEnd().timeIntervalSince(flow.codeEnd())
-    // A TTL that began anew would end 300 s later.
+    // A TTL that started again would end 300 s later.
     #expect((-60...60).contains(change))
     #expect(try fixture.enter(fixture.code(), to: wrong)["status"] == "succeeded")
   }
 
-  @Test("a create of unknown outcome ends the flow and is never repeated; another flow gets a code")
+  @Test("a create call of unknown outcome ends verifyPhone and is not repeated")
   func createFails() throws {
     try fixture.spoil("create", ["reset": true, "processed": true], times: 1)
     let end = try fixture.app.finished(fixture.start())
@@ -86,7 +86,7 @@ struct TruecallerCodeTests {
     #expect(try fixture.enter(fixture.code(), to: flow)["status"] == "succeeded")
   }
 
-  @Test("a code that may have been seen is not sent twice: it is asked for again")
+  @Test("a code whose answer is lost is not sent again but asked for again")
   func verifyFails() throws {
     let flow = try fixture.verify()
     try fixture.spoil("verify", ["reset": true, "processed": true], times: 1)
@@ -94,11 +94,11 @@ struct TruecallerCodeTests {
     #expect(asked["state"] == "otpInitiated")
     #expect(asked.problem == ["provider_unreachable", "9"], "\(asked.text)")
     #expect(try fixture.requests("verify") == 1)
-    // Also where the server had accepted it already.
+    // The code is accepted, although the server had accepted it already.
     #expect(try fixture.enter(fixture.code(), to: asked)["status"] == "succeeded")
   }
 
-  @Test("the app key is deleted before the code is entered: it is said, and the flow waits for it")
+  @Test("verifyPhone reports a deleted app key as a problem and continues once it is set")
   func keyDeleted() throws {
     let flow = try fixture.verify()
     #expect(

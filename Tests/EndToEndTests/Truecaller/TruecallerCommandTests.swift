@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// A verification with `usherctl`, in a pipe.
+/// Verifications with `usherctl` in a pipe.
 @Suite("Truecaller with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCommandTests {
   private let fixture: TruecallerFixture
@@ -14,14 +14,14 @@ struct TruecallerCommandTests {
     place = try TemporaryDirectory()
   }
 
-  /// `usherctl flow run truecaller verifyPhone`, with a pipe for its input.
+  /// Starts `usherctl flow run truecaller verifyPhone` with a pipe as its standard input.
   private func run(_ more: String...) throws -> (program: PipedProgram, () -> String) {
     let program = try PipedProgram(
       BuiltProduct.path("usherctl"), fixture.command(more), in: place)
     return (program, { program.log })
   }
 
-  @Test("the code and the names are asked for with the time left, and the profile is printed")
+  @Test("usherctl asks for code and names, shows the time left, and prints the profile")
   func verify() throws {
     let (program, log) = try run()
     try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
@@ -39,7 +39,7 @@ struct TruecallerCommandTests {
     #expect(token.status == 0, "\(token.errors)")
   }
 
-  @Test("a number that was verified before asks for nothing")
+  @Test("usherctl flow run verifyPhone asks for nothing if the number was verified before")
   func verifiedBefore() throws {
     try fixture.verified()
     let (program, log) = try run("--json")
@@ -50,7 +50,7 @@ struct TruecallerCommandTests {
   }
 
   @Test(
-    "a number that cannot be, and a country that is none, end it with the TCError and status 3",
+    "usherctl exits with status 3 and TCError 14 for an invalid number or an unknown country",
     arguments: [("987654321", "IN"), (TruecallerFixture.number, "XX")])
   func impossible(number: String, country: String) throws {
     for more in [[], ["--json"]] {
@@ -68,7 +68,7 @@ struct TruecallerCommandTests {
   }
 }
 
-/// A verification with `usherctl`, at a terminal.
+/// Verifications with `usherctl` at a terminal.
 @Suite("Truecaller with usherctl at a terminal", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerTerminalTests {
   private let fixture: TruecallerFixture
@@ -76,21 +76,21 @@ struct TruecallerTerminalTests {
 
   init() throws { fixture = try TruecallerFixture(clock: clock) }
 
-  /// `usherctl`, which reads the same clock as daemon and provider.
+  /// Starts `usherctl` with the clock of daemon and provider.
   private func run() throws -> ProgramAtTerminal {
     let environment = try clock.environment.map { "\($0.key)=\($0.value)" }
     return try ProgramAtTerminal(
       "/usr/bin/env", environment + [BuiltProduct.path("usherctl")] + fixture.command([]))
   }
 
-  /// The seconds that were told to be left, in their order.
+  /// Returns the remaining seconds that a text shows, in order.
   private func seconds(_ text: String) -> [Int] {
     text.matches(of: /6 digits, ([0-9]+) s left/).compactMap { Int($0.1) }
   }
 
-  @Test("the time is counted down to its end on one line; r then has a new code sent")
+  @Test("usherctl counts a code's time down on one line, and r then has a new code sent")
   func countdown() throws {
-    // The clock jumps: usherctl looks at it within a second.
+    // The clock jumps; usherctl reads it every second.
     try fixture.set(["tokenTtl": 50])
     let program = try run()
     try program.shows("code: ", within: 60)
@@ -103,7 +103,7 @@ struct TruecallerTerminalTests {
     let told = seconds(program.text)
     #expect(told.count >= 2 && told.allSatisfy { (1...50).contains($0) }, "\(program.text)")
     #expect(zip(told, told.dropFirst()).allSatisfy { $0 > $1 }, "\(told)")
-    // The first is a line of its own; all others, and the end, are written over it.
+    // The first time is a new line; the later ones and the end overwrite that line.
     #expect(program.text.occurrences(of: ProgramAtTerminal.lineAbove) == told.count)
     #expect(program.text.occurrences(of: "code: ") == 1)
 
@@ -117,7 +117,7 @@ struct TruecallerTerminalTests {
     #expect(program.text.contains("succeeded"))
   }
 
-  @Test("what is typed while the time is told stays typed")
+  @Test("usherctl keeps typed characters while it updates the remaining time")
   func typing() throws {
     let program = try run()
     try program.shows("code: ")
@@ -131,7 +131,7 @@ struct TruecallerTerminalTests {
     #expect(try program.exitStatus() == 0, "\(program.text)")
   }
 
-  @Test("what is typed for a question that is taken back does not count for the next")
+  @Test("usherctl discards characters typed for a question that has been withdrawn")
   func takenBack() throws {
     let program = try run()
     try program.shows("code: ")
@@ -147,7 +147,7 @@ struct TruecallerTerminalTests {
     #expect(!program.text.contains("digits, please"))
   }
 
-  @Test("Ctrl-C cancels the verification: status 3", arguments: ["", "123456\r"])
+  @Test("Ctrl-C in usherctl cancels verifyPhone with exit status 3", arguments: ["", "123456\r"])
   func interrupted(typed: String) throws {
     let program = try run()
     try program.shows("code: ")
@@ -163,7 +163,7 @@ struct TruecallerTerminalTests {
 }
 
 extension TruecallerFixture {
-  /// `usherctl`'s arguments.
+  /// Returns `usherctl`'s arguments.
   fileprivate func command(
     _ more: [String], _ number: String = number, _ country: String = "IN", socket: Bool = true
   ) -> [String] {
@@ -174,7 +174,7 @@ extension TruecallerFixture {
 }
 
 extension String {
-  /// How often a text occurs.
+  /// Returns how often a text occurs.
   fileprivate func occurrences(of text: String) -> Int {
     split(separator: text, omittingEmptySubsequences: false).count - 1
   }

@@ -2,8 +2,8 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// A Truecaller, a daemon that knows it as `truecaller`, and an app at the daemon's socket; a test's
-/// own.
+/// A fake Truecaller, a daemon that has it as provider `truecaller`, and a client connection; one
+/// set for each test.
 struct TruecallerFixture: ProviderFixture {
   static let backend = "truecaller"
 
@@ -16,12 +16,12 @@ struct TruecallerFixture: ProviderFixture {
   let app: RawClient
 
   /// - Parameters:
-  ///   - validation: The generation by which access tokens are checked.
+  ///   - validation: The generation of the server-side validation of access tokens.
   ///   - provider: More lines of the `[[provider]]`.
-  ///   - more: More of the configuration, before the provider.
-  ///   - clientID: For the validation of the OAuth SDK.
-  ///   - appKey: The credential; nil sets none.
-  ///   - clock: By which daemon and provider live; nil: this machine's.
+  ///   - more: TOML before the provider.
+  ///   - clientID: The client id for validation `oauth`.
+  ///   - appKey: The value of the app key's credential; nil sets none.
+  ///   - clock: The clock of daemon and sandbox; nil: the machine's.
   init(
     validation: String = "none", provider: String = "", more: String = "",
     clientID: String = "acme-oauth", appKey: String? = appKey,
@@ -46,14 +46,15 @@ struct TruecallerFixture: ProviderFixture {
     self.app = app
   }
 
-  /// The same at another connection: another user's, or a new one after a restart of the daemon.
+  /// Returns this fixture with another connection: another user's, or a new one after a restart of
+  /// the daemon.
   func at(_ app: RawClient) -> TruecallerFixture { TruecallerFixture(sandbox, daemon, app) }
 }
 
 // MARK: - The provider
 
 extension TruecallerFixture {
-  /// The paths of those requests, in their order.
+  /// Returns the paths of an endpoint's requests, in order.
   func paths(_ endpoint: String) throws -> [String] {
     let log = try sandbox.control("GET", "requests?endpoint=truecaller.\(endpoint)")
     let lines = log["requests"]?.arrayValue ?? []
@@ -61,12 +62,12 @@ extension TruecallerFixture {
       .compactMap { $0["path"]?.stringValue }
   }
 
-  /// What was sent, newest first.
+  /// Returns the messages that the provider sent, newest first.
   func messages() throws -> [JSONValue] {
     try outbox()
   }
 
-  /// The code in the newest SMS.
+  /// Returns the code of the newest SMS.
   func code() throws -> String {
     guard let code = try messages().first?["code"]?.stringValue else {
       throw TestError("no code was sent")
@@ -74,19 +75,19 @@ extension TruecallerFixture {
     return code
   }
 
-  /// A code that is not the right one.
+  /// Returns a code of the right length that differs from the newest one.
   func wrongCode() throws -> String {
     let code = try code()
     let zeros = String(repeating: "0", count: code.count)
     return code == zeros ? zeros.dropLast() + "1" : zeros
   }
 
-  /// Who asked for codes, by the ids they gave themselves.
+  /// Returns the installations that have requested codes, by their device ids.
   func installations() throws -> [JSONValue] {
     try sandbox.control("GET", "truecaller/installations")["installations"]?.arrayValue ?? []
   }
 
-  /// What a token of the number gets.
+  /// Returns the provider's profile of a number.
   func profile(_ number: String = number, _ country: String = "IN") throws -> JSONValue {
     try sandbox.control(
       "GET", "truecaller/profile?phoneNumber=\(number)&countryCode=\(country)")
@@ -100,14 +101,14 @@ extension TruecallerFixture {
     ["phoneNumber": .string(number), "countryCode": .string(country)]
   }
 
-  /// Starts a verification; returns it at the code, or at its end.
+  /// Starts a verification and returns it at the step that asks for the code, or at its end.
   func verify(
     _ number: String = number, _ country: String = "IN", _ more: JSONValue = [:]
   ) throws -> JSONValue {
     try app.startFlow("truecaller", "verifyPhone", params: Self.params(number, country) + more)
   }
 
-  /// Starts a verification and does not wait for anything.
+  /// Starts a verification and returns it without waiting.
   func start(_ number: String = number, _ country: String = "IN") throws -> JSONValue {
     try app.flow(
       in: app.call(
@@ -118,7 +119,7 @@ extension TruecallerFixture {
         ]))
   }
 
-  /// The reason of the refusal, and the field.
+  /// Submits an input that must be refused; returns the error's `reason` and `field`.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
     let data = try refusalData(input, to: flow)
     return (data["reason"]?.stringValue, data["field"]?.stringValue)
@@ -131,7 +132,8 @@ extension TruecallerFixture {
     return ["type": "enterCode", "code": .string(code), "fields": fields]
   }
 
-  /// `verifySecurityCode(_:andUpdateFirstname:lastName:)`
+  /// Submits code and names, as the SDK's `verifySecurityCode(_:andUpdateFirstname:lastName:)`
+  /// does.
   func enter(
     _ code: String, _ first: String = "Asha", _ last: String? = "Rao", to flow: JSONValue,
     waitMs: Int64 = 15_000
@@ -143,7 +145,7 @@ extension TruecallerFixture {
     try submit(["type": "enterCode", "resend": true], to: flow)
   }
 
-  /// The whole way by SMS, to its good end.
+  /// Verifies a number by SMS; throws unless the flow succeeds.
   @discardableResult
   func verified(_ number: String = number, _ country: String = "IN") throws -> JSONValue {
     let flow = try verify(number, country)
@@ -153,9 +155,9 @@ extension TruecallerFixture {
   }
 }
 
-// MARK: - What is told by events
+// MARK: - Events
 
-/// A client that hears of flows from now on.
+/// A client that is subscribed to events about flows.
 struct Listener {
   private let client: RawClient
 
@@ -164,11 +166,11 @@ struct Listener {
     _ = try client.call("events.subscribe", ["topics": ["flow"]])
   }
 
-  /// All events from a flow's start until one has ended, in their order.
+  /// Returns the events from the start of a flow to the next end of one, in order.
   func events() throws -> [JSONValue] {
     var events: [JSONValue] = []
     while let event = try client.receive()?["params"]?["event"] {
-      // The end of a flow may be told a moment after its owner has been answered.
+      // The event of an earlier flow's end may arrive after the reply to that flow's client.
       if events.isEmpty && event["what"] != "started" { continue }
       events.append(event)
       if event["what"] == "finished" { return events }
@@ -176,8 +178,8 @@ struct Listener {
     throw TestError("no flow has ended: \(events)")
   }
 
-  /// `otpInitiated` and the like, with the status where the flow has ended; each event is one
-  /// revision.
+  /// Returns the states of the events, such as `otpInitiated`, with the status once the flow has
+  /// ended. Throws unless each event is one revision.
   func states() throws -> [String] {
     let events = try events()
     let revisions = events.compactMap { $0["revision"]?.integerValue }
@@ -193,7 +195,7 @@ struct Listener {
 }
 
 extension SandboxUnderTest {
-  /// A `[[provider]]` of type truecaller that leads here.
+  /// Returns a `[[provider]]` of type `truecaller` with this sandbox's URLs.
   func truecaller(
     _ validation: String = "none", clientID: String = "acme-oauth", _ more: String = ""
   ) -> String {
@@ -219,7 +221,7 @@ extension SandboxUnderTest {
 }
 
 extension JSONValue {
-  /// The reason of the problem, and the TCError.
+  /// The `reason` of the problem, and the TCError.
   var problem: [String?] {
     [
       self["problem"]?["reason"]?.stringValue,
@@ -227,7 +229,7 @@ extension JSONValue {
     ]
   }
 
-  /// The reason of the failure, the TCError, and the server's own code.
+  /// The `reason` of the failure, the TCError, and the server's own code.
   var failure: [String?] {
     let failure = self["failure"]
     return [
@@ -236,7 +238,7 @@ extension JSONValue {
     ]
   }
 
-  /// A moment among its members.
+  /// Returns the time in a member: ISO 8601 with fractional seconds.
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
@@ -244,7 +246,7 @@ extension JSONValue {
     return time
   }
 
-  /// When the code of the step is no longer good.
+  /// The time at which the step's code expires.
   func codeEnd() throws -> Date { try (self["step"] ?? .null).time("expiresAt") }
 
   static func + (left: JSONValue, right: JSONValue) -> JSONValue {
@@ -254,7 +256,7 @@ extension JSONValue {
   }
 }
 
-/// Waits until a moment is over, by the clock that the daemon goes by too.
+/// Waits until a time has passed, by the machine's clock.
 func passed(_ moment: Date) throws {
   try eventually("\(moment) is over") { Date() > moment }
 }

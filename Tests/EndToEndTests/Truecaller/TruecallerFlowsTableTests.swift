@@ -3,9 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The table of the SDK's calls beside our flow (the page Truecaller of the documentation), row by
-/// row and clause by clause: each test's title is one clause.
-@Suite("Truecaller, row by row", .mayBlock, .timeLimit(.minutes(10)))
+/// The SDK's calls and the daemon's flow, as the documentation's page Truecaller lists them.
+@Suite("Documented flow of Truecaller", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerFlowsTableTests {
   private static let complete = "verificationComplete"
 
@@ -14,7 +13,7 @@ struct TruecallerFlowsTableTests {
 
   init() throws { fixture = try TruecallerFixture(clock: clock) }
 
-  @Test("requestVerification: POST create; otpInitiated, enterCode with TTL and names asked for")
+  @Test("verifyPhone has an SMS sent and shows an enterCode step with TTL and name fields")
   func requestVerification() throws {
     let before = clock.date
     let flow = try fixture.verify()
@@ -38,7 +37,7 @@ struct TruecallerFlowsTableTests {
       ])
   }
 
-  @Test("otpReceived when the code is handed in, and back to otpInitiated on a wrong one")
+  @Test("verifyPhone is otpReceived while it checks a code, and otpInitiated after a wrong one")
   func wrongCode() throws {
     let listener = try Listener(fixture.daemon)
     let flow = try fixture.verify()
@@ -56,7 +55,7 @@ struct TruecallerFlowsTableTests {
       ])
   }
 
-  @Test("verifySecurityCode: the names are written, the last one may be empty")
+  @Test("verifyPhone writes the names to the profile, and the last name may be empty")
   func names() throws {
     let flow = try fixture.verify()
     let end = try fixture.enter(fixture.code(), "Asha", "", to: flow)
@@ -66,7 +65,7 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.requests("update") == 1)
   }
 
-  @Test("a bad name: TCError 18, no network call, the step unchanged")
+  @Test("an invalid name is TCError 18, sends no request and leaves the step unchanged")
   func badName() throws {
     let flow = try fixture.verify()
     let bad = try fixture.enter(fixture.code(), "12345", to: flow)
@@ -77,7 +76,7 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.enter(fixture.code(), to: bad)["status"] == "succeeded")
   }
 
-  @Test("tokenTtl: resend before it is over is rate_limited without a call, after it a new code")
+  @Test("resend is rate_limited without a request before the TTL ends; then it sends a new code")
   func resend() throws {
     try fixture.set(["tokenTtl": 300])
     let listener = try Listener(fixture.daemon)
@@ -107,7 +106,7 @@ struct TruecallerFlowsTableTests {
       ])
   }
 
-  @Test("another number is a new flow, which is not in the first one's way")
+  @Test("verifications of two numbers are separate flows, and both succeed")
   func anotherNumber() throws {
     let one = try fixture.verify()
     let oneCode = try fixture.code()
@@ -120,7 +119,7 @@ struct TruecallerFlowsTableTests {
     }
   }
 
-  @Test("didReceive(profile): every member of TCTrueProfile, null where nothing is known")
+  @Test("verifyPhone returns Truecaller's profile in the form of TCTrueProfile")
   func profile() throws {
     let told: JSONValue = [
       "gender": "F", "street": "MG Road 1", "city": "Pune", "zipcode": "411001",
@@ -142,7 +141,7 @@ struct TruecallerFlowsTableTests {
     #expect(whole == expected, "\(whole.text)")
   }
 
-  @Test("accessTokenForOTPVerification: result.account; token.get, with expiresAt null")
+  @Test("token.get returns verifyPhone's access token without an expiry; Truecaller accepts it")
   func accessToken() throws {
     let end = try fixture.verified()
     let token = try fixture.app.call(
@@ -159,7 +158,7 @@ struct TruecallerFlowsTableTests {
     #expect(reply.status == 200, "\(reply.text)")
   }
 
-  @Test("verifiedBefore: no SMS, no code, no name asked for; the profile follows the state")
+  @Test("a number that was verified before needs no SMS, code or name for its profile")
   func verifiedBefore() throws {
     try fixture.verified()
     let listener = try Listener(fixture.daemon)
@@ -175,7 +174,7 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.account(of: end)["attributes"]?["verifiedBefore"] == true)
   }
 
-  @Test("the account: subject E.164, the person's name as label, the country as attribute")
+  @Test("verifyPhone's account has the E.164 number as its subject and the name as its label")
   func account() throws {
     let account = try fixture.account(of: fixture.verified())
     #expect(account["subject"] == "+919876543210", "\(account.text)")

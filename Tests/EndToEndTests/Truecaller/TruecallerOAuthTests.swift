@@ -3,10 +3,10 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The newer OAuth SDK is a provider of type `oidc`, by the very lines of the documentation.
-@Suite("Truecaller: authorize by OpenID Connect", .mayBlock, .timeLimit(.minutes(10)))
+/// The newer OAuth SDK as a provider of type `oidc`, configured by the documentation's lines.
+@Suite("Truecaller by OpenID Connect", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerOAuthTests {
-  /// The block as it stands, with the vendor's host in place of the sandbox's.
+  /// Returns the documentation's block, with the sandbox's issuer in place of the vendor's host.
   private func block(issuer: String) throws -> String {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -20,13 +20,14 @@ struct TruecallerOAuthTests {
     return block.dropFirst("toml\n".count).replacingOccurrences(of: host, with: issuer)
   }
 
-  /// Where the documentation sets the keys, the vendor's discovery leaves a placeholder.
+  /// Puts the vendor's placeholder into `jwks_uri` of the discovery document; the documented lines
+  /// override it.
   private func placeholder(_ sandbox: SandboxUnderTest) throws {
     let uri = "\(sandbox.issuer)/.well-known/{clientId}/jwks.json"
     try sandbox.control("POST", "settings", ["discovery": ["jwks_uri": .string(uri)]])
   }
 
-  @Test("the documented lines sign a person in, and the account has the claims that are promised")
+  @Test("Truecaller's documented OIDC lines sign a person in with the promised claims")
   func documented() throws {
     let sandbox = try SandboxUnderTest()
     try placeholder(sandbox)
@@ -50,13 +51,13 @@ struct TruecallerOAuthTests {
     #expect(token["scope"] == "openid profile phone email address offline_access")
   }
 
-  @Test("without the line for the keys the placeholder leads nowhere: nobody is signed in")
+  @Test("without the documented line for the keys, Truecaller's OIDC log-in adds no account")
   func withoutKeys() throws {
     let sandbox = try SandboxUnderTest()
     try placeholder(sandbox)
     let block = try block(issuer: sandbox.issuer)
     let lines = block.components(separatedBy: "\n").filter { !$0.hasPrefix("jwks") }
-      // The documented port is taken by the other one's listener for a while.
+      // The other test's listener may still hold the documented port.
       .map { $0.hasPrefix("redirect") ? "redirect = \"loopback\"" : $0 }
     let daemon = try DaemonUnderTest(config: lines.joined(separator: "\n"))
     let app = try daemon.client()

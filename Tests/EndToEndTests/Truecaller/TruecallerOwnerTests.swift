@@ -3,9 +3,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Who has verified a number is one user of the machine, not the machine.
+/// Verified numbers are per Unix user.
 @Suite(
-  "Truecaller: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
+  "Separation of two Unix users at Truecaller", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct TruecallerOwnerTests {
   private let fixture: TruecallerFixture
@@ -22,11 +22,11 @@ struct TruecallerOwnerTests {
     bala = try OtherUser(4002, groups: "4242", at: fixture.daemon)
   }
 
-  @Test("a number that one user verified is not verifiedBefore for another: he needs the code")
+  @Test("a number that one user has verified needs a code for another user")
   func notForOthers() throws {
     let (ashas, balas) = (fixture.at(try asha.client()), fixture.at(try bala.client()))
     let mine = try ashas.verified()
-    // For her it is.
+    // For Asha the number is verified.
     #expect(try ashas.verify()["state"] == "verifiedBefore")
     let flow = try balas.verify()
     #expect(flow["state"] == "otpInitiated", "\(flow.text)")
@@ -41,7 +41,7 @@ struct TruecallerOwnerTests {
         of: "token.get", ["account": mine["result"]?["account"] ?? .null]) == "not_found")
   }
 
-  @Test("each user is an installation of his own, the same one each time and after a restart")
+  @Test("each user has one Truecaller installation, which survives a restart of the daemon")
   func installations() throws {
     let (ashas, balas) = (fixture.at(try asha.client()), fixture.at(try bala.client()))
     _ = try ashas.verify()
@@ -63,7 +63,7 @@ struct TruecallerOwnerTests {
     }
   }
 
-  @Test("the same user of another machine is another installation too")
+  @Test("the same user on another machine is another Truecaller installation")
   func otherMachine() throws {
     let other = try DaemonUnderTest(config: fixture.sandbox.truecaller())
     try other.setCredential("truecaller-app-key", TruecallerFixture.appKey)

@@ -2,8 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The profile: whose it must be, by whom it is signed, and the account and token that come of it.
-@Suite("Truecaller: profile, account, token", .mayBlock, .timeLimit(.minutes(10)))
+/// Number and signature of the profile, and the resulting account and token.
+@Suite("Truecaller's profile, account and token", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerProfileTests {
   private let fixture: TruecallerFixture
   private let clock = MovableClock()
@@ -15,7 +15,7 @@ struct TruecallerProfileTests {
     return try fixture.enter(fixture.code(), to: flow)
   }
 
-  @Test("a profile of another number ends the flow with TCError 15, and nothing is kept")
+  @Test("a profile of another number ends verifyPhone with TCError 15 and adds no account")
   func otherNumber() throws {
     try fixture.set(["profileOtherNumber": true, "profileNumber": "number"])
     let end = try end()
@@ -24,7 +24,7 @@ struct TruecallerProfileTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("a profile that cannot be read leaves the token, and the next flow needs no code")
+  @Test("verifyPhone keeps the token if the profile fails, and the next flow needs no code")
   func kept() throws {
     try fixture.spoil("profile", ["status": 404, "body": ["code": 8]], times: 1)
     #expect(try end().failure == ["provider_rejected", "10", "8"])
@@ -39,7 +39,7 @@ struct TruecallerProfileTests {
     #expect(accounts.count == 1 && accounts.first?["attributes"]?["profilePending"] == nil)
   }
 
-  @Test("a profile that gets no answer is told while verificationComplete, and tried again")
+  @Test("verifyPhone reports a profile request that fails with HTTP 503, and repeats it")
   func fails() throws {
     let listener = try Listener(fixture.daemon)
     try fixture.spoil("profile", ["status": 503], times: 1)
@@ -58,7 +58,7 @@ struct TruecallerProfileTests {
 
   // MARK: Signed profiles
 
-  @Test("a signed profile is checked by a key that is fetched once, and again after a rotation")
+  @Test("the key for signed profiles is fetched once, and again after a rotation")
   func signed() throws {
     try fixture.set(["profileSignature": "right", "otherKeysFirst": true])
     let listener = try Listener(fixture.daemon)
@@ -75,7 +75,7 @@ struct TruecallerProfileTests {
     #expect(try fixture.requests("key") == 2)
   }
 
-  @Test("a profile whose signature is wrong ends the flow with TCError 15, and nothing is kept")
+  @Test("a profile with a wrong signature ends verifyPhone with TCError 15, adds no account")
   func wronglySigned() throws {
     try fixture.set(["profileSignature": "wrong"])
     let end = try end()
@@ -85,7 +85,7 @@ struct TruecallerProfileTests {
 
   // MARK: Account and token
 
-  @Test("there is no renewal, and account.forget wipes the token")
+  @Test("a Truecaller token cannot be renewed, and account.forget wipes it")
   func forget() throws {
     let account = try fixture.verified()["result"]?["account"] ?? .null
     let before = try fixture.app.call("token.get", ["account": account])

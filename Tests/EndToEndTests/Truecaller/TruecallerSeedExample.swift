@@ -1,37 +1,36 @@
 import UsherKit
 
-// The Swift lines of the seed "verifying non Truecaller app users" and "completing the
-// verification", as they stand there, with these corrections:
+// The Swift lines of the seeds "verifying non Truecaller app users" and "completing the
+// verification" as the seeds write them, with these corrections:
 //
-//  1. `import UsherKit` for `TrueSDK`.
-//  2. The seed's view controller is a class of its own: a presenter, which is the delegate and the
-//     viewDelegate. It shows nothing but tells its `news`, so that somebody may enter the code.
-//  3. Swift wants the two assignments of the delegates, which the seed writes on one line, as two
-//     statements.
+//  1. `import UsherKit` replaces `TrueSDK`.
+//  2. The seed's view controller is a class of its own, which is both delegate and viewDelegate. It
+//     shows nothing; it yields to `news`, so that a test can enter the code.
+//  3. The seed assigns the two delegates on one line; Swift needs two statements.
 //  4. The placeholders `<#…>` are parameters.
-//  5. `tokenTtl()` and `accessTokenForOTPVerification()` stand alone in the seed: what they return
-//     goes into the `news`. Both are optional.
-//  6. The seed gives the delegate methods without a body: each tells what came.
-//  7. The SDK's delegate is an object of the main thread; here it is called by a task of the SDK's
-//     own and so is `Sendable`.
-//  8. The Objective-C line that stands beside each Swift one is left out, and so are its names of the
-//     states, such as `TCVerificationStateOTPInitiated`: Linux has no Objective-C. The lines say
-//     the same; `didReceiveTrueProfile:` is `didReceive(_:)`.
+//  5. The seed ignores the results of `tokenTtl()` and `accessTokenForOTPVerification()`; here they
+//     are yielded to `news`. Both are optional.
+//  6. The seed gives the delegate methods without a body; here each yields what it received.
+//  7. The SDK's delegate is an object of the main thread. Here a task of the SDK calls the
+//     delegate, so it is `Sendable`.
+//  8. The Objective-C line beside each Swift line is left out, as are the Objective-C names of the
+//     states, such as `TCVerificationStateOTPInitiated`: Linux has no Objective-C. The lines have
+//     the same meaning; `didReceiveTrueProfile:` is `didReceive(_:)`.
 
-/// An app that used Truecaller's SDK.
+/// An app written for Truecaller's SDK.
 final class TruecallerSeedExample: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
-  /// What a delegate method brought.
+  /// A delegate call.
   enum News: Sendable, Equatable {
-    /// Ask for the code and the name; it is good for so many seconds.
+    /// The app should ask for code and name; the code is valid for `tokenTtl` seconds.
     case codeSent(tokenTtl: Int?)
     case codeHandedIn
-    /// `verificationComplete` or `verifiedBefore`: the token is for the partner's server.
+    /// `verificationComplete` or `verifiedBefore`, with the access token for the partner's server.
     case verified(TCVerificationState, accessToken: String?)
     case received(TCTrueProfile)
     case failed(TCTrueSDKErrorCode, message: String)
   }
 
-  /// Each delegate call, in the order in which they came.
+  /// All delegate calls, in order.
   let news: AsyncStream<News>
   private let told: AsyncStream<News>.Continuation
 

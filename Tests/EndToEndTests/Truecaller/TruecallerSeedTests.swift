@@ -5,12 +5,12 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The seed's own example code, end to end: UsherKit, the real daemon and Truecaller's stand-in.
+/// The seed's example code against UsherKit, the real daemon and the sandbox's Truecaller.
 ///
-/// What it needed to be corrected for is listed in the header of `TruecallerSeedExample.swift`. It
-/// speaks to `TCTrueSDK.sharedManager()`, of which there is one: these tests take turns.
+/// The header of `TruecallerSeedExample.swift` lists the corrections to the example. The tests are
+/// serialized because they share `TCTrueSDK.sharedManager()`.
 @Suite(
-  "Truecaller's example of the seed, end to end", .uses(.truecaller), .mayBlock, .serialized,
+  "Truecaller's SDK example, end to end", .uses(.truecaller), .mayBlock, .serialized,
   .timeLimit(.minutes(10)))
 struct TruecallerSeedEndToEndTests {
   private typealias News = TruecallerSeedExample.News
@@ -31,7 +31,7 @@ struct TruecallerSeedEndToEndTests {
     example.requestVerification(number, "IN")
   }
 
-  /// Seconds that are left for the code.
+  /// Returns the seconds that are left for the code.
   private func secondsLeft(_ news: News?) throws -> Int {
     guard case .codeSent(let seconds?) = news else {
       throw TestError("no code was sent: \(String(describing: news))")
@@ -60,7 +60,7 @@ struct TruecallerSeedEndToEndTests {
     return code
   }
 
-  @Test("each state is told once, in the seed's order, then the profile; next time without a code")
+  @Test("the SDK example reports each state, then the profile; next time it needs no code")
   func verifies() async throws {
     var news = example.news.makeAsyncIterator()
     requestVerification()
@@ -89,7 +89,7 @@ struct TruecallerSeedEndToEndTests {
     #expect(try fixture.messages().count == 1)
   }
 
-  @Test("an app that is set up otherwise than the daemon: error 1, error 2")
+  @Test("an app key or app link unlike the daemon's fails the SDK example with error 1 or 2")
   func otherApp() async throws {
     var news = example.news.makeAsyncIterator()
     manager.setup(withAppKey: "another", appLink: TruecallerFixture.appLink)
@@ -101,7 +101,7 @@ struct TruecallerSeedEndToEndTests {
     #expect(try fixture.requests("create") == 0)
   }
 
-  @Test("a daemon that is killed while the code is typed is waited for")
+  @Test("the SDK example succeeds although the daemon restarts while the code is typed")
   func restarted() async throws {
     var news = example.news.makeAsyncIterator()
     requestVerification()
@@ -116,9 +116,9 @@ struct TruecallerSeedEndToEndTests {
 
   // MARK: The async form
 
-  /// Runs the documentation's program with what the person types, one entry after the other.
+  /// Runs the documentation's program with a person's entries, one after the other.
   ///
-  /// - Parameter entries: Whether the code is the right one, and the names.
+  /// - Parameter entries: For each entry, whether the code is right, and the names.
   private func signUp(
     _ entries: [(isRight: Bool, first: String, last: String)]
   ) async throws -> (profile: TCTrueProfile, seconds: [Int]) {
@@ -137,7 +137,7 @@ struct TruecallerSeedEndToEndTests {
     return (profile, asked.withLock { $0 })
   }
 
-  @Test("the documentation's program waits instead: a wrong code, a wrong name, the right ones")
+  @Test("the documentation's program verifies a number after a wrong code and a wrong name")
   func waits() async throws {
     let (profile, seconds) = try await signUp([
       (false, "Asha", "Rao"), (true, "7", ""), (true, "Asha", ""),
@@ -145,7 +145,7 @@ struct TruecallerSeedEndToEndTests {
     #expect(profile.firstName == "Asha" && profile.lastName == "")
     #expect(seconds.count == 3 && seconds.allSatisfy((1...60).contains))
     #expect(try fixture.requests("verify") == 2)
-    // The delegate hears the same.
+    // The delegate receives the same events.
     var news = example.news.makeAsyncIterator()
     _ = try secondsLeft(await news.next())
     #expect(await news.next() == .codeHandedIn)

@@ -3,12 +3,12 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// `kill -9` in the middle. What a flow does after a restart in each of its states is asserted by the
-/// tests of its machine; here the daemon really dies.
-@Suite("Truecaller and kill -9", .mayBlock, .timeLimit(.minutes(10)))
+/// Restarts and kills the daemon in the middle of a flow. The tests of the flow's state machine
+/// cover a restart in each state.
+@Suite("Truecaller flows when the daemon restarts or dies", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerSurvivalTests {
   @Test(
-    "a kill while an SMS is asked for ends the flow; while a code is checked it is asked for again",
+    "kill -9 ends verifyPhone during create; after one during verify, the code is asked for again",
     .ownProcess)
   func inFlight() throws {
     let fixture = try TruecallerFixture()
@@ -32,7 +32,7 @@ struct TruecallerSurvivalTests {
     #expect(try after.enter(code, to: asked)["status"] == "succeeded")
   }
 
-  @Test("a problem that was told is still told, and the wrong codes still count")
+  @Test("verifyPhone keeps its problem, and the wrong codes count, across a restart")
   func problem() throws {
     let fixture = try TruecallerFixture()
     try fixture.set(["wrongCodeCap": 1])
@@ -44,7 +44,7 @@ struct TruecallerSurvivalTests {
     #expect(end.failure == ["attempts_exhausted", "10", "4293"])
   }
 
-  @Test("the installation and what it has verified outlive the daemon; so does the token")
+  @Test("Truecaller installation, verified number and token survive a restart of the daemon")
   func afterwards() throws {
     let fixture = try TruecallerFixture()
     try fixture.verified()

@@ -3,11 +3,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The partner's server-side validation, done by the daemon in each of its three generations.
-@Suite("Truecaller: server-side validation", .mayBlock, .timeLimit(.minutes(10)))
+/// The partner's server-side validation by the daemon, in each of its three generations.
+@Suite("Truecaller's server-side validation", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerValidationTests {
   @Test(
-    "each generation by its own path, before a name is written; the token stands in no log",
+    "each validation generation uses its own path before the name is written and logs no token",
     arguments: [
       ("legacy", "/truecaller/v1/otp/installation/validate/{accessToken}", "POST"),
       ("v2_8", "/truecaller/validation/v1/otp/installation/phoneNumberDetail/{accessToken}", "GET"),
@@ -39,7 +39,7 @@ struct TruecallerValidationTests {
     #expect(!fixture.daemon.log.contains(token))
   }
 
-  @Test("a developer's client id that Truecaller does not know is TCError 12, nothing kept")
+  @Test("a client id that Truecaller does not know is TCError 12 and adds no account")
   func stranger() throws {
     let fixture = try TruecallerFixture(validation: "oauth", clientID: "somebody-else")
     let flow = try fixture.verify()
@@ -49,7 +49,7 @@ struct TruecallerValidationTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("a token of another number than the one asked about is TCError 15, nothing kept")
+  @Test("an access token of another number is TCError 15 and adds no account")
   func mismatch() throws {
     let fixture = try TruecallerFixture(validation: "v2_8")
     try fixture.set(["validateOtherNumber": true])
