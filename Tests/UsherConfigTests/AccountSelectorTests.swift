@@ -1,9 +1,9 @@
 import Testing
 import UsherConfig
 
-@Suite("A rule's account")
+@Suite("Accounts of a rule")
 struct AccountSelectorTests {
-  @Test("is compared byte by byte: a look-alike of the subject is another person")
+  @Test("a rule's account subject is compared byte by byte: a Unicode look-alike does not match")
   func lookAlike() throws {
     let selector = try AccountSelector(setting: "subject:K")
     #expect(selector.selects(.init(id: "acc_1", subject: "K")))

@@ -5,8 +5,8 @@ import UsherCore
 
 @Suite("Providers of type bsa")
 struct BSATests {
-  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
-  @Test("the least one needs; everything else has a default")
+  /// `SampleTests.providerDefaults` compares each default with the installed sample.
+  @Test("a bsa provider with only its three required keys loads; other keys have their defaults")
   func least() throws {
     let config = try load(members)
     let least = BSASettings(
@@ -19,7 +19,7 @@ struct BSATests {
     #expect(settings.baseURL.host == "api.fnsbsa.com")
   }
 
-  @Test("everything one can say is read")
+  @Test("every optional setting of a bsa provider is read")
   func most() throws {
     let settings = try bsa(
       load(
@@ -62,7 +62,7 @@ struct BSATests {
     #expect(otp == "https://numbers.example/12%2F34")
   }
 
-  @Test("each of those is something that can be sent")
+  @Test("an empty, spaced, non-ASCII or overlong value of a required bsa key is refused by name")
   func required() {
     for key in ["client_key_credential", "app_package", "app_version"] {
       for value in ["", "a b", "ä", String(repeating: "a", count: 257)] {
@@ -79,7 +79,7 @@ struct BSATests {
   }
 
   @Test(
-    "what a setting may be",
+    "each bsa setting accepts valid values and refuses invalid ones",
     arguments: [
       ("base_url = \"https://x.example/\"", false), ("base_url = \"http://x.example\"", false),
       ("base_url = \"https://x.example?x\"", false), ("base_url = \"http://[::1]:1\"", true),
@@ -129,7 +129,7 @@ struct BSATests {
     #expect(lineProblem(line, in: members).isEmpty == isFit, "\(lineProblem(line, in: members))")
   }
 
-  @Test("a complaint names the line and the key within its table")
+  @Test("a problem in a bsa provider names line, column and key, also inside totp and paths")
   func places() {
     let found = problems(
       members + """

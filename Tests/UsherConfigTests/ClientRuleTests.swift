@@ -1,9 +1,9 @@
 import Testing
 import UsherConfig
 
-@Suite("Keys of a rule")
+@Suite("Keys of a [[client]] rule")
 struct ClientRuleTests {
-  /// A rule with everything.
+  /// A rule with every key.
   private static let whole =
     client("{ unit = \"till.service\" }") + """
       require_local_auth_seconds = 300
@@ -18,7 +18,7 @@ struct ClientRuleTests {
 
       """ + client("{ user = 1 }", name: "kiosk")
 
-  @Test("are read as they are written, and written as they are read")
+  @Test("every optional key of a rule is read, and config show prints rules that load the same")
   func whole() throws {
     let config = try load(Self.whole)
     let rule = try #require(config.clients.first)
@@ -33,7 +33,7 @@ struct ClientRuleTests {
     #expect(try load(config.show()) == config)
   }
 
-  @Test("may all be left out but name, match and allow")
+  @Test("a rule with only name, match and allow loads; its other keys have their defaults")
   func defaults() throws {
     let rule = try #require(load(client("{ user = 1 }")).clients.first)
     #expect(rule.accounts == nil && rule.scopes == nil && rule.fields == nil && rule.hours == nil)
@@ -45,7 +45,7 @@ struct ClientRuleTests {
     "must be an account's id, \"acc_…\", or \"subject:\" and its subject"
 
   @Test(
-    "with a value that is none are refused with their line",
+    "an invalid value or unknown key in a rule is a problem that names line, column and key",
     arguments: [
       ("accounts = \"acc_1\"", "12: client[0].accounts: expected an array, found a string"),
       ("accounts = [\"18233\"]", "13: client[0].accounts[0]: \(selector)"),
@@ -74,7 +74,7 @@ struct ClientRuleTests {
   private static let kiosk = client("{ user = 2 }", name: "kiosk")
 
   @Test(
-    "that name other clients name some that there are, and not their own",
+    "confirms and share refuse unknown clients and the rule's own; share needs owner = client",
     arguments: [
       ("confirms = [\"kiosk\"]", ""), ("owner = \"client\"\nshare = [\"kiosk\"]", ""),
       ("share = []", ""), ("confirms = []", ""),
@@ -109,7 +109,7 @@ struct ClientRuleTests {
     #expect(found == (problem.isEmpty ? "" : "usherd.toml:\(problem)"))
   }
 
-  @Test("may name a client of a later file, and share with one that may read nothing")
+  @Test("a rule may share with a client from a later file, even if that client's allow is empty")
   func laterFiles() {
     let lends = client("{ user = 1 }") + "owner = \"client\"\nshare = [\"kiosk\"]\n"
     let idle = client("{ user = 2 }", allow: "[]", name: "kiosk")
@@ -117,14 +117,14 @@ struct ClientRuleTests {
     #expect(!problems([("a.toml", lends), ("b.toml", "x = \n")]).contains("no client"))
   }
 
-  // MARK: Whose it is
+  // MARK: Clients and ownership
 
   private static func policy(_ rules: String) throws -> Policy {
     let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
     return try Policy(load(rules), daemonUser: 990, names: names)
   }
 
-  @Test("owner is that of the first rule that matches, whatever the others say")
+  @Test("the first rule that matches the caller decides its client name and who owns its accounts")
   func ownership() throws {
     let own = client("{ user = 2000 }", name: "own") + "owner = \"client\"\n"
     let user = client("{ group = 60 }", name: "user")
@@ -139,7 +139,7 @@ struct ClientRuleTests {
     }
   }
 
-  @Test("lenders are the clients that share with the caller's client, in their order")
+  @Test("a caller's lenders are the clients that share with its client, in configuration order")
   func lenders() throws {
     let lines = { (names: String) in "owner = \"client\"\nshare = [\(names)]\n" }
     let rules =
@@ -155,7 +155,7 @@ struct ClientRuleTests {
     #expect(policy.caller(CallerIdentity(uid: 0, gid: 0)).lenders == [])
   }
 
-  @Test("confirms of all rules that match the caller count")
+  @Test("a caller may confirm for the clients that any of its matching rules lists in confirms")
   func confirms() throws {
     let rules =
       client("{ user = 2000 }", name: "a") + "confirms = [\"c\"]\n"

@@ -1,7 +1,7 @@
 import Testing
 import UsherConfig
 
-/// Repeatable randomness (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 private struct Chance: RandomNumberGenerator {
   var state: UInt64
 
@@ -18,7 +18,7 @@ private struct Chance: RandomNumberGenerator {
   }
 }
 
-@Suite("What is decided before a call's parameters are decoded")
+@Suite("Denials before a call's parameters are decoded")
 struct EarlyDenialTests {
   private static let patterns = [
     "*", "token.get", "token.get work", "token.* home", "flow.start", "flow.start work/login",
@@ -60,10 +60,10 @@ struct EarlyDenialTests {
     return request
   }
 
-  /// The same call with less of it known.
+  /// Returns the request without some of its fields, as it is known before decoding.
   private func part(of request: PolicyRequest, _ chance: inout Chance) -> PolicyRequest {
     var part = PolicyRequest(method: request.method)
-    // What names nothing that the caller has is decided by the method alone.
+    // A request for an unknown object is decided by its method alone.
     guard !request.isUnknown else { return part }
     if chance.pick([true, false]) { part.provider = request.provider }
     if chance.pick([true, false]) { part.kind = request.kind }
@@ -71,7 +71,7 @@ struct EarlyDenialTests {
     return part
   }
 
-  @Test("is a denial only where the whole call is denied, and by the same rule", arguments: 0..<20)
+  @Test("a partial call is denied early only if the same rule denies it in full", arguments: 0..<20)
   func never(seed: UInt64) throws {
     var chance = Chance(state: seed)
     var denials = 0
@@ -88,7 +88,7 @@ struct EarlyDenialTests {
     #expect(denials > 50)
   }
 
-  @Test("is a denial by the method alone where no rule has it, and where there is no rule")
+  @Test("a call is denied by its method alone only if no rule or group right can allow that method")
   func method() throws {
     for (rules, groups, method, rule) in [
       ([], [], "token.get", "(no rule)"), (["account.*"], [50], "token.get", "r"),

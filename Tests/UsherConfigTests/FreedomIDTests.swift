@@ -5,8 +5,8 @@ import UsherCore
 
 @Suite("Providers of type freedomid")
 struct FreedomIDTests {
-  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
-  @Test("the least one needs; everything else has the vendor's value")
+  /// `SampleTests.providerDefaults` compares each default with the installed sample.
+  @Test("a freedomid provider in device mode needs only its API key; other keys have defaults")
   func least() throws {
     let config = try load(people)
     var least = FreedomIDSettings(mode: .device)
@@ -18,7 +18,7 @@ struct FreedomIDTests {
     #expect(settings.credentialName == "freedom-api-key")
   }
 
-  @Test("everything one can say is read")
+  @Test("every setting of a freedomid provider in oauth2 mode is read")
   func most() throws {
     let settings = try freedomid(
       load(
@@ -54,7 +54,7 @@ struct FreedomIDTests {
     #expect(redirect.port == 8768)
   }
 
-  @Test("a mode must be there, and be one; of another nothing follows")
+  @Test("a freedomid provider without a mode, or with an unknown one, has exactly one problem")
   func mode() {
     #expect(
       problems("[[provider]]\nname = \"x\"\ntype = \"freedomid\"\n")
@@ -64,7 +64,7 @@ struct FreedomIDTests {
     #expect(found.split(separator: "\n").count == 1)
   }
 
-  @Test("each mode says what it cannot do without, all at once")
+  @Test("each freedomid mode reports all its missing keys at once")
   func needs() {
     let bare = "[[provider]]\nname = \"x\"\ntype = \"freedomid\"\n"
     #expect(
@@ -81,7 +81,7 @@ struct FreedomIDTests {
   }
 
   @Test(
-    "what a setting may be",
+    "each freedomid setting accepts valid values and refuses invalid ones",
     arguments: [
       ("base_url = \"https://x.example/\"", false), ("base_url = \"http://x.example\"", false),
       ("base_url = \"https://x.example?x\"", false), ("base_url = \"http://[::1]:1\"", true),
@@ -113,7 +113,7 @@ struct FreedomIDTests {
   }
 
   @Test(
-    "mode oidc is a provider of OpenID Connect, written to in JSON, with two endpoints of its own")
+    "freedomid mode oidc yields OIDC settings with a JSON token request and two own endpoints")
   func oidc() throws {
     var settings = try freedomid(load(partner("oidc"))).oidc
     #expect(settings.issuer.text == "https://passport.freedompay.kz")
@@ -142,7 +142,7 @@ struct FreedomIDTests {
     #expect(settings.endpoints.jwks?.text == "https://x.example/j")
   }
 
-  @Test("each mode is a variety of its own")
+  @Test("each freedomid mode has its own provider variety")
   func variety() throws {
     let varieties = try [people, partner("oauth2"), partner("oidc")].map { text in
       try load(text).providers.first?.settings.variety

@@ -4,8 +4,8 @@ import UsherCore
 
 @Suite("Providers of type gopay")
 struct GoPayTests {
-  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
-  @Test("the least one needs; everything else has the vendor's value")
+  /// `SampleTests.providerDefaults` compares each default with the installed sample.
+  @Test("a gopay provider with only its two required ids loads; other settings have their defaults")
   func least() throws {
     let config = try load(identities)
     let settings = try gopay(config)
@@ -13,7 +13,7 @@ struct GoPayTests {
     #expect(config.providers.first?.settings.type == .gopay)
   }
 
-  @Test("everything one can say is read")
+  @Test("every optional setting of a gopay provider is read")
   func most() throws {
     let settings = try gopay(
       load(
@@ -61,7 +61,7 @@ struct GoPayTests {
     #expect(redirect.port == 8767)
   }
 
-  @Test("each mode of exchange says what it cannot do without, all at once")
+  @Test("each gopay exchange mode reports all its missing keys at once")
   func needs() {
     #expect(
       problems(identities + "exchange = \"snap\"\n") == """
@@ -84,7 +84,7 @@ struct GoPayTests {
   }
 
   @Test(
-    "what a setting may be",
+    "each gopay setting accepts valid values and refuses invalid ones",
     arguments: [
       ("exchange = \"app\"", true), ("exchange = \"daemon\"", false),
       ("exchange_seconds = 5", true), ("exchange_seconds = 600", true),
@@ -117,7 +117,7 @@ struct GoPayTests {
   }
 
   @Test(
-    "ids are printable and without spaces, in up to 256 characters",
+    "gopay client_id and merchant_id must be up to 256 printable ASCII characters without spaces",
     arguments: ["", "a b", "a\\u0007", "ä", String(repeating: "x", count: 257)])
   func ids(text: String) {
     for (key, value) in [("client_id", "acme-sdk"), ("merchant_id", "acme")] {
@@ -127,7 +127,7 @@ struct GoPayTests {
   }
 
   @Test(
-    "a credential's name is one",
+    "each gopay credential key accepts only a valid credential name",
     arguments: [
       "exchange_credential", "private_key_credential", "client_secret_credential",
       "callback_credential",
@@ -139,10 +139,10 @@ struct GoPayTests {
   }
 }
 
-@Suite("Where the daemon listens for others")
+@Suite("Listening address for provider callbacks")
 struct LoopbackAddressTests {
   @Test(
-    "is an address of this machine's loopback and a port",
+    "a callback address of a loopback IP and a port is split into host and port",
     arguments: [
       ("127.0.0.1:8790", "127.0.0.1", 8790), ("127.9.9.9:1", "127.9.9.9", 1),
       ("[::1]:65535", "::1", 65_535),
@@ -155,7 +155,7 @@ struct LoopbackAddressTests {
   }
 
   @Test(
-    "is nothing else",
+    "callback_listen refuses every address but a loopback IP with a port",
     arguments: [
       "", "8790", ":8790", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536",
       "127.0.0.1:+80", "127.0.0.1: 80", "127.0.0.1:80/", "127.0.0.1:80/x", "127.0.0.1:80?x",

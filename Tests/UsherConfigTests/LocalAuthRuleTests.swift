@@ -1,12 +1,12 @@
 import Testing
 import UsherConfig
 
-@Suite("A rule that wants the person to be there")
+@Suite("Rules that require local authentication")
 struct LocalAuthRuleTests {
   private static let till = CallerIdentity(uid: 2000, gid: 60)
   private static let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
 
-  /// - Parameter seconds: As it stands in the file; nil: it does not.
+  /// - Parameter seconds: The TOML text of `require_local_auth_seconds`; nil omits the key.
   private static func rule(
     _ seconds: String?, allow: String = "[\"*\"]", name: String = "till"
   ) -> String {
@@ -19,7 +19,7 @@ struct LocalAuthRuleTests {
     return policy.decide(till, PolicyRequest(method: method, provider: "work"))
   }
 
-  @Test("makes it a condition of tokens and one-time codes, and of nothing else")
+  @Test("require_local_auth_seconds is a condition of token.get and totp.code only")
   func condition() throws {
     for method in ["token.get", "totp.code"] {
       #expect(
@@ -32,7 +32,7 @@ struct LocalAuthRuleTests {
     #expect(try Self.decide(Self.rule("300"), "rpc.hello") == .allow(rule: "(everybody)"))
   }
 
-  @Test("asks where it is the one that allows, and not where one before it does")
+  @Test("require_local_auth_seconds applies only if its rule is the first that allows the call")
   func order() throws {
     let tokens = Self.rule("60", allow: "[\"token.get\"]", name: "strict")
     let all = Self.rule(nil, name: "lax")
@@ -43,7 +43,7 @@ struct LocalAuthRuleTests {
     #expect(try Self.decide(Self.rule("60", allow: "[]"), "token.get") == .deny(rule: "till"))
   }
 
-  @Test("asks root too, where it matches root; nobody whom it does not match")
+  @Test("require_local_auth_seconds applies to root if its rule matches, not to the daemon's user")
   func others() throws {
     let rule = Self.rule("300").replacing("2000", with: "0")
     let policy = try Policy(load(provider + rule), daemonUser: 990, names: Self.names)
@@ -55,7 +55,7 @@ struct LocalAuthRuleTests {
       policy.decide(CallerIdentity(uid: 990, gid: 990), request) == .allow(rule: "(daemon)"))
   }
 
-  @Test("one-time codes are a provider's like tokens: totp.code bsa")
+  @Test("the pattern totp.code work allows totp.code only for the provider work")
   func pattern() throws {
     let pattern = try AccessPattern(setting: "totp.code work")
     #expect(pattern.allows(PolicyRequest(method: "totp.code", provider: "work")))
@@ -65,7 +65,7 @@ struct LocalAuthRuleTests {
   }
 
   @Test(
-    "lasts from a second to a day",
+    "require_local_auth_seconds must be an integer from 1 to 86400",
     arguments: [
       ("1", ""), ("86400", ""), ("0", "must be between 1 and 86400, is 0"),
       ("86401", "must be between 1 and 86400, is 86401"),
@@ -79,7 +79,7 @@ struct LocalAuthRuleTests {
     #expect(problem.isEmpty || found.contains("client[0].require_local_auth_seconds: "))
   }
 
-  @Test("is shown as it was written, and not where there is none")
+  @Test("config show prints require_local_auth_seconds only if set, and its output loads the same")
   func shown() throws {
     #expect(try load(Self.rule("300")).show().contains("require_local_auth_seconds = 300"))
     #expect(try !load(Self.rule(nil)).show().contains("require_local_auth"))

@@ -2,9 +2,9 @@ import Testing
 import UsherConfig
 import UsherCore
 
-@Suite("Several files")
+@Suite("Merging of several configuration files")
 struct MergeTests {
-  @Test("a later file's keys win, the others stay")
+  @Test("a later file overrides the keys it sets; other keys keep their values")
   func keyByKey() throws {
     let config = try Config.load(files: [
       ("usherd.toml", "[limits]\nbatch = 10\nnesting = 20\n[log]\nlevel = \"debug\""),
@@ -17,7 +17,7 @@ struct MergeTests {
     #expect(config.log.level == .error)
   }
 
-  @Test("providers and rules of all files add up in their order")
+  @Test("the providers and rules of all files are appended in file order")
   func arrays() throws {
     let second = provider.replacing("\"work\"", with: "\"home\"")
     let config = try Config.load(files: [
@@ -28,7 +28,7 @@ struct MergeTests {
     #expect(config.clients.map(\.name) == ["one", "two"])
   }
 
-  @Test("a list that is a setting is replaced, not appended")
+  @Test("an array setting in a later file replaces the earlier array instead of extending it")
   func lists() throws {
     let table = try TomlTable.parse(Array("t.a = [1]".utf8), file: "a")
     var laid = table
@@ -36,14 +36,14 @@ struct MergeTests {
     #expect(laid.text == "\n[t]\na = [2]\n" || laid.text == "[t]\na = [2]\n")
   }
 
-  @Test("the same provider name twice is a problem that names both places")
+  @Test("a provider name used twice is a problem that names both places")
   func twins() {
     #expect(
       problems([("a.toml", provider), ("b.toml", "\n" + provider)])
         == "b.toml:3:8: provider[1].name: provider \"work\" is already defined at a.toml:2:8")
   }
 
-  @Test("two providers that call at one address are a problem; at two they are none")
+  @Test("two gopay providers with the same callback_listen are a problem; two ports are allowed")
   func listenerTwins() throws {
     func provider(_ name: String, at port: Int) -> String {
       """
@@ -63,7 +63,7 @@ struct MergeTests {
     #expect(try load(provider("one", at: 8790) + provider("two", at: 8791)).providers.count == 2)
   }
 
-  @Test("the same rule name twice is a problem that names both places")
+  @Test("a rule name used twice is a problem that names both places")
   func clientTwins() {
     let rule = client("{ user = \"1\" }")
     #expect(
@@ -71,7 +71,7 @@ struct MergeTests {
         == "a.toml:6:8: client[1].name: client \"till\" is already defined at a.toml:2:8")
   }
 
-  @Test("a table that meets something else does not vanish silently")
+  @Test("a later file that replaces a table by another type is a problem that names both places")
   func clash() {
     let entry = "[provider]\nname = \"x\"\n"
     let found = problems([("a.toml", entry), ("b.toml", provider)])
@@ -82,7 +82,7 @@ struct MergeTests {
         == "b.toml:1:1: limits: an integer cannot be laid over a table at a.toml:1:1")
   }
 
-  @Test("problems of all files are found, in the order of files and lines")
+  @Test("the problems of all files are reported, in the order of files and lines")
   func all() {
     let found = problems([
       ("b.toml", "[limits]\nbatch = \"many\"\nnesting = 1\nfoo = 1\n"),
@@ -95,14 +95,14 @@ struct MergeTests {
       ])
   }
 
-  @Test("while a file cannot be read, nothing is called missing for what may stand in it")
+  @Test("after a syntax error in one file, another file's rule gets no unknown-provider problem")
   func half() {
     let rule = client("{ user = \"1\" }", allow: "[\"token.get home\"]")
     #expect(problems([("a.toml", "x = \n"), ("b.toml", rule)]).hasPrefix("a.toml:1:5: "))
     #expect(!problems([("a.toml", "x = \n"), ("b.toml", rule)]).contains("no provider"))
   }
 
-  @Test("of very many problems the text shows a hundred, the error has all")
+  @Test("a configuration error with 5000 problems prints 100 of them and holds all")
   func many() throws {
     let text = (0..<5000).map { "key\($0) = 1\n" }.joined()
     do throws(ConfigError) {

@@ -1,17 +1,17 @@
 import Testing
 import UsherConfig
 
-@Suite("Hours of a rule")
+@Suite("Opening hours of a rule")
 struct OpeningHoursTests {
   @Test(
-    "hold from their beginning to the minute before their end",
+    "opening hours include the start minute and exclude the end minute, also past midnight",
     arguments: [
       ("Mon-Fri 08:00-18:00", "Mon 07:59", false), ("Mon-Fri 08:00-18:00", "Mon 08:00", true),
       ("Mon-Fri 08:00-18:00", "Wed 12:00", true), ("Mon-Fri 08:00-18:00", "Fri 17:59", true),
       ("Mon-Fri 08:00-18:00", "Fri 18:00", false), ("Mon-Fri 08:00-18:00", "Sat 12:00", false),
       ("Mon-Fri 08:00-18:00", "Sun 12:00", false), ("Tue 08:00-08:01", "Tue 08:00", true),
       ("Tue 08:00-08:01", "Tue 08:01", false),
-      // On into the next day where they end earlier than they begin, also over Sunday.
+      // An end before the start is on the next day, also from Sunday to Monday.
       ("Mon 22:00-06:00", "Mon 21:59", false), ("Mon 22:00-06:00", "Mon 22:00", true),
       ("Mon 22:00-06:00", "Mon 23:59", true), ("Mon 22:00-06:00", "Tue 00:00", true),
       ("Mon 22:00-06:00", "Tue 05:59", true), ("Mon 22:00-06:00", "Tue 06:00", false),
@@ -31,7 +31,7 @@ struct OpeningHoursTests {
   }
 
   @Test(
-    "have days by name, as ranges, over Sunday, and several",
+    "the days of opening hours may be names, ranges, ranges over Sunday and lists",
     arguments: [
       ("Mon", [0]), ("Wed-Fri", [2, 3, 4]), ("Sat-Mon", [5, 6, 0]), ("Fri-Fri", [4]),
       ("Mon,Wed-Thu,Sun", [0, 2, 3, 6]), ("Mon-Sun", Array(0..<7)), ("Tue-Mon", Array(0..<7)),
@@ -43,7 +43,7 @@ struct OpeningHoursTests {
   }
 
   @Test(
-    "know how long it is until they hold again",
+    "closed opening hours give the number of minutes until they open again",
     arguments: [
       ("Mon-Fri 08:00-18:00", "Mon 07:59", 1), ("Mon-Fri 08:00-18:00", "Mon 18:00", 840),
       ("Mon-Fri 08:00-18:00", "Fri 18:00", 3720), ("Mon-Fri 08:00-18:00", "Sun 23:59", 481),
@@ -60,7 +60,7 @@ struct OpeningHoursTests {
     #expect(!hours.holds(at: WeekMinute(weekday: 0, minute: moment.minute + minutes - 1)))
   }
 
-  @Test("are written as they were read")
+  @Test("opening hours keep their setting text")
   func text() throws {
     for text in ["Mon-Fri 08:00-18:00", "Sat-Mon,Wed 22:00-06:00", "Sun 00:00-24:00"] {
       #expect(try OpeningHours(setting: text).settingText == text)
@@ -68,7 +68,7 @@ struct OpeningHoursTests {
   }
 
   @Test(
-    "that are none",
+    "a malformed entry of hours is a problem that names line, column and index",
     arguments: [
       "", " ", "Mon", "08:00-18:00", "Mon 08:00", "Mon 08:00-", "Mon -18:00", "Mon 8:00-18:00",
       "Mon 08:60-18:00", "Mon 08:00-24:01", "Mon 08:00-25:00", "Mon 24:00-06:00",
@@ -86,7 +86,7 @@ struct OpeningHoursTests {
         + "must be days and a time, such as \"Mon-Fri 08:00-18:00\"")
   }
 
-  @Test("moments are written as they are read; what is none is refused")
+  @Test("a week minute keeps its text, wraps at the end of the week, and malformed text is refused")
   func momentText() throws {
     for text in ["Mon 00:00", "Sun 23:59", "Thu 08:05"] {
       #expect(try WeekMinute(setting: text).settingText == text)

@@ -2,14 +2,14 @@ import FoundationEssentials
 import Testing
 import UsherConfig
 
-@Suite("A pattern of wallet calls")
+@Suite("Patterns of wallet operations")
 struct OperationPatternTests {
   private func matches(_ pattern: String, _ operation: String) throws -> Bool {
     try OperationPattern(setting: pattern).matches(operation)
   }
 
   @Test(
-    "names a method and a path; a star is any characters of a segment, at the end of all that follow",
+    "an operation pattern's star matches within one path segment, or all segments at the end",
     arguments: [
       ("GET:/wallets", "GET:/wallets", true), ("GET:/wallets", "POST:/wallets", false),
       ("GET:/wallets", "get:/wallets", false), ("GET:/wallets", "GET:/Wallets", false),
@@ -22,7 +22,7 @@ struct OperationPatternTests {
       ("GET:/", "GET:/", true), ("GET:/", "GET:", false), ("GET:/", "GET:/a", false),
       ("GET:/", "GET://", false), ("GET:/a:b", "GET:/a:b", true), ("GET:/a:b", "GET:/a", false),
       ("PATCH:/a", "PATCH:/a", true), ("PUT:/a", "PUT:/a", true), ("DELETE:/a", "DELETE:/a", true),
-      // One segment, or none of its characters.
+      // A star before the end matches any number of characters of one segment, also none.
       ("GET:/wallets/*/payments", "GET:/wallets/7/payments", true),
       ("GET:/wallets/*/payments", "GET:/wallets//payments", true),
       ("GET:/wallets/*/payments", "GET:/wallets/payments", false),
@@ -39,7 +39,7 @@ struct OperationPatternTests {
       ("GET:/a*/b", "GET:/a/x/b", false), ("GET:/**/b", "GET:/a/x/b", false),
       ("GET:/*b", "GET:/ab", true), ("GET:/*b", "GET:/a/b", false),
       ("GET:/a/*-x", "GET:/a/7/8-x", false), ("GET:/a/*-x", "GET:/a/7-x", true),
-      // At the very end: any number of segments.
+      // A star at the end matches any number of segments.
       ("GET:/wallets/*", "GET:/wallets/7", true), ("GET:/wallets/*", "GET:/wallets/7/", true),
       ("GET:/wallets/*", "GET:/wallets/7/payments/8", true),
       ("GET:/wallets/*", "GET:/wallets/", true), ("GET:/wallets/*", "GET:/wallets", false),
@@ -59,14 +59,14 @@ struct OperationPatternTests {
     #expect(try matches(pattern, operation) == isMatch)
   }
 
-  @Test("a star as the method is any method", arguments: OperationPattern.methods + ["HEAD", "*"])
+  @Test("operation method * means any method", arguments: OperationPattern.methods + ["HEAD", "*"])
   func anyMethod(method: String) throws {
     #expect(try matches("*:/wallets", "\(method):/wallets"))
     #expect(try !matches("*:/wallets", "\(method):/other"))
   }
 
   @Test(
-    "nothing in a call is decoded or normalised",
+    "an operation is matched as written: nothing is percent-decoded or normalised",
     arguments: [
       ("GET:/wallets/7", "GET:/wallets/%37", false), ("GET:/wallets/7", "GET:/%77allets/7", false),
       ("GET:/wallets/7", "GET:/x/../wallets/7", false),
@@ -90,7 +90,7 @@ struct OperationPatternTests {
   }
 
   @Test(
-    "is written as it was read, by any coder too",
+    "an operation pattern keeps its text in settings and in JSON",
     arguments: [
       "GET:/", "GET:/wallets", "*:/*", "POST:/wallets/*/payments", "DELETE:/a:b", "PATCH:/a/",
       "PUT:/...", "GET:/.well-known", "GET:/a..b", "GET:/a%20b", "GET:/a;b=c,d@e!$&'()+~",
@@ -112,7 +112,7 @@ struct OperationPatternTests {
     "must be a path from its first slash, without \".\", \"..\", \"//\" and query"
 
   @Test(
-    "what is none",
+    "a malformed operation pattern is refused with the reason",
     arguments: [
       ("", form), ("/wallets", form), ("GET", form), ("GET /wallets", form), (":/wallets", form),
       ("get:/wallets", form), ("HEAD:/wallets", form), ("G*:/wallets", form), ("**:/wallets", form),
@@ -128,7 +128,7 @@ struct OperationPatternTests {
     #expect(throws: Refusal(problem)) { try OperationPattern(setting: pattern) }
   }
 
-  @Test("many stars and long paths take no time to speak of", .timeLimit(.minutes(1)))
+  @Test("operation patterns with 500 stars match long paths in a minute", .timeLimit(.minutes(1)))
   func time() throws {
     let long = String(repeating: "a", count: 200_000)
     let stars = "GET:/" + String(repeating: "*a", count: 500) + "b"

@@ -5,15 +5,15 @@ import UsherCore
 
 @Suite("Providers of type paysafe")
 struct PaysafeTests {
-  /// A wallet with a line in the place of that setting, or more than it had.
+  /// Returns the provider `wallet` with `line` in place of its line for the same key, if any.
   private static func text(_ line: String) -> String {
     let key = line.prefix { $0 != " " }
     let others = wallet.split(separator: "\n").filter { !$0.hasPrefix(key + " ") }
     return others.joined(separator: "\n") + "\n" + line + "\n"
   }
 
-  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
-  @Test("the least one needs; everything else has a default")
+  /// `SampleTests.providerDefaults` compares each default with the installed sample.
+  @Test("a paysafe provider with only its required keys loads; other settings have their defaults")
   func least() throws {
     let config = try load(wallet)
     let expected = PaysafeSettings(
@@ -24,7 +24,7 @@ struct PaysafeTests {
     #expect(config.providers.first?.settings.type == .paysafe)
   }
 
-  @Test("the paths are those of the vendor's documentation, and one that is ours")
+  @Test("the default paths of a paysafe provider have the documented values")
   func paths() {
     let paths = PaysafePaths()
     #expect(paths.authorize.settingText == "/auth/brands/{brandIdentity}/authorize")
@@ -34,7 +34,7 @@ struct PaysafeTests {
     #expect(paths.event.settingText == "/auth/sca/events/{eventId}")
   }
 
-  @Test("every setting is read")
+  @Test("every setting of a paysafe provider is read")
   func everything() throws {
     let settings = try paysafe(load(full))
     #expect(settings.baseURL.text == "http://127.0.0.1:4600/paysafe")
@@ -74,7 +74,7 @@ struct PaysafeTests {
 
     """
 
-  @Test("what config show prints, and what a flow keeps, is read back as the same")
+  @Test("a paysafe provider loads the same from config show and from JSON, and defaults are shown")
   func roundTrip() throws {
     for text in [wallet, full] {
       let config = try load(text)
@@ -90,7 +90,7 @@ struct PaysafeTests {
     #expect(!shown.contains("brand_identity"))
   }
 
-  @Test("what belongs to the other type is unknown")
+  @Test("a key of another provider type is an unknown key")
   func otherType() {
     #expect(
       problems(wallet + "issuer = \"https://id.example.com\"\n")
@@ -106,7 +106,7 @@ struct PaysafeTests {
         == "usherd.toml:7:1: provider[0].paths.challenges: unknown key; did you mean challenge?")
   }
 
-  /// A line that sets a text of so many bytes.
+  /// Returns a line that sets `key` to a string of `count` bytes.
   private static func long(_ key: String, _ count: Int) -> String {
     "\(key) = \"\(String(repeating: "a", count: count))\""
   }
@@ -119,7 +119,7 @@ struct PaysafeTests {
   private static let base = "must have no query and no slash at its end"
 
   @Test(
-    "a value that is not allowed is a problem with its place",
+    "an invalid value of a paysafe setting is a problem that names line, column and key",
     arguments: [
       ("base_url = \"https://api.example.com/v1/\"", base),
       ("base_url = \"https://api.example.com/\"", base),
@@ -165,7 +165,7 @@ struct PaysafeTests {
   }
 
   @Test(
-    "a value at the edge of what is allowed is taken",
+    "each paysafe setting accepts values at its limits",
     arguments: [
       "base_url = \"https://api.example.com\"", "base_url = \"http://127.0.0.1:4600/paysafe\"",
       "brand_identity = \"Acme_1.0-x\"", "brand_identity = \"...\"",
@@ -183,7 +183,7 @@ struct PaysafeTests {
     #expect(problems(Self.text(line)) == "")
   }
 
-  @Test("a call in the list that is none has its own place, and the others are not lost in it")
+  @Test("each invalid entry of a paysafe operations list is reported with its own place")
   func operationPlace() {
     #expect(
       problems(wallet + "operations = [\"GET:/x\",\n  \"GET x\", 7]\n") == """
@@ -194,7 +194,7 @@ struct PaysafeTests {
   }
 
   @Test(
-    "a path that is none has its own place",
+    "an invalid paysafe path is a problem that names line, column and key",
     arguments: [
       ("authorize", "/auth/{brand}/authorize", mayHave), ("token", "/{eventId}/token", mayHave),
       ("token", "/{brandIdentity}/{brandIdentity}", mayHave),
@@ -219,7 +219,7 @@ struct PaysafeTests {
   private static let mayHave = "may have {PLACE} once and no other place in braces"
   private static let mustHave = "must have {PLACE} once and no other place in braces"
 
-  @Test("a path of a brand's endpoint need not name the brand")
+  @Test("the paysafe token and authorize paths may omit the brand")
   func oneBrand() throws {
     let text = "[provider.paths]\ntoken = \"/token\"\nauthorize = \"https://id.example.com/a\"\n"
     let paths = try paysafe(load(wallet + text)).paths

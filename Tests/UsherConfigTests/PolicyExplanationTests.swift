@@ -4,7 +4,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-@Suite("Why the policy says what it says")
+@Suite("Explanations of policy decisions")
 struct PolicyExplanationTests {
   private static let names = PrincipalResolver(
     user: { ["till": 2000, "anna": 1000][$0] }, group: { ["usher": 50, "tills": 60][$0] },
@@ -38,7 +38,7 @@ struct PolicyExplanationTests {
 
   private static let work = ProviderName("work")
 
-  @Test("of each matching rule it tells why it did not decide, and by what the one does that did")
+  @Test("policy.check gives for each rule the reason why it allows the call or not")
   func considered() throws {
     let reply = try Self.answer(
       PolicyCheck(user: "till", unit: "till.service", method: "token.get", provider: Self.work))
@@ -63,7 +63,7 @@ struct PolicyExplanationTests {
           ], unidentified: "till"))
   }
 
-  @Test("rules after the one that decides are not looked at")
+  @Test("policy.check does not list the rules after the one that decides")
   func later() throws {
     let reply = try Self.answer(
       PolicyCheck(
@@ -74,7 +74,7 @@ struct PolicyExplanationTests {
     #expect(reply.conditions == .init())
   }
 
-  @Test("a denial says what the caller is told, and when to come back")
+  @Test("a denial by policy.check has the reason, the caller's error and the wait for closed hours")
   func denials() throws {
     let late = try Self.answer(
       PolicyCheck(groups: ["tills"], method: "token.get", provider: Self.work, at: "Fri 06:01"))
@@ -105,7 +105,7 @@ struct PolicyExplanationTests {
     #expect(three.rule == "lists")
   }
 
-  @Test("where no rule matches it says who may do without")
+  @Test("if no rule matches, policy.check tells which default allows or denies the call")
   func unruled() throws {
     for (user, method, allowed, rule, why) in [
       ("0", "token.get", true, "(root)", "root may do everything"),
@@ -128,7 +128,7 @@ struct PolicyExplanationTests {
     #expect(status.rule == "(everybody)" && status.considered.isEmpty)
   }
 
-  @Test("it is the decision, and the rule of it, that the daemon would come to")
+  @Test("a policy explanation has the same answer, rule and conditions as the decision itself")
   func agreement() throws {
     let config = try load(Self.rules)
     let policy = try Policy(config, daemonUser: 990, names: Self.names)
@@ -154,10 +154,10 @@ struct PolicyExplanationTests {
     }
   }
 
-  // MARK: Who is meant
+  // MARK: The caller
 
   @Test(
-    "a caller is as much as is said of it",
+    "policy.check finds the client from the given client name, user, groups and unit",
     arguments: [
       (PolicyCheck(client: "till", method: "x.y"), "till"),
       (PolicyCheck(client: "lists", method: "x.y"), "lists"),
@@ -174,7 +174,7 @@ struct PolicyExplanationTests {
     #expect(try Self.answer(check).client == client)
   }
 
-  @Test("nobody in particular is neither root nor the daemon's user nor a member")
+  @Test("policy.check without user and groups is neither root nor the daemon's user nor a member")
   func nobody() throws {
     for check in [
       PolicyCheck(method: "token.get"), PolicyCheck(groups: [], method: "token.get"),
@@ -188,7 +188,7 @@ struct PolicyExplanationTests {
   }
 
   @Test(
-    "what cannot be meant is refused by the name of its field",
+    "policy.check refuses an unknown or malformed parameter with an error that names it",
     arguments: [
       (
         PolicyCheck(client: "tils", method: "x.y"), "client",
@@ -227,7 +227,7 @@ struct PolicyExplanationTests {
     #expect(error.message == message)
   }
 
-  @Test("the daemon's own provider is one, and a subject is enough of an account")
+  @Test("policy.check accepts the provider local, and an account given by its subject alone")
   func targets() throws {
     let local = PolicyCheck(
       client: "till", method: "flow.start", provider: ProviderName("local"), kind: "authenticate")
@@ -238,9 +238,9 @@ struct PolicyExplanationTests {
     #expect(try Self.answer(own).allowed)
   }
 
-  // MARK: The list
+  // MARK: The list of rules
 
-  @Test("the list has each rule with its place, and what its file says of it")
+  @Test("policy.list has every rule with its file, line and settings")
   func list() throws {
     let config = try Config.load(files: [
       ("usherd.toml", Self.rules),

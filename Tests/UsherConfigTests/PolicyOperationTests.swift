@@ -1,7 +1,7 @@
 import Testing
 import UsherConfig
 
-@Suite("Policy for the calls a flow makes")
+@Suite("Policy for the operations of a flow")
 struct PolicyOperationTests {
   private static let till = CallerIdentity(uid: 2000, gid: 60)
 
@@ -19,7 +19,7 @@ struct PolicyOperationTests {
   private static let reading = "flow.start wallet/operation GET:/wallets/*"
 
   @Test(
-    "a third word allows only starts of flows that make such a call",
+    "an access pattern with an operation allows only flow.start with a matching operation",
     arguments: [
       (reading, starts("GET:/wallets/7"), true), (reading, starts("GET:/wallets/7/payments"), true),
       (reading, starts("POST:/wallets/7"), false), (reading, starts("GET:/customers/7"), false),
@@ -44,7 +44,7 @@ struct PolicyOperationTests {
   }
 
   @Test(
-    "without a third word every call is allowed that the flow allows",
+    "an access pattern without an operation allows flow.start with any operation",
     arguments: ["flow.start wallet/operation", "flow.start wallet/*", "flow.start", "*"])
   func withoutOperation(pattern: String) throws {
     for operation in [nil, "GET:/wallets/7", "DELETE:/"] {
@@ -53,7 +53,7 @@ struct PolicyOperationTests {
   }
 
   @Test(
-    "whoever may start a flow with some calls may follow any such flow of his",
+    "a pattern that allows flow.start for an operation allows the other flow methods of that kind",
     arguments: [
       reading, "flow.* wallet/operation GET:/wallets/*", "* wallet/operation GET:/wallets/*",
     ])
@@ -75,7 +75,7 @@ struct PolicyOperationTests {
     return policy.decide(till, request)
   }
 
-  @Test("rules allow calls one by one; the first that allows decides, the rest is denied")
+  @Test("the first rule that allows an operation decides, and an operation in no rule is denied")
   func rules() throws {
     let rules =
       client("{ user = 2000 }", allow: "[\"\(Self.reading)\"]", name: "reads")
@@ -95,7 +95,7 @@ struct PolicyOperationTests {
   }
 
   @Test(
-    "is written as it was read",
+    "an access pattern with an operation keeps its setting text",
     arguments: [
       reading, "flow.start */* *:/*", "flow.* wallet/op* POST:/a", "* */* GET:/",
     ])
@@ -103,7 +103,7 @@ struct PolicyOperationTests {
     #expect(try AccessPattern(setting: pattern).settingText == pattern)
   }
 
-  @Test("a kind that was left out is written as any, which means the same")
+  @Test("an access pattern with an operation but no flow kind is written with the kind *")
   func leftOut() throws {
     let pattern = try AccessPattern(setting: "flow.start wallet GET:/a")
     #expect(pattern.settingText == "flow.start wallet/* GET:/a")
@@ -111,7 +111,7 @@ struct PolicyOperationTests {
   }
 
   @Test(
-    "a third word that is none, or that has nothing to hold for",
+    "a malformed or misplaced operation in an access pattern is a problem with line and column",
     arguments: [
       ("a b c", form), ("flow.start wallet/operation GET", form),
       ("flow.start wallet/operation ", form),
@@ -139,7 +139,7 @@ struct PolicyOperationTests {
     + "\"METHOD PROVIDER/KIND METHOD:/path\""
   private static let only = "only flow.start can have a third word"
 
-  @Test("a rule for calls of a provider nobody configured is a problem")
+  @Test("a rule with an operation of an unconfigured provider is a problem that suggests a name")
   func unknownProvider() {
     let rule = client("{ user = 1 }", allow: "[\"flow.start walet/operation GET:/a\"]")
     #expect(

@@ -1,12 +1,12 @@
 import Testing
 import UsherConfig
 
-@Suite("Policy")
+@Suite("Policy decisions")
 struct PolicyTests {
   private static let names = PrincipalResolver(
     user: { ["anna": 1000, "till": 2000][$0] }, group: { ["usher": 50, "tills": 60][$0] })
 
-  /// One row: who asks what, and the answer.
+  /// A test case: the rules, the caller, its call and the expected decision.
   struct Row: CustomTestStringConvertible, Sendable {
     var rules: String
     var caller: CallerIdentity
@@ -20,7 +20,7 @@ struct PolicyTests {
       self.answer = answer
     }
 
-    /// `METHOD [PROVIDER[/KIND]]`, meant literally.
+    /// The request for `call`, which is `METHOD [PROVIDER[/KIND]]` without wildcards.
     var request: PolicyRequest {
       let parts = call.split { $0 == " " || $0 == "/" }.map(String.init)
       return PolicyRequest(
@@ -44,7 +44,7 @@ struct PolicyTests {
     return policy.decide(row.caller, row.request)
   }
 
-  @Test("a caller's client is the first rule that matches it; where none does, its person")
+  @Test("a caller's client is the first rule that matches it, or (user) if no rule does")
   func clients() throws {
     let rules = [
       ClientRule(name: "tills", match: ClientMatch(group: .id(60)), allow: []),
@@ -61,7 +61,7 @@ struct PolicyTests {
     }
   }
 
-  /// Where no rule matches.
+  /// Calls that no rule matches.
   private static let unruled = [
     Row("", root, "flow.start work/authorize", .allow(rule: "(root)")),
     Row("", root, "credential.set", .allow(rule: "(root)")),
@@ -83,7 +83,7 @@ struct PolicyTests {
   private static let tillRule = client(
     "{ unit = \"till.service\" }", allow: "[\"flow.start work/*\", \"token.get work\"]")
 
-  /// A rule says what is allowed, and forbids the rest.
+  /// A rule allows the calls it lists and denies every other call of the callers it matches.
   private static let ruled = [
     Row(tillRule, till, "flow.start work/authorize", .allow(rule: "till")),
     Row(tillRule, till, "flow.start home/authorize", .deny(rule: "till")),
@@ -101,7 +101,7 @@ struct PolicyTests {
     Row(client("{ user = \"anna\" }", allow: "[]"), anna, "token.get work", .deny(rule: "till")),
   ]
 
-  /// Whoever may start a flow may follow it.
+  /// A rule that allows `flow.start` also allows the other methods of that flow.
   private static let following = [
     Row(tillRule, till, "flow.get work/authorize", .allow(rule: "till")),
     Row(tillRule, till, "flow.wait work/device", .allow(rule: "till")),
@@ -122,7 +122,7 @@ struct PolicyTests {
       .deny(rule: "till")),
   ]
 
-  /// A rule matches by all it gives.
+  /// A rule matches only if every key of its `match` table matches.
   private static let matching = [
     Row(client("{ user = \"till\" }"), till, "x.y", .allow(rule: "till")),
     Row(client("{ user = 2000 }"), till, "x.y", .allow(rule: "till")),
@@ -145,7 +145,7 @@ struct PolicyTests {
     client("{ user = \"till\" }", allow: "[\"token.get work\"]", name: "first")
     + client("{ group = \"tills\" }", allow: "[\"token.*\", \"flow.start\"]", name: "second")
 
-  /// Of several rules the first that allows decides.
+  /// If several rules match, the first one that allows the call decides.
   private static let several = [
     Row(two, till, "token.get work", .allow(rule: "first")),
     Row(two, till, "token.get home", .allow(rule: "second")),
@@ -156,12 +156,12 @@ struct PolicyTests {
   ]
 
   @Test(
-    "the first rule that allows a call decides, and without a rule the caller's group",
+    "the first rule that allows a call decides; without a rule the caller's user or group does",
     arguments: unruled + ruled + following + matching + several)
   func decisions(row: Row) throws { #expect(try Self.decide(row) == row.answer) }
 
   @Test(
-    "patterns",
+    "an access pattern matches method, provider and kind, each with * for any characters",
     arguments: [
       ("*", "token.get work", true), ("*", "token.get", true), ("* *", "token.get", true),
       ("* */*", "flow.start work/a", true), ("provider.*", "provider.list", true),
@@ -181,7 +181,7 @@ struct PolicyTests {
     #expect(try AccessPattern(setting: pattern).allows(row.request) == isAllowed)
   }
 
-  @Test("a pattern of stars takes no time to speak of")
+  @Test("an access pattern with 60 stars refuses a 4000-character method in little time")
   func stars() throws {
     let pattern = try AccessPattern(setting: String(repeating: "*a", count: 60) + "b")
     let word = String(repeating: "a", count: 4000)
@@ -189,7 +189,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "what is not a pattern",
+    "a malformed access pattern is a problem that names its line and column",
     arguments: [
       "", " ", "token.get ", " token.get", "a b/c/d", "a /c", "a b/", "a b c d", "töken",
       "a  b",
@@ -201,7 +201,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "a pattern is written as it was read",
+    "an access pattern keeps its setting text",
     arguments: [
       "*", "token.get", "token.get work", "flow.start work/device", "flow.start */device",
     ])
@@ -209,7 +209,7 @@ struct PolicyTests {
     #expect(try AccessPattern(setting: pattern).settingText == pattern)
   }
 
-  @Test("a rule for a provider nobody configured is a problem")
+  @Test("a rule with an unconfigured provider is a problem that suggests the closest name")
   func unknownProvider() {
     let rule = client("{ user = \"1\" }", allow: "[\"flow.start local/*\",\n \"token.get wrok\"]")
     #expect(
@@ -219,7 +219,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "a rule that is not one",
+    "an invalid match table of a rule is a problem that gives the reason",
     arguments: [
       ("{}", "must have at least one of unit, user, group, executable"),
       ("{ unit = \"till\" }", "must be a unit's full name, such as \"till.service\""),
@@ -232,7 +232,7 @@ struct PolicyTests {
     #expect(message(problems(client(match))) == problem)
   }
 
-  @Test("name, match and allow must be there")
+  @Test("a rule without name, match and allow has a problem for each of the three keys")
   func missing() {
     #expect(
       problems("[[client]]\n") == """
@@ -242,7 +242,7 @@ struct PolicyTests {
         """)
   }
 
-  @Test("users and groups nobody knows are all reported, with their places")
+  @Test("every unknown user and group of the configuration is reported with its place")
   func unknownNames() throws {
     let config = try load(
       "[access]\ngroup = \"nobody-here\"\n"
@@ -261,7 +261,7 @@ struct PolicyTests {
     }
   }
 
-  @Test("a machine without the default group has no members, and that is no problem")
+  @Test("without the default access group on the machine the policy loads and has no members")
   func noGroup() throws {
     let nobody = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
     let policy = try Policy(Config(), daemonUser: 990, names: nobody)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import UsherConfig
 
-@Suite("A path of a provider's API")
+@Suite("Paths of a provider's API")
 struct ProviderPathTests {
   private let base = "https://api.example.com/v1"
 
@@ -10,7 +10,7 @@ struct ProviderPathTests {
     try ProviderPath(setting: path).url(under: ProviderURL(setting: base), name, value)
   }
 
-  @Test("is appended to the base URL, a whole URL stands for itself")
+  @Test("a provider path is appended to the base URL; a full URL replaces the base URL")
   func whole() throws {
     #expect(
       try url("/events/{eventId}/attempts", "e-1")
@@ -23,7 +23,7 @@ struct ProviderPathTests {
     #expect(try url("/", "e-1") == "https://api.example.com/v1/")
   }
 
-  @Test("only its own place in braces is filled")
+  @Test("a provider path fills only the placeholder of the given name")
   func otherName() throws {
     #expect(
       try url("/brands/{brandIdentity}", "e-1")
@@ -37,7 +37,7 @@ struct ProviderPathTests {
   }
 
   @Test(
-    "what fills it stays one segment",
+    "a value filled into a provider path is percent-encoded and stays one segment",
     arguments: [
       ("e-1", "e-1"), ("A_z.0~9-", "A_z.0~9-"), ("a/b", "a%2Fb"), ("/", "%2F"),
       ("../../token", "..%2F..%2Ftoken"), ("a\\b", "a%5Cb"), ("a?b=c", "a%3Fb%3Dc"),
@@ -54,7 +54,7 @@ struct ProviderPathTests {
   }
 
   @Test(
-    "is written as it was read, by any coder too",
+    "a provider path keeps its text in settings and in JSON",
     arguments: [
       "/", "/token", "/auth/brands/{brandIdentity}/token", "/a-b_c.d~e/%20", "/a//b",
       "https://id.example.com", "https://id.example.com/t/{brandIdentity}",
@@ -75,7 +75,7 @@ struct ProviderPathTests {
   private static let host = "may have braces in its path only"
 
   @Test(
-    "what is none",
+    "a malformed provider path is refused with the reason",
     arguments: [
       ("", notURL), ("token", notAbsolute), ("{eventId}", notAbsolute),
       ("{eventId}/x", notAbsolute), ("//id.example.com/token", notAbsolute),

@@ -2,10 +2,10 @@ import Testing
 import UsherConfig
 import UsherCore
 
-@Suite("Providers")
+@Suite("Provider settings")
 struct ProviderTests {
-  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
-  @Test("the least a provider needs; everything else has a default")
+  /// `SampleTests.providerDefaults` compares each default with the installed sample.
+  @Test("an oidc provider with only its required keys loads; other settings have their defaults")
   func least() throws {
     let config = try load(provider)
     let expected = OIDCSettings(
@@ -15,7 +15,7 @@ struct ProviderTests {
     #expect(config.provider(ProviderName("work")) != nil)
   }
 
-  @Test("what must be there and is not is all reported, at the entry")
+  @Test("a provider without name and type has a problem for each, at the line of its header")
   func missing() {
     #expect(
       problems("[[provider]]\n[log]\nlevel = \"info\"\n") == """
@@ -25,7 +25,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "names",
+    "a provider name has 1 to 64 of a-z 0-9 . _ -, starts with a letter or digit, and is not local",
     arguments: [
       ("work", true), ("a", true), ("0", true), ("a.b_c-d", true),
       (String(repeating: "a", count: 64), true), (String(repeating: "a", count: 65), false),
@@ -38,7 +38,7 @@ struct ProviderTests {
     #expect(isFit || found.hasPrefix("usherd.toml:2:8: provider[0].name: "))
   }
 
-  @Test("every type but the daemon's own is one that a file can have")
+  @Test("a file may configure every provider type but local, which is the daemon's own")
   func types() {
     #expect(ProviderType.configurable == [.oidc, .paysafe, .truecaller, .gopay, .freedomid, .bsa])
     #expect(
@@ -46,7 +46,7 @@ struct ProviderTests {
         == "usherd.toml:3:8: provider[0].type: is the daemon's own")
   }
 
-  @Test("another type is unknown")
+  @Test("an unknown provider type is a problem that lists the known types and suggests a close one")
   func unknownType() {
     let text = "[[provider]]\nname = \"x\"\ntype = \"odic\"\n"
     let types = ProviderType.configurable.map(\.rawValue).joined(separator: ", ")
@@ -56,7 +56,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "a secret in the file is told where it belongs, and not repeated",
+    "a secret in a provider table is refused with the command that stores it, and not repeated",
     arguments: [
       "client_secret", "secret", "password", "api_key", "CLIENT_SECRET", "refresh_token",
     ])
@@ -68,7 +68,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "addresses: https, or http on a loopback host",
+    "an issuer must be an https URL, or http on a loopback host",
     arguments: [
       ("https://id.example.com", true), ("https://id.example.com/realms/a", true),
       ("HTTPS://ID.example.com:8443/", true), ("https://[2001:db8::1]:1/", true),
@@ -91,7 +91,7 @@ struct ProviderTests {
     #expect(problems(text).isEmpty == isFit, "\(problems(text))")
   }
 
-  @Test("an address keeps its text and knows host and port")
+  @Test("a provider URL keeps its text and is split into scheme, host, port and query")
   func parts() throws {
     let url = try ProviderURL(setting: "https://ID.example.com/a?b=c")
     #expect(url.text == "https://ID.example.com/a?b=c")
@@ -105,7 +105,7 @@ struct ProviderTests {
     #expect(!local.isSecure)
   }
 
-  @Test("each endpoint may be overridden, under the same rule", arguments: OIDCEndpoints.keys)
+  @Test("each oidc endpoint accepts any https URL and refuses http", arguments: OIDCEndpoints.keys)
   func endpoints(key: String) throws {
     let good = try load(provider + "[provider.endpoints]\n\(key) = \"https://x.example/e?q=1\"\n")
     #expect(try oidc(good).endpoints != OIDCEndpoints())
@@ -115,7 +115,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "redirect",
+    "redirect must be loopback or an http URL of a loopback IP with port and path",
     arguments: [
       ("loopback", true), ("http://127.0.0.1:8765/callback", true), ("http://[::1]:8765/", true),
       ("http://127.0.0.2:1/x", true), ("http://127.0.0.1/callback", false),
@@ -130,7 +130,7 @@ struct ProviderTests {
     #expect(found == (isFit ? "" : refusal))
   }
 
-  @Test("a fixed redirect is taken apart for the listener")
+  @Test("a fixed redirect URL is split into host, port and path")
   func fixedRedirect() throws {
     let settings = try oidc(load(provider + "redirect = \"http://127.0.0.1:8765/cb/x\"\n"))
     guard case .fixed(let fixed) = settings.redirect else { return #expect(Bool(false)) }
@@ -140,7 +140,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "client_auth must fit the credential",
+    "client_auth must fit the presence of client_credential",
     arguments: [
       ("auto", true, ""), ("basic", true, ""), ("post", true, ""),
       ("none", true, "must not be \"none\" beside client_credential"),
@@ -154,7 +154,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "scopes",
+    "scopes must be a list of scope names that includes openid",
     arguments: [
       ("[\"openid\"]", true), ("[\"openid\", \"https://a.example/x.read\"]", true),
       ("[]", false), ("[\"profile\"]", false), ("[\"openid\", \"\"]", false),
@@ -165,7 +165,7 @@ struct ProviderTests {
     #expect(lineProblem("scopes = \(text)", in: provider).isEmpty == isFit)
   }
 
-  @Test("an element of a list has its own place")
+  @Test("an invalid element of a list is a problem that names its own line, column and index")
   func element() {
     #expect(
       problems(provider + "scopes = [\"openid\",\n  7]\n")
@@ -173,7 +173,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "extra parameters, but none the flow sends itself",
+    "extra_authorize accepts any parameter but those that usherd sets itself",
     arguments: [
       "client_id", "state", "nonce", "redirect_uri", "scope", "response_type", "response_mode",
       "code_challenge", "code_challenge_method", "request", "request_uri", "client_secret",
@@ -186,14 +186,14 @@ struct ProviderTests {
     #expect(try oidc(good).extraAuthorize == ["prompt": "consent", "hd": ""])
   }
 
-  @Test("a replaced refresh token is revoked only where the configuration says so")
+  @Test("revoke_replaced is false by default, and true if the provider sets it")
   func revokeReplaced() throws {
     #expect(try !oidc(load(provider)).revokeReplaced)
     #expect(try oidc(load(provider + "revoke_replaced = true\n")).revokeReplaced)
   }
 
   @Test(
-    "extra parameters are strings without control characters",
+    "extra_authorize refuses values that are not strings, and control characters",
     arguments: [
       "{ a = 1 }", "{ a = \"\\n\" }", "{ \"\" = \"x\" }", "{ \"a b\" = \"x\" }", "[]", "\"a=b\"",
       "{ a = { b = \"x\" } }",
@@ -203,7 +203,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "numbers, paths, names and proxies",
+    "each other setting of an oidc provider accepts valid values and refuses invalid ones",
     arguments: [
       ("clock_skew_seconds = 0", true), ("clock_skew_seconds = 300", true),
       ("narrow_refresh = true", true), ("narrow_refresh = 1", false),

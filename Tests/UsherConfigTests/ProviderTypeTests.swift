@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import UsherConfig
 
-@Suite("Providers of every type")
+@Suite("Provider settings of every type")
 struct ProviderTypeTests {
   @Test(
-    "what config show prints, and what a flow keeps, is read back as the same",
+    "a provider of each type loads the same from the output of config show and from JSON",
     arguments: [
       provider, wallet, phones, identities, people, partner("oidc"),
       partner("oauth2") + "callback_listen = \"[::1]:1\"\n", members,
@@ -20,7 +20,7 @@ struct ProviderTypeTests {
   }
 
   @Test(
-    "what must be there and is not is all reported, at the entry",
+    "each missing required key of a provider type is reported at the provider's header",
     arguments: [
       ("oidc", ["issuer", "client_id"]), ("paysafe", ["base_url", "client_id"]),
       ("truecaller", ["app_key_credential", "app_link"]), ("gopay", ["client_id", "merchant_id"]),
@@ -34,7 +34,7 @@ struct ProviderTypeTests {
   }
 
   @Test(
-    "no secret belongs into the file, and none is repeated",
+    "a secret in a bsa, freedomid, truecaller or gopay table is refused and not repeated",
     arguments: [
       (members, ["client_secret", "api_key", "token", "totp_secret", "client_key"]),
       (people, ["client_secret", "api_key", "token"]), (phones, ["client_secret", "app_key"]),
@@ -51,7 +51,7 @@ struct ProviderTypeTests {
   }
 
   @Test(
-    "every path is bound to a key of its own",
+    "each path key of a provider type sets its own path and no other",
     arguments: [
       (wallet, PaysafePaths.keys), (phones, TruecallerPaths.keys), (identities, GoPayPaths.keys),
       (people, FreedomIDPaths.keys), (members, BSAPaths.keys),
@@ -75,7 +75,7 @@ struct ProviderTypeTests {
   }
 
   @Test(
-    "no problem repeats the value it is about",
+    "a problem with an oidc or paysafe setting does not repeat the refused value",
     arguments: [
       (
         provider,
@@ -103,7 +103,7 @@ struct ProviderTypeTests {
   }
 
   @Test(
-    "a provider stored by an earlier version gets defaults for what is new, and no bad address",
+    "a provider stored by an earlier version gets defaults for new keys; a bad URL is refused",
     arguments: [
       (
         provider,

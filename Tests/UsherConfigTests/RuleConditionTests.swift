@@ -1,7 +1,7 @@
 import Testing
 import UsherConfig
 
-@Suite("What a rule says beyond the calls it lists")
+@Suite("Conditions of a rule")
 struct RuleConditionTests {
   private static let till = CallerIdentity(uid: 2000, gid: 60)
 
@@ -33,7 +33,7 @@ struct RuleConditionTests {
   // MARK: Accounts
 
   @Test(
-    "accounts are meant by id or by subject; a call about none is not their matter",
+    "a rule's accounts match by id or by subject; a call without an account is not limited",
     arguments: [
       ("acc_1", "s-9", true), ("acc_2", "s-9", false), ("acc_3", "18233", true),
       ("acc_3", "18234", false), ("acc_18233", "18", false), ("18233", "x", false),
@@ -48,14 +48,14 @@ struct RuleConditionTests {
     }
   }
 
-  @Test("a list of no accounts is about none")
+  @Test("a rule with an empty accounts list denies a call about an account")
   func noAccounts() throws {
     let rule = Self.rule("till", "accounts = []")
     let request = try Self.request("token.get", account: "acc_1")
     #expect(try Self.decide(rule, request) == .deny(rule: "till", .account))
   }
 
-  @Test("a caller knows whether any of its rules is about some accounts only")
+  @Test("a caller is limited to some accounts if any of its matching rules lists accounts")
   func choosing() throws {
     let rules = try load(Self.rule("all") + Self.rule("some", "accounts = [\"acc_1\"]")).clients
     for (rules, chooses) in [(rules, true), ([rules[0]], false), ([], false)] {
@@ -69,7 +69,7 @@ struct RuleConditionTests {
   // MARK: Scopes and fields
 
   @Test(
-    "scopes are the most that may be asked for; what asks for none is cut down later",
+    "a rule's scopes deny a call that asks for more, and are passed on in the permit",
     arguments: [
       (["openid"], true), (["email", "openid"], true), ([], true), (nil, true),
       (["openid", "admin"], false), (["Openid"], false), ([""], false),
@@ -84,7 +84,7 @@ struct RuleConditionTests {
         == (isAllowed ? .allowed(permit) : .deny(rule: "till", .scope(["openid", "email"]))))
   }
 
-  @Test("fields come back with the permit")
+  @Test("a rule's fields are passed on in the permit")
   func fields() throws {
     let rule = Self.rule("till", "fields = [\"firstname\", \"phone\"]")
     var permit = Permit(rule: "till")
@@ -94,7 +94,7 @@ struct RuleConditionTests {
 
   // MARK: Hours
 
-  @Test("out of its hours a rule allows nothing, and says when it does again")
+  @Test("a rule outside its hours denies the call and gives the minutes until it opens")
   func hours() throws {
     let rule = Self.rule(
       "till", "hours = [\"Mon-Fri 08:00-18:00\", \"Sat 10:00-12:00\"]")
@@ -112,7 +112,7 @@ struct RuleConditionTests {
   }
 
   @Test(
-    "hours do not matter for an own flow, for locking, for what is everybody's or without a time")
+    "a rule's hours do not limit flow follow-ups, locking, public methods or untimed requests")
   func timeless() throws {
     let rule = Self.rule("till", "hours = [\"Mon 08:00-09:00\"]")
     for method in [
@@ -129,9 +129,9 @@ struct RuleConditionTests {
     #expect(try Self.decide(rule, Self.request("token.get")) == .allow(rule: "till"))
   }
 
-  // MARK: A person agrees
+  // MARK: Confirmation
 
-  @Test("confirm asks for a person where there is something to agree to, and nowhere else")
+  @Test("confirm = true requires a confirmation for sensitive methods only")
   func confirm() throws {
     let rule = Self.rule("till", "confirm = true")
     var asking = Permit(rule: "till")
@@ -155,7 +155,7 @@ struct RuleConditionTests {
     listing.fields = []
     #expect(
       try Self.decide(rule, Self.request("account.list")) == .allowed(listing), "no profile")
-    // By this flow the person proves to be there who answers.
+    // This flow authenticates the person who answers confirmations, so it needs none itself.
     let local = PolicyRequest(method: "flow.start", provider: "local", kind: "authenticate")
     #expect(try Self.decide(rule, local) == .allow(rule: "till"))
   }
@@ -164,7 +164,7 @@ struct RuleConditionTests {
 
   private static let closed = "hours = [\"Mon 08:00-09:00\"]"
 
-  @Test("what a rule does not allow the next one may; what it only asks for does not send it on")
+  @Test("an unmet accounts, scopes or hours key leaves the call to the next rule; confirm does not")
   func next() throws {
     let request = try Self.request(
       "token.get", account: "acc_1", scopes: ["openid"], at: "Tue 12:00")
@@ -180,7 +180,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(Self.rule("second") + strict, request) == .allow(rule: "second"))
   }
 
-  @Test("two rules that disagree are decided by their order")
+  @Test("of two rules the first that allows the call decides, with its scopes")
   func disagreement() throws {
     let forbids = Self.rule("forbids", allow: "[]")
     let allows = Self.rule("allows", allow: "[\"token.get work\"]")
@@ -195,7 +195,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(all + some, request) == .allow(rule: "all"))
   }
 
-  @Test("a denial tells the objection of the first rule that lists the call")
+  @Test("a denial has the cause of the first rule that lists the call")
   func firstObjection() throws {
     let other = Self.rule("other", allow: "[\"account.list\"]")
     let late = Self.rule("late", Self.closed)
@@ -210,7 +210,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(none + other, request) == .deny(rule: "none", .notListed))
   }
 
-  @Test("that of a rule about other accounts counts only where there is no other")
+  @Test("a denial has the cause account only if no other rule lists the call")
   func accountObjection() throws {
     let other = Self.rule("other", "accounts = [\"acc_2\"]")
     let late = Self.rule("late", Self.closed)
@@ -221,7 +221,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(other, request) == .deny(rule: "other", .account))
   }
 
-  @Test("within a rule accounts come before scopes, and these before hours")
+  @Test("a rule checks accounts before scopes, and scopes before hours")
   func withinRule() throws {
     var lines = ["accounts = [\"acc_2\"]", "scopes = [\"email\"]", Self.closed]
     let request = try Self.request(
@@ -240,7 +240,7 @@ struct RuleConditionTests {
 
   // MARK: Locking
 
-  @Test("who may lock: root and the daemon's user, and whom a rule lets that names it")
+  @Test("only root, the daemon's user and callers with a rule that lists it may lock or unlock")
   func locking() throws {
     let root = CallerIdentity(uid: 0, gid: 0)
     let daemon = CallerIdentity(uid: 990, gid: 990)

@@ -3,7 +3,7 @@ import Testing
 import UsherAPI
 import UsherConfig
 
-@Suite("Very many rules", .timeLimit(.minutes(1)))
+@Suite("Policies with many rules", .timeLimit(.minutes(1)))
 struct RuleIndexTests {
   private static let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
 
@@ -11,14 +11,16 @@ struct RuleIndexTests {
     try Policy(rules: rules, access: AccessSettings(), daemonUser: 990, names: names)
   }
 
-  /// The rules that match a caller: none lists this call, so all of them are considered.
+  /// Returns the names of the rules that match the caller.
+  ///
+  /// No rule lists `no.such`, so the explanation considers every matching rule.
   private static func matching(_ caller: CallerIdentity, in policy: Policy) -> [String] {
     policy.caller(caller).explain(PolicyRequest(method: "no.such")).considered.map(\.rule)
   }
 
-  @Test("those that match a caller are found, in their order, by whatever they ask for")
+  @Test("the rule index finds the same rules in the same order as a search through all rules")
   func equivalence() throws {
-    // Every combination of few values, so that rules share what they ask for.
+    // All combinations of a few values, so that many rules share a value.
     var matches: [ClientMatch] = []
     for unit in [nil, "a.service", "b.service"] {
       for user in [nil, Principal.id(1), .id(2)] {
@@ -48,7 +50,7 @@ struct RuleIndexTests {
     }
   }
 
-  @Test("a rule that asks for nothing matches nobody")
+  @Test("a rule with an empty match matches no caller")
   func blank() throws {
     let policy = try Self.policy([
       ClientRule(name: "r", match: .blank, allow: [try AccessPattern(setting: "*")])
@@ -56,7 +58,7 @@ struct RuleIndexTests {
     #expect(policy.caller(CallerIdentity(uid: 1, gid: 1)).clientName == "(user)")
   }
 
-  @Test("ten thousand callers come in, to ten thousand rules")
+  @Test("each of ten thousand callers gets its own one of ten thousand rules")
   func callers() throws {
     let rules = (0..<10_000).map { place in
       let match =
@@ -82,7 +84,7 @@ struct RuleIndexTests {
     }
   }
 
-  @Test("ten thousand clients lend to one another")
+  @Test("ten thousand clients that share with each other have the right lenders")
   func lenders() throws {
     let rules = (0..<10_000).map { place in
       var rule = ClientRule(
@@ -99,7 +101,7 @@ struct RuleIndexTests {
     #expect(policy.caller(CallerIdentity(uid: 1, gid: 1)).lenders.count == 10_000)
   }
 
-  @Test("a name that many rules have is looked up once")
+  @Test("a user name in many rules is looked up once")
   func lookUps() throws {
     let asked = Mutex<[String]>([])
     let note = { @Sendable (name: String) in
@@ -122,7 +124,7 @@ struct RuleIndexTests {
     #expect(asked.withLock { $0 }.sorted() == ["bob", "till"])
   }
 
-  @Test("ten thousand are read from files, and found to be right")
+  @Test("ten thousand rules from two files are read with their places, and decide calls")
   func reading() throws {
     let half = { (range: Range<Int>) in
       range.map { place in
@@ -143,7 +145,7 @@ struct RuleIndexTests {
         .decide(PolicyRequest(method: "token.get", provider: "work")) == .allow(rule: "r7"))
   }
 
-  @Test("ten thousand that are wrong in the same way are refused in reasonable time")
+  @Test("ten thousand rules with the same two mistakes have a problem for each within a minute")
   func wrong() throws {
     let text = (0..<10_000).map { place in
       client("{ user = \(place) }", allow: "[\"token.get w\(place)\"]", name: "client\(place)")
@@ -163,7 +165,7 @@ struct RuleIndexTests {
 }
 
 extension ClientMatch {
-  /// What a rule asks for, in the plainest words.
+  /// Whether the rule matches the caller: a reference implementation without an index.
   fileprivate func fits(_ caller: CallerIdentity) -> Bool {
     if self == .blank { return false }
     if let unit, unit != caller.unit { return false }

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Testing
 import UsherConfig
 
-/// The commented configuration that is installed, held against what the program knows.
-@Suite("The sample configuration")
+/// Compares the installed, commented configuration with the keys and defaults of the program.
+@Suite("Sample configuration usherd.toml")
 struct SampleTests {
   private func sample() throws -> String {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -12,7 +12,7 @@ struct SampleTests {
     return try String(contentsOfFile: path, encoding: .utf8)
   }
 
-  /// With every setting in force: a `#` right before a key or a table is taken away.
+  /// Returns the sample with every setting enabled: without the `#` right before a key or table.
   private func everything() throws -> String {
     try sample().split(separator: "\n", omittingEmptySubsequences: false).map { line in
       guard let second = line.dropFirst().first, line.hasPrefix("#") else { return String(line) }
@@ -20,9 +20,9 @@ struct SampleTests {
     }.joined(separator: "\n")
   }
 
-  /// A table of the sample with everything in force.
+  /// Returns a table of the sample with every setting enabled.
   ///
-  /// - Parameter place: Which one where the path goes through an array of several.
+  /// - Parameter place: The index of the element if the path leads through an array.
   private func table(_ path: [String], _ place: Int = 0) throws -> TomlTable {
     let root = try TomlTable.parse(Array(everything().utf8), file: "usherd.toml")
     return try path.reduce(root) { table, key in
@@ -42,12 +42,12 @@ struct SampleTests {
     try table(path, place).entries.map(\.key)
   }
 
-  @Test("as it is installed it changes nothing")
+  @Test("the sample configuration as installed loads as the default configuration")
   func installed() throws {
     #expect(try load(sample()) == Config())
   }
 
-  @Test("with every setting in force it is read, and still has every default")
+  @Test("the sample configuration with every setting enabled loads with every default value")
   func uncommented() throws {
     var config = try load(everything())
     #expect(config.providers.map(\.settings.type) == ProviderType.configurable)
@@ -57,7 +57,7 @@ struct SampleTests {
     #expect(config == Config())
   }
 
-  @Test("it has every key there is, in the program's order within a section")
+  @Test("the sample configuration has every key that the program knows, in the program's order")
   func complete() throws {
     #expect(try keys() == Config.keys)
     #expect(try keys("store") == StoreSettings.keys)
@@ -88,7 +88,7 @@ struct SampleTests {
   }
 
   @Test(
-    "each provider in it has the default wherever there is one",
+    "each provider in the sample configuration shows the default of every optional key",
     arguments: [
       (provider, 0), (wallet, 1), (phones, 2), (identities, 3), (people, 4), (members, 5),
     ])
@@ -106,7 +106,7 @@ struct SampleTests {
     }
   }
 
-  @Test("the operation in the explanation of rules is one that a rule can have")
+  @Test("the operation pattern in the sample's explanation of rules is valid")
   func ruleExample() throws {
     let quoted = try sample().split(separator: "\"").first { $0.hasPrefix("flow.start paysafe/") }
     let pattern = try AccessPattern(setting: String(try #require(quoted)))
@@ -115,7 +115,7 @@ struct SampleTests {
     #expect(pattern.allows(request))
   }
 
-  @Test("every setting in it is explained by a comment right above")
+  @Test("every setting in the sample configuration has a comment right above it")
   func explained() throws {
     let lines = try sample().split(separator: "\n", omittingEmptySubsequences: false)
     let settings = zip(lines, lines.dropFirst()).filter { _, line in
@@ -130,7 +130,7 @@ struct SampleTests {
 }
 
 extension TomlValue {
-  /// A table may show more than has a default.
+  /// Whether the value equals `least`; a table may have further keys.
   fileprivate func shows(_ least: TomlValue) -> Bool {
     guard case .table(let shown) = self, case .table(let least) = least else {
       return bare == least.bare
@@ -138,7 +138,7 @@ extension TomlValue {
     return least.entries.allSatisfy { shown[$0.key]?.node.value.shows($0.node.value) ?? false }
   }
 
-  /// The value as it would be written, wherever it stands.
+  /// The value as TOML text, without its position in the file.
   fileprivate var bare: String {
     TomlTable([TomlTable.Entry("x", TomlNode(self))]).text
   }

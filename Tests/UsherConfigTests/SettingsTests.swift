@@ -2,15 +2,15 @@ import FoundationEssentials
 import Testing
 import UsherConfig
 
-@Suite("Settings")
+@Suite("Settings of the configuration")
 struct SettingsTests {
-  @Test("no file and an empty file are the defaults")
+  @Test("no file and an empty file both load as the default configuration")
   func defaults() throws {
     #expect(try Config.load(files: []) == Config())
     #expect(try load("") == Config())
   }
 
-  @Test("the defaults are those of the socket's contract")
+  @Test("the default limits have the documented values")
   func contract() {
     let limits = Limits()
     #expect(limits.maxLineBytes == 1 << 20)
@@ -27,7 +27,7 @@ struct SettingsTests {
     #expect([limits.accountsInMemory, limits.accountsInList] == [10_000, 2000])
   }
 
-  @Test("the audit is kept as long as is said, within bounds")
+  @Test("audit.max_rows and audit.max_days are read, and refused outside their ranges")
   func audit() throws {
     #expect([AuditSettings().maxRows, AuditSettings().maxDays] == [100_000, 90])
     let config = try load("[audit]\nmax_rows = 1000\nmax_days = 3650\n")
@@ -41,7 +41,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "an unknown key is a problem with its place",
+    "an unknown key is a problem that names its place and suggests a close key",
     arguments: [
       ("foo = 1", "usherd.toml:1:1: foo: unknown key"),
       ("[foo]\nx = 1", "usherd.toml:1:2: foo: unknown key"),
@@ -62,7 +62,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "a wrong type says what was expected and found",
+    "a value of the wrong type is a problem that names the expected and the found type",
     arguments: [
       ("limits = 3", "usherd.toml:1:10: limits: expected a table, found an integer"),
       (
@@ -100,7 +100,7 @@ struct SettingsTests {
     #expect(problems(text) == problem)
   }
 
-  @Test("each limit has a lowest and a highest value", arguments: Limits.keys)
+  @Test("each limit has a lowest and highest value and accepts its default", arguments: Limits.keys)
   func ranges(key: String) throws {
     #expect(
       message(problems("limits.\(key) = -1")).hasPrefix("must be between "), "\(key)")
@@ -113,7 +113,7 @@ struct SettingsTests {
     #expect(try load("limits.\(key) = \(value + 1)").limits != Limits())
   }
 
-  @Test("a number out of range says the range")
+  @Test("a number out of range is a problem that names the range")
   func range() {
     #expect(
       problems("[limits]\nbatch = 0")
@@ -121,7 +121,7 @@ struct SettingsTests {
     #expect(message(problems("flow.deadline_seconds = 5")) == "must be between 30 and 86400, is 5")
   }
 
-  @Test("the admin's reserve must leave connections for others")
+  @Test("limits.admin_reserve must be less than limits.connections")
   func reserve() {
     #expect(
       problems("[limits]\nadmin_reserve = 20\nconnections = 20")
@@ -129,7 +129,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "the store is SQLite",
+    "store.url must be a SQLite path; PostgreSQL is refused as not supported",
     arguments: [
       ("sqlite:usherd.db", nil), ("sqlite:/var/lib/x.db", nil), ("sqlite:a/b.db", nil),
       ("sqlite:", "must be \"sqlite:PATH\""), ("sqlite:///x", "must be \"sqlite:PATH\""),
@@ -148,7 +148,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "the group is a name or a number",
+    "access.group is a group name or a numeric group id",
     arguments: [
       ("\"staff\"", .name("staff")), ("\"1000\"", .id(1000)), ("1000", .id(1000)), ("0", .id(0)),
       ("\"\"", nil), ("-1", nil), ("4294967295", nil), ("\"a b\"", nil), ("\"a:b\"", nil),
@@ -158,7 +158,7 @@ struct SettingsTests {
     #expect((try? load("access.group = \(text)"))?.access.group == group)
   }
 
-  @Test("the log level is one of swift-log's")
+  @Test("log.level accepts each level of swift-log and refuses other words")
   func level() throws {
     for level in LogLevel.allCases {
       #expect(try load("log.level = \"\(level.rawValue)\"").log.level == level)
@@ -167,7 +167,7 @@ struct SettingsTests {
       message(problems("log.level = \"loud\"")).hasPrefix("must be one of \"trace\", \"debug\""))
   }
 
-  @Test("where a setting was written can be asked later, to say what is wrong with it then")
+  @Test("the configuration keeps the place of each setting for later problems with its value")
   func sources() throws {
     let config = try load("[access]\ngroup = \"staff\"")
     #expect(config.sources["access.group"]?.description == "usherd.toml:2:9")
@@ -178,7 +178,7 @@ struct SettingsTests {
     #expect(config == (try load("access.group = \"staff\"")))
   }
 
-  @Test("damaged files are read or refused, never a trap")
+  @Test("randomly damaged files are read or refused with a problem, and never trap")
   func damage() {
     let whole = Array((provider + client("{ user = 5 }") + "[limits]\nbatch = 7\n").utf8)
     let alphabet = Array("[]{}=.,\"'#\n\\u0-1e \0\u{7F}".utf8) + [0xC3, 0xFF]
@@ -206,13 +206,13 @@ struct SettingsTests {
     }
   }
 
-  @Test("a problem's text cannot steer a terminal")
+  @Test("control characters in the text of a problem are replaced")
   func terminal() {
     let found = problems("\"a\\u001b[2J\\u202e\" = 1")
     #expect(found == "usherd.toml:1:1: a\u{FFFD}[2J\u{FFFD}: unknown key")
   }
 
-  @Test("what config show prints is read back as the same, and JSON has the same keys")
+  @Test("config show prints a file that loads the same, and the JSON form has the same keys")
   func show() throws {
     let text =
       provider + "client_credential = \"c\"\nextra_authorize = { prompt = \"x\\ty\" }\n"

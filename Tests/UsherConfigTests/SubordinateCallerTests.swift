@@ -2,13 +2,13 @@ import Testing
 import UsherConfig
 import UsherCore
 
-@Suite("Callers with a subordinate id")
+@Suite("Callers with a subordinate user id")
 struct SubordinateCallerTests {
   private static let names = PrincipalResolver(
     user: { ["anna": 1000][$0] }, group: { ["usher": 50, "tills": 60][$0] },
     members: { $0 == 61 ? [1000] : [] })
 
-  /// A process in a user namespace of anna's that keeps its groups.
+  /// A process in a user namespace of the user anna that keeps its groups.
   private static let below = CallerIdentity(
     uid: 300_000, gid: 60, groups: [50], unit: "user@1000.service", subordinateTo: [.user(1000)])
 
@@ -26,7 +26,7 @@ struct SubordinateCallerTests {
     return caller.decide(PolicyRequest(method: method))
   }
 
-  @Test("a subordinate id has nothing by access.group, and its user has")
+  @Test("a subordinate id gets nothing through access.group, although its owner does")
   func group() throws {
     #expect(try decide([]) == .deny(rule: "(no rule)"))
     #expect(try decide([], "system.status") == .allow(rule: "(everybody)"))
@@ -36,7 +36,7 @@ struct SubordinateCallerTests {
     #expect(try decide([], by: own) == .allow(rule: "(members of usher)"))
   }
 
-  @Test("a user does not escape a rule that is about the user by a subordinate id")
+  @Test("a user cannot bypass a rule about that user by a subordinate id and a group rule")
   func rule() throws {
     for match in [
       ClientMatch(user: .name("anna")), ClientMatch(user: .id(1000)),
@@ -44,13 +44,13 @@ struct SubordinateCallerTests {
     ] {
       #expect(try decide([match]) == .deny(rule: "(no rule)"), "\(match)")
       #expect(try decide([match], "flow.list") == .deny(rule: "(no rule)"))
-      // Nor by a rule that is about both.
+      // A second rule, which matches the subordinate id itself, does not help.
       #expect(try decide([match, ClientMatch(group: .id(60))]) == .deny(rule: "(no rule)"))
       #expect(try decide([ClientMatch(group: .id(60)), match]) == .deny(rule: "(no rule)"))
     }
   }
 
-  @Test("a rule about a program that cannot be told holds up the user's subordinate ids, too")
+  @Test("a rule about a user and an untold executable also denies the user's subordinate ids")
   func undecided() throws {
     var caller = Self.below
     caller.isExecutableTold = false
@@ -59,7 +59,7 @@ struct SubordinateCallerTests {
       try decide([match, ClientMatch(group: .id(60))], by: caller) == .deny(rule: "(no rule)"))
   }
 
-  @Test("rules that match a subordinate id itself hold where none is about its user alone")
+  @Test("a rule that matches the subordinate id itself applies if no rule is about its owner")
   func own() throws {
     for match in [
       ClientMatch(group: .id(60)), ClientMatch(unit: "user@1000.service"),
@@ -71,14 +71,14 @@ struct SubordinateCallerTests {
     #expect(try decide([ClientMatch(user: .id(1001))]) == .deny(rule: "(no rule)"))
   }
 
-  @Test("a rule that names a subordinate id holds, whatever others say about its user")
+  @Test("a rule that names the subordinate id applies even if another rule is about its owner")
   func named() throws {
     let rules = [ClientMatch(user: .id(1000)), ClientMatch(user: .id(300_000))]
     #expect(try decide(rules) == .allow(rule: "rule1"))
     #expect(try decide(rules, "flow.list") == .deny(rule: "rule1"))
   }
 
-  @Test("an id with several owners does not escape a rule about any of them")
+  @Test("a subordinate id with two owners cannot bypass a rule about either of them")
   func owners() throws {
     var caller = Self.below
     for owners: [SubordinateOwner] in [[.user(1000), .user(1001)], [.user(1001), .user(1000)]] {
@@ -92,7 +92,7 @@ struct SubordinateCallerTests {
     }
   }
 
-  @Test("an id with an unknown owner does not escape a rule about any user")
+  @Test("a subordinate id with an unknown owner cannot bypass a rule about any user")
   func unknownOwner() throws {
     var caller = Self.below
     for owners: [SubordinateOwner] in [[.unknown], [.user(1001), .unknown]] {
@@ -104,10 +104,10 @@ struct SubordinateCallerTests {
         let rules = [match, ClientMatch(group: .id(60))]
         #expect(try decide(rules, by: caller) == .deny(rule: "(no rule)"), "\(owners) \(match)")
         #expect(try decide(rules, "system.status", by: caller).isAllowed)
-        // A rule that names the id decides all the same.
+        // A rule that names the subordinate id still applies.
         #expect(try decide(rules + [ClientMatch(user: .id(300_000))], by: caller).isAllowed)
       }
-      // Nobody's process has this unit, and nobody is in this group.
+      // The caller is not in this unit, and the group has no members, so no owner can match.
       for match in [
         ClientMatch(unit: "other.service", user: .id(1002)), ClientMatch(group: .id(62)),
       ] {
@@ -117,7 +117,7 @@ struct SubordinateCallerTests {
     }
   }
 
-  @Test("a rule about a program that cannot be told may be about an unknown owner, too")
+  @Test("a rule about an untold executable also denies subordinate ids with an unknown owner")
   func unknownProgram() throws {
     var caller = Self.below
     caller.subordinateTo = [.unknown]

@@ -1,7 +1,7 @@
 import Testing
 import UsherConfig
 
-/// A provider that is right, to put one wrong thing into.
+/// A valid oidc provider, to which a test adds one line.
 let provider = """
   [[provider]]
   name = "work"
@@ -11,7 +11,7 @@ let provider = """
 
   """
 
-/// A provider of the other type that is right, likewise.
+/// A valid paysafe provider.
 let wallet = """
   [[provider]]
   name = "wallet"
@@ -21,7 +21,7 @@ let wallet = """
 
   """
 
-/// A provider of the third type that is right, likewise.
+/// A valid truecaller provider.
 let phones = """
   [[provider]]
   name = "truecaller"
@@ -31,7 +31,7 @@ let phones = """
 
   """
 
-/// A provider of the fourth type that is right, likewise.
+/// A valid gopay provider.
 let identities = """
   [[provider]]
   name = "gopay"
@@ -41,7 +41,7 @@ let identities = """
 
   """
 
-/// A provider of the fifth type that is right, likewise.
+/// A valid freedomid provider in device mode.
 let people = """
   [[provider]]
   name = "freedom"
@@ -51,7 +51,7 @@ let people = """
 
   """
 
-/// A provider of the sixth type that is right, likewise.
+/// A valid bsa provider.
 let members = """
   [[provider]]
   name = "bsa"
@@ -62,7 +62,7 @@ let members = """
 
   """
 
-/// A provider of the fifth type in the modes that a client has.
+/// Returns a valid freedomid provider in mode `oauth2` or `oidc`.
 func partner(_ mode: String) -> String {
   people.replacing("mode = \"device\"", with: "mode = \"\(mode)\"") + """
     client_id = "acme"
@@ -71,7 +71,7 @@ func partner(_ mode: String) -> String {
     """
 }
 
-/// A rule that is right, to put one wrong thing into.
+/// Returns a valid rule, to which a test adds one line.
 func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -> String {
   "[[client]]\nname = \"\(name)\"\nmatch = \(match)\nallow = \(allow)\n"
 }
@@ -80,7 +80,7 @@ func load(_ text: String) throws(ConfigError) -> Config {
   try Config.load(files: [(path: "usherd.toml", text: text)])
 }
 
-/// What is wrong with the text, one a line; empty when nothing is.
+/// Returns the problems of the configuration, one a line; empty if it is valid.
 func problems(_ text: String) -> String {
   problems([("usherd.toml", text)])
 }
@@ -94,12 +94,12 @@ func problems(_ files: [(path: String, text: String)]) -> String {
   }
 }
 
-/// What is wrong with one more line in a provider, without place and key.
+/// Returns the problem that one more line in a provider causes, without place and key.
 func lineProblem(_ line: String, in provider: String) -> String {
   message(problems(provider + line + "\n"))
 }
 
-/// The last part of `file:line:column: key: message`.
+/// Returns the message of a problem `file:line:column: key: message`.
 func message(_ description: String) -> String {
   let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
   return parts.count == 3 ? String(parts[2]) : description

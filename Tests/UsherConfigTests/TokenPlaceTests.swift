@@ -2,7 +2,7 @@ import Testing
 import UsherConfig
 import UsherCore
 
-@Suite("Where a provider's tokens are from")
+@Suite("Token place of a provider")
 struct TokenPlaceTests {
   private func place(_ lines: String) throws -> TokenPlace {
     let config = try load("[[provider]]\nname = \"p\"\n" + lines)
@@ -20,7 +20,7 @@ struct TokenPlaceTests {
     """
 
   @Test(
-    "settings that send no token elsewhere do not change it",
+    "settings that send no token to another host leave the token place unchanged",
     arguments: [
       (oidc, "request_timeout_seconds = 9\nscopes = [\"openid\"]\nclient_credential = \"s\"\n"),
       (oidc, "[provider.endpoints]\nauthorization = \"https://b.example/page\"\n"),
@@ -32,7 +32,7 @@ struct TokenPlaceTests {
   }
 
   @Test(
-    "another issuer, base URL, mode or place of its own for tokens does",
+    "another issuer, base URL, mode or token URL changes the token place",
     arguments: [
       (oidc, oidc.replacing("a.example", with: "b.example")),
       (oidc, oidc + "[provider.endpoints]\ntoken = \"https://b.example/token\"\n"),
@@ -46,7 +46,7 @@ struct TokenPlaceTests {
     #expect(try place(one) != place(other))
   }
 
-  @Test("each type has one of its own")
+  @Test("each provider type has its own token place")
   func types() throws {
     let places = [
       try place(Self.oidc), try place(Self.gopay), try place(Self.freedomid),

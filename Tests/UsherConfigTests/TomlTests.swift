@@ -1,7 +1,7 @@
 import Testing
 import UsherConfig
 
-@Suite("TOML")
+@Suite("TOML parser")
 struct TomlTests {
   private func parse(_ text: String) throws(ConfigError) -> TomlTable {
     try TomlTable.parse(Array(text.utf8), file: "a.toml")
@@ -18,7 +18,7 @@ struct TomlTests {
 
   private func refusal(_ text: String) -> String? { refusal(text.utf8)?.description }
 
-  @Test("every kind of value is read, with line and column of key and value")
+  @Test("every kind of TOML value is read with line and column of its key and value")
   func kinds() throws {
     let table = try parse(
       "s = \"wörk\"\nf = 1.5\n b  =  true\ni = -3\nd = 1979-05-27\na = [1, 2]\n")
@@ -35,21 +35,21 @@ struct TomlTests {
     #expect(nodes.map { $0.position?.column } == [6, 9])
   }
 
-  @Test("columns count characters, not bytes")
+  @Test("TOML columns count characters, not bytes")
   func columns() throws {
     let table = try parse("\"ö\" = { x = 1 }")
     guard case .table(let inner) = table["ö"]?.node.value else { return #expect(Bool(false)) }
     #expect(inner["x"]?.keyPosition?.column == 9)
   }
 
-  @Test("an empty document is an empty table")
+  @Test("an empty TOML document, or one with only a comment, is an empty table")
   func empty() throws {
     #expect(try parse("").entries.isEmpty)
     #expect(try parse("\u{FEFF}# only a comment").entries.isEmpty)
   }
 
   @Test(
-    "a syntax error says where",
+    "a TOML syntax error names its line and column",
     arguments: [
       ("a = \n", "a.toml:1:5"), ("a = 1\nb : 2\n", "a.toml:2:3"), ("[a\nb = 1", "a.toml:1:3"),
       ("a = 1\na = 2", "a.toml:2:5"), ("a = \"x", "a.toml:1:7"),
@@ -59,7 +59,7 @@ struct TomlTests {
   }
 
   @Test(
-    "what breaks the parser's own assertions is refused with its line",
+    "TOML that would break the parser's assertions is refused with its line",
     arguments: [
       ("a = 1\n\n[[\u{1}a]]\nb = 1\n", "a.toml:3:1: not TOML"),
       ("[{a}]", "a.toml:1:1: not TOML"),
@@ -70,7 +70,7 @@ struct TomlTests {
     #expect(refusal(text)?.hasPrefix(problem) == true, "\(refusal(text) ?? "read")")
   }
 
-  @Test("an integer beyond 64 bits is a problem, not a trap")
+  @Test("a TOML integer beyond 64 bits is refused")
   func hugeInteger() {
     #expect(refusal("a = 99999999999999999999")?.contains("64 bits") == true)
     #expect(refusal("a = -9223372036854775809")?.contains("64 bits") == true)
@@ -78,7 +78,7 @@ struct TomlTests {
   }
 
   @Test(
-    "a NUL, another control character and half an escape are refused",
+    "TOML with a NUL, another control character or an invalid escape is refused",
     arguments: [
       "a = \"x\0y\"", "a\0 = 1", "# \u{1}", "a = \"\u{7F}\"", "a = \"\\ud800\"", "a = \"\\x\"",
       "\0",
@@ -88,7 +88,7 @@ struct TomlTests {
   }
 
   @Test(
-    "invalid UTF-8 is refused where it stands",
+    "invalid UTF-8 in TOML is refused with its line",
     arguments: [
       [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82],
     ] as [[UInt8]])
@@ -97,7 +97,7 @@ struct TomlTests {
     #expect(problem.line == 2)
   }
 
-  @Test("values nested too deep are refused")
+  @Test("TOML values nested too deep are refused")
   func nesting() {
     let deep = 100_000
     let arrays = "a = " + String(repeating: "[", count: deep) + String(repeating: "]", count: deep)
@@ -105,7 +105,7 @@ struct TomlTests {
     #expect(refusal("a = " + String(repeating: "{a = ", count: deep))?.contains("nested") == true)
   }
 
-  @Test("keys with very many dots are refused, wherever they stand")
+  @Test("a TOML key with more than 256 dots is refused in headers, keys and inline tables")
   func dots() {
     let key = Array(repeating: "a", count: 300_000).joined(separator: ".")
     for text in ["[\(key)]", "[[\(key)]]", "\(key) = 1", "x = 1\na = {\(key) = 1}"] {
@@ -113,26 +113,26 @@ struct TomlTests {
     }
   }
 
-  @Test("the deepest tree that is read fits a small stack")
+  @Test("the deepest accepted TOML is read without a stack overflow")
   func deepest() throws {
     let key = Array(repeating: "a", count: 256).joined(separator: ".")
     let text = (0..<7).reduce("\(key) = 1") { inner, _ in "\(key) = [\n{\(inner)}]" }
     #expect(try parse(text).entries.count == 1)
   }
 
-  @Test("a file over 1 MiB is refused unread, one of exactly that size is read")
+  @Test("a TOML file of 1 MiB is read, and a larger one is refused")
   func size() throws {
     let line = "#" + String(repeating: "x", count: TomlTable.maxFileBytes - 1)
     #expect(try parse(line).entries.isEmpty)
     #expect(refusal(line + "x") == "a.toml: the file is larger than 1048576 bytes")
   }
 
-  @Test("keys that differ only in Unicode composition stay two")
+  @Test("TOML keys that differ only in Unicode composition are different keys")
   func composition() throws {
     #expect(try parse("\"\u{E9}\" = 1\n\"e\u{301}\" = 2").entries.count == 2)
   }
 
-  @Test("what is written is read back as the same")
+  @Test("written TOML is read and written again as the same text")
   func roundTrip() throws {
     let text = """
       a = [1, [2, "x"]]

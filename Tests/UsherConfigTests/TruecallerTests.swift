@@ -4,8 +4,8 @@ import UsherCore
 
 @Suite("Providers of type truecaller")
 struct TruecallerTests {
-  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
-  @Test("the least one needs; everything else has the vendor's value")
+  /// `SampleTests.providerDefaults` compares each default with the installed sample.
+  @Test("a truecaller provider with only its required keys loads; other keys have their defaults")
   func least() throws {
     let config = try load(phones)
     let settings = try truecaller(config)
@@ -19,7 +19,7 @@ struct TruecallerTests {
   }
 
   @Test(
-    "where a token is checked, by generation",
+    "each truecaller validation generation checks an access token at its own URL",
     arguments: [
       (
         "oauth", "client_id = \"acme\"\n",
@@ -46,7 +46,7 @@ struct TruecallerTests {
   }
 
   @Test(
-    "what a setting may be",
+    "each truecaller setting accepts valid values and refuses invalid ones",
     arguments: [
       ("validation = \"oauth\"\nclient_id = \"acme\"", true), ("validation = \"v3\"", false),
       ("validation = \"oauth\"", false), ("client_id = \"a b\"", false),
@@ -67,12 +67,12 @@ struct TruecallerTests {
     #expect(lineProblem(line, in: phones).isEmpty == isFit, "\(lineProblem(line, in: phones))")
   }
 
-  @Test("the generation that needs a client id says so")
+  @Test("truecaller validation oauth without client_id is a problem that names client_id")
   func oauth() {
     #expect(lineProblem("validation = \"oauth\"", in: phones) == "\"oauth\" needs client_id")
   }
 
-  @Test("a credential's name is one")
+  @Test("a truecaller app_key_credential that is not a credential name is refused")
   func credential() {
     let found = problems(phones.replacing("\"app-key\"", with: "\"../key\""))
     #expect(message(found).hasPrefix("must be a credential's name"))

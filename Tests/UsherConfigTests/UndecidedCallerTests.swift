@@ -2,14 +2,14 @@ import Testing
 import UsherAPI
 import UsherConfig
 
-/// Rules by what the kernel may not tell: programs of other users, and groups that a process left.
-@Suite("Rules about what a process can hide")
+/// Rules about executables, which the kernel does not tell about other users' processes.
+@Suite("Rules about the executable of a caller")
 struct UndecidedCallerTests {
   private static let names = PrincipalResolver(
     user: { ["till": 2000, "usherd": 990][$0] }, group: { ["usher": 50, "tills": 60][$0] })
 
   @Test(
-    "a rule by the program of another user's process is an error of the configuration",
+    "a rule about the executable of another user's process is refused, unless the daemon is root",
     arguments: ["\"till\"", "2000", "0"])
   func unreadable(user: String) throws {
     let config = try load(
@@ -18,11 +18,11 @@ struct UndecidedCallerTests {
       try Policy(config, daemonUser: 990, names: Self.names)
     }
     #expect(error?.description.contains("client[0].match.executable: can never match") == true)
-    // root may look at every process.
+    // A daemon that runs as root may read the executable of every process.
     _ = try Policy(config, daemonUser: 0, names: Self.names)
   }
 
-  @Test("a rule by a program of the daemon's own user is none")
+  @Test("a rule about an executable of the daemon's own user is accepted")
   func readable() throws {
     for match in [
       "{ user = \"usherd\", executable = \"/usr/bin/till\" }", "{ executable = \"/usr/bin/till\" }",
