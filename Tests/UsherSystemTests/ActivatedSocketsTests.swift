@@ -4,11 +4,11 @@ import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Sockets systemd passes", .mayBlock)
+@Suite("Sockets passed by systemd", .mayBlock)
 struct ActivatedSocketsTests {
   private let known = ["usherd-admin.sock", "usherd.sock"]
 
-  @Test("listening sockets are taken by their names")
+  @Test("listening sockets that systemd passes are taken by their names")
   func taken() throws {
     let directory = try TemporaryDirectory()
     let app = try boundSocket(directory.file("app"))
@@ -22,7 +22,7 @@ struct ActivatedSocketsTests {
     #expect(sockets == ["usherd.sock": app, "usherd-admin.sock": admin])
   }
 
-  @Test("an unknown name is an error that tells the known ones")
+  @Test("a passed socket with an unknown name is an error that lists the known names")
   func unknownName() {
     let sentence = refusal { _ = try ActivatedSockets.checked([("web\n", 3)], known: known) }
     #expect(
@@ -30,7 +30,7 @@ struct ActivatedSocketsTests {
         + "FileDescriptorName= is one of usherd-admin.sock, usherd.sock")
   }
 
-  @Test("one name twice is an error")
+  @Test("two passed sockets with the same name are an error")
   func duplicate() throws {
     let directory = try TemporaryDirectory()
     let app = try boundSocket(directory.file("app"))
@@ -41,7 +41,7 @@ struct ActivatedSocketsTests {
     #expect(sentence?.hasPrefix("two sockets named usherd.sock were passed") == true)
   }
 
-  @Test("a stream that does not listen, a datagram socket and a file are errors")
+  @Test("a passed stream that does not listen, a datagram socket and a file are errors")
   func wrongKind() throws {
     let directory = try TemporaryDirectory()
     let stream = try #require(unixSocket(SOCK_STREAM))
@@ -60,7 +60,7 @@ struct ActivatedSocketsTests {
     }
   }
 
-  @Test("sockets meant for another process are not ours")
+  @Test("sockets that systemd passed to another process are ignored")
   func foreign() async {
     await #expect(processExitsWith: .success) {
       setenv("LISTEN_PID", "1", 1)
@@ -71,7 +71,7 @@ struct ActivatedSocketsTests {
     }
   }
 
-  @Test("a count that is none is an error, and is not left to children")
+  @Test("a malformed LISTEN_FDS is an error, and is removed from the environment")
   func badCount() async {
     await #expect(processExitsWith: .success) {
       setenv("LISTEN_PID", "\(getpid())", 1)
@@ -82,7 +82,7 @@ struct ActivatedSocketsTests {
     }
   }
 
-  @Test("without activation there is nothing")
+  @Test("without socket activation no sockets are taken")
   func notActivated() async {
     await #expect(processExitsWith: .success) {
       unsetenv("LISTEN_FDS")

@@ -2,10 +2,10 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("The unit of a control group")
+@Suite("systemd unit of a control group")
 struct ControlGroupTests {
   @Test(
-    "a unit of the system's manager is found below its slices",
+    "a control group below the system's slices yields its systemd unit",
     arguments: [
       ("/system.slice/till.service", "till.service"),
       ("/system.slice/till.service/worker/1", "till.service"),
@@ -22,7 +22,7 @@ struct ControlGroupTests {
   }
 
   @Test(
-    "what a user named himself is not a unit",
+    "a control group below user.slice yields no unit",
     arguments: [
       "/user.slice/user-1000.slice/user@1000.service/app.slice/till.service",
       "/user.slice/user-1000.slice/user@1000.service/till.service",
@@ -34,7 +34,7 @@ struct ControlGroupTests {
   }
 
   @Test(
-    "a path that systemd did not make is not believed",
+    "a control group path that systemd would not create yields no unit",
     arguments: [
       "/", "", "till.service", "/docker/abc/system.slice/till.service", "/system.slice",
       "/system.slice/", "/system.slice//till.service", "/system.slice/../till.service",
@@ -48,7 +48,7 @@ struct ControlGroupTests {
     #expect(ControlGroup.systemUnit(path: path[...]) == nil)
   }
 
-  @Test("only the unified hierarchy counts")
+  @Test("the control group is read from the unified hierarchy only")
   func hierarchies() {
     let text = """
       4:memory:/system.slice/evil.service

@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherSystem
 
-@Suite("Credentials from systemd")
+@Suite("Credentials passed by systemd")
 struct CredentialsDirectoryTests {
   private let directory: TemporaryDirectory
   private let credentials: CredentialsDirectory
@@ -14,7 +14,7 @@ struct CredentialsDirectoryTests {
     credentials = CredentialsDirectory(path: directory.path)
   }
 
-  @Test("one trailing newline is not part of a text secret; it may be empty, or not there")
+  @Test("a text credential loses one trailing newline, may be empty, and is nil without a file")
   func text() throws {
     #expect(try credentials.secret(named: "a") == nil)
     try directory.write([], to: "a")
@@ -25,7 +25,7 @@ struct CredentialsDirectoryTests {
   }
 
   @Test(
-    "a name that leads elsewhere is refused",
+    "a credential name that is not a plain file name is refused",
     arguments: ["", ".", "..", "../x", "a/b", "a\0b", "a\nb", String(repeating: "x", count: 256)])
   func badName(name: String) {
     #expect(
@@ -33,7 +33,7 @@ struct CredentialsDirectoryTests {
         == "a credential's name is a plain file name")
   }
 
-  @Test("a mebibyte is read, one byte more is refused")
+  @Test("a credential of 1 MiB is read, and one byte more is refused")
   func size() throws {
     try directory.write([UInt8](repeating: 7, count: 1 << 20), to: "most")
     try directory.write([UInt8](repeating: 7, count: (1 << 20) + 1), to: "more")
@@ -43,7 +43,7 @@ struct CredentialsDirectoryTests {
         == "the credential more is longer than 1 MiB")
   }
 
-  @Test("symbolic links, directories and pipes are refused, and a pipe keeps nobody waiting")
+  @Test("a credential that is a symbolic link, a directory or a pipe is refused without blocking")
   func notFiles() throws {
     try directory.write([1], to: "real")
     try #require(symlink("real", directory.file("link")) == 0)
@@ -58,7 +58,7 @@ struct CredentialsDirectoryTests {
       refusal { _ = try credentials.bytes(named: "pipe") } == "the credential pipe is not a file")
   }
 
-  @Test("a secret that is not UTF-8 is refused as text and readable as bytes")
+  @Test("a credential that is not UTF-8 is refused as text and readable as bytes")
   func binary() throws {
     try directory.write([0xff, 0xfe], to: "a")
     #expect(
@@ -67,13 +67,13 @@ struct CredentialsDirectoryTests {
     #expect(try credentials.bytes(named: "a") == [0xff, 0xfe])
   }
 
-  @Test("names are listed sorted, without hidden ones")
+  @Test("the credential names are listed sorted, without hidden files")
   func names() throws {
     for name in ["b", "a", ".hidden"] { try directory.write([], to: name) }
     #expect(try credentials.names() == ["a", "b"])
   }
 
-  @Test("the environment names the directory, by an absolute path")
+  @Test("CREDENTIALS_DIRECTORY is used only if it is an absolute path")
   func environment() {
     #expect(CredentialsDirectory(environment: [:])?.path == nil)
     #expect(

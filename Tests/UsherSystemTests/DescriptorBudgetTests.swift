@@ -4,9 +4,9 @@ import UsherCore
 
 @testable import UsherSystem
 
-@Suite("The reserve of descriptors")
+@Suite("Reserve of file descriptors")
 struct DescriptorBudgetTests {
-  @Test("each use ends before the one that matters more, and all end before the limit")
+  @Test("each use of descriptors ends before the next more essential use, and all before the limit")
   func order() {
     for limit in [64, 1024, 8192, 65_536] {
       let budget = DescriptorBudget(limit: limit)
@@ -18,10 +18,10 @@ struct DescriptorBudgetTests {
     }
   }
 
-  @Test("callers that take all they may leave descriptors for the administrator and for libraries")
+  @Test("callers that open all they may leave descriptors for the administrator and libraries")
   func reserve() async {
     await #expect(processExitsWith: .success) {
-      // What this process has inherited leaves room below each use's end.
+      // The limit is high enough that the inherited descriptors stay below the end of each use.
       let last = (0..<CInt(65_536)).last { fcntl($0, F_GETFD) >= 0 } ?? 0
       let limit = rlim_t(last) * 4 + 128
       var files = rlimit(rlim_cur: limit, rlim_max: limit)
@@ -40,7 +40,7 @@ struct DescriptorBudgetTests {
     }
   }
 
-  @Test("the error names the limit and says that trying again may help")
+  @Test("the error for exhausted descriptors names LimitNOFILE and is retryable")
   func error() {
     let error = DescriptorBudget.exhausted
     #expect(error.reason == .overloaded && error.isRetryable)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("Reading a file with a limit")
+@Suite("Reading of files with a size limit")
 struct DescriptorReadTests {
   /// Sizes on both sides of the first read of 64 KiB, and of the reads after it.
   @Test(
-    "a file is read whole, or up to the limit, whatever its size",
+    "a file of any size is read whole, or up to the limit",
     arguments: [0, 1, 65_535, 65_536, 65_537, 131_072, 131_073, 400_000])
   func whole(size: Int) throws {
     let directory = try TemporaryDirectory()

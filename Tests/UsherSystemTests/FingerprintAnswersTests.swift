@@ -2,10 +2,10 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("What fprintd's words mean")
+@Suite("Meaning of fprintd's replies")
 struct FingerprintAnswersTests {
   @Test(
-    "every status is a hint, a verdict, or the end",
+    "every verify status of fprintd is a hint, a verdict or the end of the scan",
     arguments: [
       ("verify-match", true, VerifyStatus.ended(.verdict(.match))),
       ("verify-no-match", true, .ended(.verdict(.noMatch))),
@@ -21,7 +21,7 @@ struct FingerprintAnswersTests {
     #expect(VerifyStatus(word: word, isDone: isDone) == meaning)
   }
 
-  @Test("a word of tomorrow is one more try while the scan goes on, and never a match")
+  @Test("an unknown verify status is a retry hint while the scan runs, and a failure at its end")
   func unknown() {
     #expect(VerifyStatus(word: "verify-too-fast", isDone: false) == .goesOn(.retryScan))
     #expect(VerifyStatus(word: "verify-match!", isDone: true) == .ended(.failed("verify-match!")))
@@ -30,7 +30,7 @@ struct FingerprintAnswersTests {
     #expect(VerifyStatus(word: "a\nb", isDone: true) == .ended(.failed(#"a\nb"#)))
   }
 
-  @Test("a match that does not end the scan is none")
+  @Test("a verify-match or verify-no-match that does not end the scan is a failure")
   func halfMatch() {
     #expect(VerifyStatus(word: "verify-match", isDone: false) == .ended(.failed("verify-match")))
     #expect(
@@ -38,7 +38,7 @@ struct FingerprintAnswersTests {
   }
 
   @Test(
-    "every error has its trouble",
+    "every D-Bus error name has its fingerprint error",
     arguments: [
       ("net.reactivated.Fprint.Error.NoSuchDevice", FingerprintError.noReader),
       ("net.reactivated.Fprint.Error.NoEnrolledPrints", .notEnrolled),
@@ -71,7 +71,7 @@ struct FingerprintAnswersTests {
     #expect(FingerprintError(.refused(name: name, text: "so it is")) == failure)
   }
 
-  @Test("words from elsewhere are one short line")
+  @Test("a D-Bus error text is escaped and shortened to 200 characters")
   func lines() {
     let text = "a\nb" + String(repeating: "x", count: 1000)
     let failure = FingerprintError(
@@ -79,7 +79,7 @@ struct FingerprintAnswersTests {
     #expect(failure == .notPermitted(#"a\nb"# + String(repeating: "x", count: 197)))
   }
 
-  @Test("what is no answer is trouble, too")
+  @Test("an interrupted, late or disconnected D-Bus call has its fingerprint error")
   func noAnswer() {
     #expect(FingerprintError(.interrupted) == .cancelled)
     #expect(FingerprintError(.late) == .unavailable("no answer in time"))

@@ -4,10 +4,10 @@ import UsherTestKit
 @testable import UsherSystem
 
 @Suite(
-  "A finger at the reader, by the real fprintd", .mayBlock,
+  "Fingerprint scans with the real fprintd", .mayBlock,
   .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(2)))
 struct FingerprintReaderTests {
-  @Test("an enrolled finger matches, another does not, nor another person's, time after time")
+  @Test("an enrolled finger matches; an unknown finger and another user's finger do not")
   func verdicts() async throws {
     let alice = try await Alice()
     #expect(try await alice.verdict(Alice.known) == .match)
@@ -16,7 +16,7 @@ struct FingerprintReaderTests {
     await #expect(throws: FingerprintError.unavailable("the reader failed: verify-unknown-error")) {
       try await alice.verdict("ERROR 0")
     }
-    // Who has no prints has no fingers, cannot be verified, and does not keep the reader.
+    // A user without prints has no fingers, cannot be verified, and does not keep the reader.
     #expect(try await alice.reader.enrolledFingers(of: "bob") == [])
     await #expect(throws: FingerprintError.notEnrolled) {
       try await alice.reader.verify(user: "bob", within: .seconds(90)) { _ in }
@@ -26,7 +26,7 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
-  @Test("any of several fingers will do, where the reader can tell them apart")
+  @Test("any enrolled finger matches if the reader can tell fingers apart")
   func anyFinger() async throws {
     let alice = try await Alice(.identifying)
     try await alice.fprintd.enrol(user: "alice", finger: "left-thumb", print: "alice-thumb")
@@ -35,7 +35,7 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict(Alice.unknown) == .noMatch)
   }
 
-  @Test("hints come while the scan goes on, and the verdict after them")
+  @Test("a scan reports its hints in order, and the verdict after them")
   func hints() async throws {
     let alice = try await Alice()
     let scan = Scan(alice.reader, "alice", within: .seconds(90))
@@ -45,7 +45,7 @@ struct FingerprintReaderTests {
     #expect(await scan.outcome == .success(.match))
   }
 
-  @Test("the fingers are listed by name, and the list differs when there is one more")
+  @Test("a user's enrolled fingers are listed by name, and a new finger is added to the list")
   func fingers() async throws {
     let alice = try await Alice()
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
@@ -54,13 +54,13 @@ struct FingerprintReaderTests {
       try await alice.reader.enrolledFingers(of: "alice") == ["left-thumb", "right-index-finger"])
   }
 
-  @Test("a reader that is pulled out in the middle is unplugged, and then there is none")
+  @Test("a reader that is unplugged during a scan ends the scan, and later there is no reader")
   func unplug() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
     try await alice.fprintd.unplug()
     #expect(await scan.outcome == .failure(.unplugged))
-    // fprintd notices a little later.
+    // fprintd notices the removal a little later.
     var fingers = await attempted { () throws(FingerprintError) in
       try await alice.reader.enrolledFingers(of: "alice")
     }
@@ -72,7 +72,7 @@ struct FingerprintReaderTests {
     #expect(fingers == .failure(.noReader))
   }
 
-  @Test("a scan that is cancelled gives the reader back; another one matches, and nothing is left")
+  @Test("a cancelled scan releases the reader, the next scan matches, and no connection is left")
   func cancel() async throws {
     let alice = try await Alice()
     let before = try await alice.fprintd.connections()
@@ -85,25 +85,25 @@ struct FingerprintReaderTests {
     }
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.fprintd.connections() == before, "something is left on the bus")
-    // One that is cancelled before it begins claims nothing.
+    // A scan that is cancelled before it begins does not claim the reader.
     let scan = Scan(alice.reader, "alice", within: .seconds(90))
     scan.task.cancel()
     #expect(await scan.outcome == .failure(.cancelled))
     #expect(try await alice.fprintd.holder(user: "bob").isRunning)
   }
 
-  @Test("a scan ends with its limit and gives the reader back")
+  @Test("a scan ends at its time limit and releases the reader")
   func limit() async throws {
     let alice = try await Alice()
     let releases = alice.fprintd.releases
-    // On a busy machine the limit may pass while the reader is claimed: it is given back then, too.
+    // On a busy machine the limit may pass while the reader is claimed; it is released then, too.
     let scan = Scan(alice.reader, "alice", within: .milliseconds(100))
     #expect(await scan.outcome == .failure(.timedOut))
     #expect(alice.fprintd.releases == releases + 1)
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
-  @Test("a second scan is refused at once, and the first goes on")
+  @Test("a second scan is refused at once, and the first one continues to its match")
   func secondCaller() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
@@ -115,7 +115,7 @@ struct FingerprintReaderTests {
     #expect(await scan.outcome == .success(.match))
   }
 
-  @Test("a reader that another process holds is in use, until that lets go")
+  @Test("a reader claimed by another process is in use until that process ends")
   func heldElsewhere() async throws {
     let alice = try await Alice()
     let holder = try await alice.fprintd.holder(user: "bob")
@@ -127,7 +127,7 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
-  @Test("nobody else on the bus can say that the finger matched")
+  @Test("a match signalled by another bus client is ignored")
   func forged() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
@@ -136,7 +136,7 @@ struct FingerprintReaderTests {
     #expect(await scan.outcome == .success(.noMatch))
   }
 
-  @Test("closing ends a scan, and nothing begins any more")
+  @Test("closing the reader ends the scan, and later calls are cancelled")
   func close() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
@@ -149,7 +149,7 @@ struct FingerprintReaderTests {
     }
   }
 
-  @Test("what is no user's name is not asked about", arguments: ["", ".", "..", "a/b", "a\0b"])
+  @Test("an invalid user name never reaches fprintd", arguments: ["", ".", "..", "a/b", "a\0b"])
   func names(user: String) async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent")
     let problem = FingerprintError.notPermitted("that is no user's name")

@@ -5,14 +5,14 @@ import UsherTestKit
 @testable import UsherSystem
 
 @Suite(
-  "When fprintd, polkit or the bus will not", .mayBlock,
+  "Failures of fprintd, polkit and the message bus", .mayBlock,
   .enabled(if: FprintdUnderTest.isPossible, noFprintd),
   .timeLimit(.minutes(2)))
 struct FingerprintServiceTests {
   private let verify = "net.reactivated.fprint.device.verify"
   private let setUserName = "net.reactivated.fprint.device.setusername"
 
-  @Test("two actions of polkit are enough; with one of them, or none, it is not permitted")
+  @Test("a scan needs both polkit actions; with one or none of them it is not permitted")
   func actions() async throws {
     let alice = try await Alice()
     try await alice.fprintd.allow(only: [verify, setUserName])
@@ -36,7 +36,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("a polkit that is silent costs the time of a call")
+  @Test("if polkit does not reply, a fingerprint call fails after its time limit")
   func silentPolkit() async throws {
     let alice = try await Alice(callLimit: .milliseconds(50))
     try await alice.fprintd.silencePolkit()
@@ -48,7 +48,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("a bus without fprintd is a machine without a reader")
+  @Test("a bus without fprintd is reported as a machine without a reader")
   func noService() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
@@ -60,7 +60,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("without a bus it is not available")
+  @Test("without a message bus fingerprint calls are unavailable")
   func noBus() async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent/bus")
     let problem = FingerprintError.unavailable("no message bus: No such file or directory")
@@ -70,7 +70,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("the system bus is where the environment says")
+  @Test("the fingerprint reader uses the bus of DBUS_SYSTEM_BUS_ADDRESS")
   func environment() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     await #expect(processExitsWith: .success) { [address = fprintd.busAddress as String] in
@@ -85,7 +85,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("something at the address that is no bus costs the time of a call")
+  @Test("if the bus address does not speak D-Bus, a call fails after its time limit")
   func noBusAtAll() async throws {
     let directory = try TemporaryDirectory()
     let listener = try boundSocket(directory.file("bus"))
@@ -97,7 +97,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("waiting for a bus that says nothing can be cancelled")
+  @Test("a fingerprint call that waits for a silent bus can be cancelled")
   func silentBus() async throws {
     let directory = try TemporaryDirectory()
     let listener = try boundSocket(directory.file("bus"))
@@ -125,7 +125,7 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("a second scan of ours is refused without a word to the bus")
+  @Test("a second scan of the same daemon is refused without a message to the bus")
   func secondScan() async throws {
     let directory = try TemporaryDirectory()
     let listener = try boundSocket(directory.file("bus"))
@@ -140,7 +140,7 @@ struct FingerprintServiceTests {
     #expect(await scan.outcome == .failure(.cancelled))
   }
 
-  @Test("a bus that was away is found again")
+  @Test("the fingerprint reader works again after the bus was down")
   func busComesBack() async throws {
     let alice = try await Alice()
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
@@ -153,7 +153,7 @@ struct FingerprintServiceTests {
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
-  @Test("a bus that dies in the middle of a scan ends it")
+  @Test("a message bus that dies during a scan ends the scan, and a later scan matches")
   func busDies() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
@@ -167,7 +167,7 @@ struct FingerprintServiceTests {
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
-  @Test("an fprintd that dies in the middle of a scan ends it, and the next one scans anew")
+  @Test("an fprintd that dies during a scan ends the scan, and a later scan matches")
   func serviceDies() async throws {
     let alice = try await Alice()
     let scan = try await alice.scan()
@@ -180,7 +180,7 @@ struct FingerprintServiceTests {
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
-  @Test("a match of the scan before is not one of this")
+  @Test("a match signal from before the scan is ignored")
   func staleMatch() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let imposter = try await fprintd.imposter(.stale)
@@ -189,7 +189,7 @@ struct FingerprintServiceTests {
     #expect(try await reader.verify(user: "alice", within: .seconds(90)) { _ in } == .noMatch)
   }
 
-  @Test("an fprintd of other types is not available")
+  @Test("an fprintd that replies with other types than its interface is unavailable")
   func garbled() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let imposter = try await fprintd.imposter(.garbled)
@@ -203,14 +203,14 @@ struct FingerprintServiceTests {
     }
   }
 
-  @Test("a verdict counts though fprintd falls silent after it")
+  @Test("a verdict counts even if fprintd stops replying after it")
   func mute() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let imposter = try await fprintd.imposter(.mute)
     defer { withExtendedLifetime(imposter) {} }
     let before = try await fprintd.connections()
-    // The limit has to run out for the call that is never answered, and it holds for the calls before that
-    // one, too. Where these are late on a busy machine, a longer limit is tried.
+    // The unanswered call must run into the limit, which also applies to the calls before it.
+    // If those are late on a busy machine, a longer limit is tried.
     let limits: [Duration] = [.milliseconds(100), .seconds(1), .seconds(10)]
     var outcome: Result<FingerprintVerdict, FingerprintError>?
     for limit in limits where outcome != .success(.match) {

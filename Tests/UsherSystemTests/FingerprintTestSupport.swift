@@ -6,7 +6,7 @@ import UsherTestKit
 
 let noFprintd: Comment = "SKIPPED, NOT PROVEN: fprintd, dbus-daemon or python3-dbusmock is missing"
 
-/// A person with two fingers at the virtual reader, one of which fprintd knows.
+/// A user at the virtual reader with one enrolled and one unknown finger.
 struct Alice {
   let fprintd: FprintdUnderTest
   let reader: FingerprintReader
@@ -22,7 +22,7 @@ struct Alice {
     reader = FingerprintReader(address: fprintd.busAddress, callLimit: callLimit)
   }
 
-  /// A scan that began: fprintd has asked for the finger once more.
+  /// Starts a scan and returns once fprintd has asked for the finger again.
   func scan(_ user: String = "alice", within limit: Duration = .seconds(90)) async throws -> Scan {
     let scan = Scan(reader, user, within: limit)
     try await fprintd.script("RETRY 0")
@@ -37,7 +37,7 @@ struct Alice {
   }
 }
 
-/// A running `verify`, and the hints it gives.
+/// A running `verify` call and its hints.
 struct Scan {
   let task: Task<Result<FingerprintVerdict, FingerprintError>, Never>
   private let hints: AsyncStream<FingerprintHint>
@@ -58,10 +58,10 @@ struct Scan {
     get async { await task.value }
   }
 
-  /// Nil where the scan ended without one.
+  /// Returns the first hint; nil if the scan ended without one.
   func firstHint() async -> FingerprintHint? { await hints.first { _ in true } }
 
-  /// Waits for the end.
+  /// Returns all hints after the scan has ended.
   func allHints() async -> [FingerprintHint] {
     await hints.reduce(into: []) { $0.append($1) }
   }

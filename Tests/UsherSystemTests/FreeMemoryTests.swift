@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("Memory after a burst")
+@Suite("Memory after a burst of work")
 struct FreeMemoryTests {
-  /// Bytes of this process that are in memory.
+  /// Returns the resident set size of this process, in bytes.
   private static func resident() -> Int {
     guard let file = fopen("/proc/self/statm", "r") else { return 0 }
     defer { fclose(file) }
@@ -16,10 +16,10 @@ struct FreeMemoryTests {
     return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
   }
 
-  @Test("what a burst leaves is given back to the system")
+  @Test("freed memory of a burst is returned to the system")
   func release() async {
     await #expect(processExitsWith: .success) {
-      // Below the size that is mapped by itself; one in the middle keeps the heap from shrinking.
+      // Too small for mappings of their own; the last block keeps the top of the heap in use.
       let blocks = (0..<500).map { _ in
         UnsafeMutableRawPointer.allocate(byteCount: 65_536, alignment: 16)
       }

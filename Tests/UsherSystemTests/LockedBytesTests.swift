@@ -4,7 +4,7 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("Memory for secrets")
+@Suite("Locked memory for secrets")
 struct LockedBytesTests {
   /// The flags the kernel reports for the mapping that holds `address`: proc(5), VmFlags.
   private static func flags(of address: UInt) throws -> Set<Substring> {
@@ -25,7 +25,7 @@ struct LockedBytesTests {
     bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
   }
 
-  @Test("holds what was written, and nothing else at first")
+  @Test("locked bytes are zero at first and hold the written value")
   func holds() throws {
     let bytes = try LockedBytes(count: 5000) { buffer in
       #expect(buffer.allSatisfy { $0 == 0 })
@@ -36,7 +36,7 @@ struct LockedBytesTests {
     #expect(bytes.withUnsafeBytes { $0[4999] } == 42)
   }
 
-  @Test("the kernel keeps it out of swap, core dumps and forked children")
+  @Test("the kernel keeps locked bytes out of swap, core dumps and forked children")
   func advice() throws {
     let bytes = try LockedBytes(count: 32) { $0[0] = 1 }
     let flags = try Self.flags(of: Self.address(of: bytes))
@@ -46,10 +46,10 @@ struct LockedBytesTests {
     #expect(flags.contains("wf"))
   }
 
-  @Test("a refused lock is told and survived")
+  @Test("if the kernel refuses the memory lock, the bytes work and report that they are unlocked")
   func refusedLock() async {
     await #expect(processExitsWith: .success) {
-      // Root is not bound by the limit: so become nobody first.
+      // RLIMIT_MEMLOCK does not bind root, so the process becomes an unprivileged user first.
       var none = rlimit(rlim_cur: 0, rlim_max: 0)
       try #require(setrlimit(CInt(__RLIMIT_MEMLOCK.rawValue), &none) == 0)
       if geteuid() == 0 { try #require(setuid(65534) == 0) }
@@ -59,9 +59,9 @@ struct LockedBytesTests {
     }
   }
 
-  @Test("the memory is given back at the end")
+  @Test("the mapping of locked bytes is released with its last reference")
   func givenBack() async {
-    // Alone, so that nobody else's memory comes to the same place.
+    // In a process of its own, so that no other test maps memory at the same address.
     await #expect(processExitsWith: .success) {
       var bytes: LockedBytes? = try LockedBytes(count: 32) { $0[0] = 1 }
       let address = try Self.address(of: #require(bytes))
@@ -72,7 +72,7 @@ struct LockedBytesTests {
     }
   }
 
-  @Test("does not print")
+  @Test("locked bytes do not print their contents")
   func silent() throws {
     let bytes = try LockedBytes(count: 3) { $0.copyBytes(from: Array("abc".utf8)) }
     #expect("\(bytes)" == "<secret>")
@@ -80,16 +80,16 @@ struct LockedBytesTests {
     #expect(Mirror(reflecting: bytes).children.isEmpty)
   }
 
-  @Test("a fill that fails is passed on")
+  @Test("an error while locked bytes are filled is thrown on")
   func failingFill() {
     struct Failure: Error {}
     #expect(throws: Failure.self) { try LockedBytes(count: 3) { _ in throw Failure() } }
   }
 }
 
-@Suite("What the process forbids itself")
+@Suite("Hardening of the process")
 struct ProcessHardeningTests {
-  @Test("no dumps, no core files, no files for others")
+  @Test("hardening turns off dumps and core files, and sets umask 077")
   func applied() async {
     await #expect(processExitsWith: .success) {
       #expect(ProcessHardening.apply() == [])

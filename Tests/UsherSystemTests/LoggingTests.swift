@@ -14,7 +14,7 @@ private func event(
     file: "UsherDaemon/FlowEngine.swift", function: "start()", line: 12)
 }
 
-@Suite("The journal")
+@Suite("Log entries for the journal")
 struct JournalLogHandlerTests {
   private final class Journal: Sendable {
     let entries = Mutex<[[String]]>([])
@@ -29,7 +29,7 @@ struct JournalLogHandlerTests {
     }
   }
 
-  @Test("an entry has message, priority, identity and place")
+  @Test("a journal entry has message, priority, identifier, code place and logger name")
   func basics() {
     handler.log(event: event())
     #expect(
@@ -41,7 +41,7 @@ struct JournalLogHandlerTests {
   }
 
   @Test(
-    "levels are syslog's priorities",
+    "log levels are mapped to syslog priorities",
     arguments: [
       (Logger.Level.trace, 7), (.debug, 7), (.info, 6), (.notice, 5), (.warning, 4), (.error, 3),
       (.critical, 2),
@@ -52,7 +52,7 @@ struct JournalLogHandlerTests {
   }
 
   @Test(
-    "metadata keys become our fields",
+    "metadata keys become journal fields with the prefix USHER_",
     arguments: [
       ("flow", "USHER_FLOW"), ("provider", "USHER_PROVIDER"), ("client", "USHER_CLIENT"),
       ("correlationId", "USHER_CORRELATION_ID"), ("correlationID", "USHER_CORRELATION_ID"),
@@ -64,12 +64,12 @@ struct JournalLogHandlerTests {
     #expect(JournalFields.name(for: key) == field)
   }
 
-  @Test("no field name is longer than the journal takes")
+  @Test("a journal field name has at most 64 bytes")
   func longName() {
     #expect(JournalFields.name(for: String(repeating: "x", count: 200)).utf8.count == 64)
   }
 
-  @Test("a message id is 128 bits in hexadecimal; another text stays a field of ours")
+  @Test("a messageID of 128 hexadecimal bits becomes MESSAGE_ID; other text is a plain field")
   func messageID() {
     let id = "0123456789abcdef0123456789ABCDEF"
     handler.log(event: event(metadata: ["messageID": "\(id)"]))
@@ -80,7 +80,7 @@ struct JournalLogHandlerTests {
     #expect(journal.last.last == "USHER_MESSAGE_ID=x\nPRIORITY=0")
   }
 
-  @Test("the nearest metadata wins: event over logger over provider")
+  @Test("metadata of the event overrides the logger's, which overrides the provider's")
   func merged() {
     var handler = handler
     handler.metadataProvider = .init { ["flow": "p", "provider": "p", "client": "p"] }
@@ -91,14 +91,14 @@ struct JournalLogHandlerTests {
       journal.last.suffix(3) == ["USHER_CLIENT=p", "USHER_FLOW=e", "USHER_PROVIDER=l"])
   }
 
-  @Test("an error is a field of its own")
+  @Test("a log event's error becomes the field USHER_ERROR")
   func error() {
     struct Failure: Error, CustomStringConvertible { var description: String { "broke" } }
     handler.log(event: event(.error, error: Failure()))
     #expect(journal.last.last == "USHER_ERROR=broke")
   }
 
-  @Test("metadata and level are values: a copy's changes are its own")
+  @Test("a copied log handler changes its metadata and level without the original")
   func values() {
     let one = handler
     var two = one
@@ -108,7 +108,7 @@ struct JournalLogHandlerTests {
     #expect(one[metadataKey: "a"] == nil)
   }
 
-  @Test("all loggers follow their threshold, but one that was given a level of its own")
+  @Test("all log handlers follow the shared threshold, unless one has a level of its own")
   func threshold() {
     let threshold = LogThreshold(.info)
     let one = JournalLogHandler(label: "a", threshold: threshold) { _ in true }
@@ -123,7 +123,7 @@ struct JournalLogHandlerTests {
     #expect(own.logLevel == .warning)
   }
 
-  @Test("what the journal refuses goes to standard error")
+  @Test("an entry that the journal refuses is written to standard error")
   func refused() throws {
     var pipes: [CInt] = [0, 0]
     try #require(pipe(&pipes) == 0)
@@ -136,7 +136,7 @@ struct JournalLogHandlerTests {
     #expect(try text(from: pipes[0]).hasSuffix(" info signed in\n"))
   }
 
-  @Test("the real call is harmless where there is no journal")
+  @Test("the real journal call reports success on a machine without a journal")
   func real() {
     #expect(JournalLogHandler.sendToJournal(["MESSAGE=usherd test", "PRIORITY=7"]))
   }
@@ -149,7 +149,7 @@ struct JournalLogHandlerTests {
   }
 }
 
-@Suite("Standard error")
+@Suite("Log lines on standard error")
 struct StderrLogHandlerTests {
   private func line(
     _ event: LogEvent, showsPriority: Bool = false, metadata: Logger.Metadata = [:]
@@ -170,13 +170,13 @@ struct StderrLogHandlerTests {
     return String(decoding: buffer.prefix(count), as: UTF8.self)
   }
 
-  @Test("a line has time, level, message and metadata in order of the keys")
+  @Test("a log line has time, level, message, and metadata sorted by key")
   func line() throws {
     let line = try line(event(.warning), metadata: ["provider": "work", "flow": "flw_1"])
     #expect(line == "2023-11-14T22:13:20.250Z warning signed in flow=flw_1 provider=work\n")
   }
 
-  @Test("what a provider wrote forges no line and sends nothing to the terminal")
+  @Test("a metadata value with control characters cannot forge a log line or steer a terminal")
   func forged() throws {
     let line = try line(
       event(metadata: ["title": "\u{1b}[31mno\n2023-11-14T22:13:20Z info ok flow=flw_2"]))
@@ -185,20 +185,20 @@ struct StderrLogHandlerTests {
         + #"title="\u{1b}[31mno\n2023-11-14T22:13:20Z info ok flow=flw_2""# + "\n")
   }
 
-  @Test("a message with control characters stays one line")
+  @Test("a log message with control characters stays on one line")
   func forgedMessage() throws {
     let line = try line(event(.info, "a\r\nb\u{7}"))
     #expect(line == "2023-11-14T22:13:20.250Z info a\\r\\nb\\u{7}\n")
   }
 
-  @Test("the priority is for the journal only")
+  @Test("a log line has a priority prefix only if the stream leads to the journal")
   func priority() throws {
     #expect(try line(event(.error), showsPriority: true).hasPrefix("<3>2023-"))
     #expect(try line(event(.error)).hasPrefix("2023-"))
   }
 }
 
-@Suite("Where entries go")
+@Suite("Choice of the log destination")
 final class LogDestinationTests {
   private let directory: TemporaryDirectory
   private let file: CInt
@@ -221,7 +221,7 @@ final class LogDestinationTests {
       journalSocket: directory.file(socket))
   }
 
-  @Test("to the journal where standard error is its stream and it listens, else to the stream")
+  @Test("entries go to the journal socket if stderr is its stream, or to stderr if it is closed")
   func journalStream() throws {
     var status = stat()
     try #require(fstat(file, &status) == 0)
@@ -232,7 +232,7 @@ final class LogDestinationTests {
   }
 
   @Test(
-    "to standard error where it is not the journal's stream",
+    "log entries go to standard error if JOURNAL_STREAM does not name it",
     arguments: [nil, "", "1:2", "x", "1", "8:1:2"])
   func elsewhere(stream: String?) {
     #expect(destination(stream: stream) == .standardError(showsPriority: false))

@@ -4,11 +4,11 @@ import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Whose connection reaches a loopback listener", .mayBlock)
+@Suite("Owner of a loopback connection", .mayBlock)
 struct LoopbackPeerTests {
   private typealias Endpoint = LoopbackPeer.Endpoint
 
-  /// One listening TCP socket and one connection to it.
+  /// A listening TCP socket and one connection to it.
   private final class Connection {
     let listener: CInt
     var accepted: CInt = -1
@@ -27,7 +27,7 @@ struct LoopbackPeerTests {
 
     var port: UInt16 { Self.port(of: listener) }
 
-    /// Connects by a socket of `family`; an IPv6 one may use the mapped address.
+    /// Connects through a socket of `family`; an IPv6 socket may use the IPv4-mapped address.
     func connectOurselves(family: CInt = AF_INET, mapped: Bool = false) throws {
       client = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
       try #require(Self.call(connect, client, family, port: port, mapped: mapped) == 0)
@@ -94,21 +94,21 @@ struct LoopbackPeerTests {
       LoopbackPeer.uid(client: client, server: server) == uid, sourceLocation: sourceLocation)
   }
 
-  @Test("our own connection is ours, by both ways of asking, over IPv4 and IPv6")
+  @Test("the owner of this process's own TCP connection is found by netlink and by /proc")
   func ours() throws {
     let (four, six, mapped) = (try Connection(), try Connection(family: AF_INET6), try Connection())
     try four.connectOurselves()
     try expectOwner(geteuid(), of: four)
     try six.connectOurselves(family: AF_INET6)
     try expectOwner(geteuid(), of: six, at: "::1")
-    // By an IPv6 socket that speaks IPv4.
+    // An IPv6 socket with an IPv4-mapped address.
     try mapped.connectOurselves(family: AF_INET6, mapped: true)
     for address in ["127.0.0.1", "::ffff:127.0.0.1"] {
       try expectOwner(geteuid(), of: mapped, at: address)
     }
   }
 
-  @Test("another user's connection is his", .enabled(if: isRoot, needsRoot))
+  @Test("another user's TCP connection has that user as its owner", .enabled(if: isRoot, needsRoot))
   func others() throws {
     let connection = try Connection()
     let child = try Child(Caller.other(uid: 65534, Caller.tcp(port: connection.port)))
@@ -117,7 +117,7 @@ struct LoopbackPeerTests {
     try expectOwner(65534, of: connection)
   }
 
-  @Test("a socket nobody holds any more is nobody's, not root's")
+  @Test("a closed client socket has no owner, rather than root")
   func orphaned() throws {
     let connection = try Connection()
     try connection.connectOurselves()
@@ -128,7 +128,7 @@ struct LoopbackPeerTests {
     #expect(LoopbackPeer.uidByProc(client: client, server: server) == nil)
   }
 
-  @Test("who listens on the port is not who connected from it")
+  @Test("a process that listens on a port is not the owner of connections from that port")
   func listener() throws {
     let listening = try Connection()
     let server = try #require(Endpoint(address: "127.0.0.1", port: 9))
@@ -149,12 +149,12 @@ struct LoopbackPeerTests {
     #expect(Endpoint(address: "127.255.0.9", port: 1)?.isLoopback == true)
   }
 
-  @Test("what is no address literal is no end", arguments: ["", "localhost", "127.1", "::1%lo"])
+  @Test("an endpoint needs an IP address literal", arguments: ["", "localhost", "127.1", "::1%lo"])
   func literals(text: String) {
     #expect(Endpoint(address: text, port: 1) == nil)
   }
 
-  @Test("the users who listen at a port are found, and nobody at a port that is free")
+  @Test("the users that listen on a port are found, and none for a free address")
   func listeners() throws {
     let connection = try Connection()
     let here = try #require(Endpoint(address: "127.0.0.1", port: connection.port))
@@ -163,7 +163,7 @@ struct LoopbackPeerTests {
     #expect(LoopbackPeer.listeners(at: elsewhere) == [])
   }
 
-  @Test("who listens at all addresses of a port listens at each of them")
+  @Test("a listener on all addresses of a port counts for each of its addresses")
   func wildcards() throws {
     let text = """
         sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -178,7 +178,7 @@ struct LoopbackPeerTests {
     #expect(ConnectionTable.listeners(in: text, at: server) == [1000, 1001, 1004])
   }
 
-  @Test("the kernel's table is read line by line, and odd lines are passed over")
+  @Test("malformed lines of the kernel's connection table are skipped")
   func table() throws {
     let text = """
         sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

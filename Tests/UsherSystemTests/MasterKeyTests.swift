@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherSystem
 
-@Suite("The master key")
+@Suite("Loading of the master key")
 struct MasterKeyTests {
   private let state: TemporaryDirectory
   private let store: TemporaryDirectory
@@ -26,7 +26,7 @@ struct MasterKeyTests {
     refusal { _ = try withoutCredentials.load(stateDirectory: state.path) }
   }
 
-  @Test("every form of a credential gives the same key, with or without a newline")
+  @Test("a master key credential as raw bytes, hex or base64 yields the same key")
   func credentialForms() throws {
     let hex = key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     let base64 = Data(key).base64EncodedString()
@@ -42,7 +42,7 @@ struct MasterKeyTests {
   }
 
   @Test(
-    "anything else is refused and never replaced by a key file",
+    "a malformed master key credential is refused, and no key file is created",
     arguments: [
       "", "short", String(repeating: "0", count: 32), String(repeating: "g", count: 64),
       String(repeating: "A", count: 44), String(repeating: "A", count: 42) + "B=",
@@ -55,14 +55,14 @@ struct MasterKeyTests {
     #expect(!exists(path))
   }
 
-  @Test("a credential that cannot be read is an error, not a reason for a key file")
+  @Test("an unreadable master key credential is an error, and no key file is created")
   func unreadableCredential() throws {
     try #require(mkdir(store.file("usherd.master-key"), 0o700) == 0)
     #expect(refusal { _ = try withCredentials.load(stateDirectory: state.path) } != nil)
     #expect(!exists(path))
   }
 
-  @Test("without a credential a key file is made once, for its owner only")
+  @Test("without a credential a key file is created once, readable by its owner only")
   func generated() throws {
     let first = try withCredentials.load(stateDirectory: state.path)
     let second = try withoutCredentials.load(stateDirectory: state.path)
@@ -74,7 +74,7 @@ struct MasterKeyTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: state.path) == ["master.key"])
   }
 
-  @Test("two directories get two keys")
+  @Test("two state directories get two different master keys")
   func different() throws {
     let one = try withoutCredentials.load(stateDirectory: state.path)
     let two = try withoutCredentials.load(stateDirectory: store.path)
@@ -82,7 +82,7 @@ struct MasterKeyTests {
       one.bytes.withUnsafeBytes { Array($0) } != two.bytes.withUnsafeBytes { Array($0) })
   }
 
-  @Test("many that start at once end up with one key")
+  @Test("eight concurrent first loads end up with one master key")
   func concurrent() async throws {
     let directory = state.path
     let keys = try await withThrowingTaskGroup(of: [UInt8].self) { group in
@@ -97,7 +97,7 @@ struct MasterKeyTests {
     #expect(keys.count == 1)
   }
 
-  @Test("a store that lost its key gets no new one")
+  @Test("a store whose master key is lost gets an error with the way to recover, and no new key")
   func lost() {
     let sentence = refusal {
       _ = try withoutCredentials.load(stateDirectory: state.path, generating: false)
@@ -108,7 +108,7 @@ struct MasterKeyTests {
     #expect(!exists(path))
   }
 
-  @Test("a key others may read is refused", arguments: [0o640, 0o604, 0o660, 0o610] as [mode_t])
+  @Test("a non-private master key is refused", arguments: [0o640, 0o604, 0o660, 0o610] as [mode_t])
   func wideMode(mode: mode_t) throws {
     try state.write(key, to: "master.key", mode: mode)
     #expect(
@@ -116,13 +116,13 @@ struct MasterKeyTests {
         + "and must be readable by its owner only (chmod 600)")
   }
 
-  @Test("a key of the wrong length is refused", arguments: [0, 31, 33])
+  @Test("a master key file of the wrong length is refused", arguments: [0, 31, 33])
   func wrongLength(count: Int) throws {
     try state.write([UInt8](repeating: 1, count: count), to: "master.key")
     #expect(fileRefusal() == "the master key \(path) has \(count) bytes, and must have 32")
   }
 
-  @Test("a symbolic link is refused even if it leads to a good key")
+  @Test("a symbolic link as master key file is refused even if it leads to a valid key")
   func symbolicLink() throws {
     try state.write(key, to: "elsewhere")
     try #require(symlink("elsewhere", path) == 0)
@@ -130,13 +130,13 @@ struct MasterKeyTests {
       fileRefusal() == "the master key \(path) is a symbolic link, and must be a file")
   }
 
-  @Test("a directory in its place is refused")
+  @Test("a directory in place of the master key file is refused")
   func directoryInItsPlace() throws {
     try #require(mkdir(path, 0o700) == 0)
     #expect(fileRefusal() == "the master key \(path) is not a regular file")
   }
 
-  @Test("another user's key is refused", .enabled(if: isRoot, needsRoot))
+  @Test("a master key file of another user is refused", .enabled(if: isRoot, needsRoot))
   func foreignOwner() throws {
     try state.write(key, to: "master.key")
     try #require(chown(path, 65534, 65534) == 0)
@@ -144,14 +144,14 @@ struct MasterKeyTests {
       fileRefusal() == "the master key \(path) belongs to uid 65534, and must belong to uid 0")
   }
 
-  @Test("a state directory that is not there is named")
+  @Test("a missing state directory is named in the error")
   func noDirectory() {
     let missing = state.file("nothing")
     let sentence = refusal { _ = try withoutCredentials.load(stateDirectory: missing) }
     #expect(sentence?.hasPrefix("a master key cannot be made in \(missing)") == true)
   }
 
-  @Test("errors say that the store cannot be used")
+  @Test("a refused master key is reported as storage_unavailable")
   func reason() throws {
     try state.write([1], to: "master.key")
     #expect {

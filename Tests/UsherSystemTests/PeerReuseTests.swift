@@ -4,15 +4,15 @@ import UsherTestKit
 
 @testable import UsherSystem
 
-/// The kernel gives numbers of processes again, and sockets go from hand to hand.
-@Suite("Who called, when it is somebody else who has the number or the socket", .mayBlock)
+/// The kernel reuses process ids, and a process can pass its sockets to another process.
+@Suite("Identity of a caller whose process id or socket passes to another process", .mayBlock)
 struct PeerReuseTests {
   private let listener: PublicListener
   private var path: String { listener.path }
 
   init() throws { listener = try PublicListener() }
 
-  /// A connection whose caller has ended and whose number another process has.
+  /// Runs `body` with a connection whose caller has ended and whose process id was reused.
   private func withReusedNumber(
     of uid: uid_t = 0, by successor: uid_t = 0, _ body: (CInt, BootTick) throws -> Void
   ) throws {
@@ -36,7 +36,7 @@ struct PeerReuseTests {
   }
 
   @Test(
-    "a number that was given to another process does not make it the caller",
+    "another process that gets the caller's process id is not taken for the caller",
     .enabled(if: isRoot, needsRoot))
   func reused() throws {
     try withReusedNumber { connection, _ in
@@ -47,7 +47,7 @@ struct PeerReuseTests {
   }
 
   @Test(
-    "nor on an older kernel, where the other began after accept",
+    "without peer pidfds, a process that began after accept is not taken for the caller",
     .enabled(if: isRoot, needsRoot))
   func reusedAfterAccept() throws {
     try withReusedNumber { connection, accepted in
@@ -55,7 +55,7 @@ struct PeerReuseTests {
       let peer = try Peer.read(fd: connection, kernel: kernel)
       #expect(peer.origin == .number)
       #expect(peer.identity == Peer.Identity())
-      // It is that moment which tells.
+      // Without the time of accept, the reuse is not detected.
       kernel.accepted = nil
       #expect(
         try Peer.read(fd: connection, kernel: kernel).identity.executable == "/usr/bin/sleep")
@@ -63,7 +63,7 @@ struct PeerReuseTests {
   }
 
   @Test(
-    "nor on an older kernel, where the other is another user's",
+    "without peer pidfds, another user's process with the same id is not taken for the caller",
     .enabled(if: isRoot, needsRoot), arguments: [(0, 65534), (65534, 0), (65533, 65534)])
   func reusedByAnotherUser(caller: uid_t, successor: uid_t) throws {
     try withReusedNumber(of: caller, by: successor) { connection, _ in
@@ -75,7 +75,7 @@ struct PeerReuseTests {
     }
   }
 
-  /// Connects, and leaves the connection to another process.
+  /// A Python program that connects and hands the connection to another process.
   private static let handsOver = """
     import os, socket, sys
     how, path = sys.argv[1:]
@@ -100,14 +100,14 @@ struct PeerReuseTests {
     """
 
   @Test(
-    "a connection that is handed on stays the connector's", .enabled(if: isRoot, needsRoot),
+    "a connection that is inherited or passed on keeps the identity of its connector", .enabled(if: isRoot, needsRoot),
     arguments: ["inherited", "passed"])
   func handedOn(how: String) throws {
     let caller = try Child(["/usr/bin/python3", "-c", Self.handsOver, how, path])
     defer { caller.end() }
     let connection = try accepted(listener.descriptor)
     defer { close(connection) }
-    // The other process has it, and uses it.
+    // The other process holds the connection and sends on it.
     #expect(try received(connection) == "x")
     let peer = try Peer.read(fd: connection)
     #expect(peer.uid == 0)
@@ -115,7 +115,7 @@ struct PeerReuseTests {
     #expect(peer.identity.executable?.contains("python3") == true)
   }
 
-  @Test("who runs another program after connecting is the same process", arguments: [true, false])
+  @Test("a caller that runs exec after connecting is the same process", arguments: [true, false])
   func exec(hasPeerDescriptors: Bool) throws {
     let program = """
       use Socket; $^F = 99; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;

@@ -5,14 +5,14 @@ import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Who calls", .mayBlock)
+@Suite("Identity of a caller on a unix socket", .mayBlock)
 struct PeerTests {
   private let listener: PublicListener
   private var path: String { listener.path }
 
   init() throws { listener = try PublicListener() }
 
-  /// A procfs in which `pid` is in a control group, and a manager that knows its units.
+  /// Creates a fake procfs in which `pid` is in a control group, and fake links of its unit.
   private func fake(
     pid: Int32, group: String, invocation: String? = nil
   ) throws -> Peer.Kernel {
@@ -39,7 +39,7 @@ struct PeerTests {
     return try body(child, connection)
   }
 
-  @Test("our own end of a pair of sockets is us")
+  @Test("the peer of this process's own socket pair is this process")
   func ourselves() throws {
     var pair: [CInt] = [0, 0]
     try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
@@ -56,7 +56,7 @@ struct PeerTests {
     #expect(peer.identity.executable == program)
   }
 
-  @Test("a descriptor that is no connected unix socket is an error")
+  @Test("reading the peer of a descriptor that is not a connected unix socket is an error")
   func noSocket() throws {
     let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
     let alone = try #require(unixSocket(SOCK_STREAM))
@@ -68,7 +68,7 @@ struct PeerTests {
     #expect(refusal { _ = try Peer.read(fd: alone) } != nil)
   }
 
-  @Test("a caller's program is known while it runs", arguments: [true, false])
+  @Test("a running caller's id, executable and control group are known", arguments: [true, false])
   func running(hasPeerDescriptors: Bool) throws {
     try withCall(Caller.unix(path)) { child, connection in
       let peer = try Peer.read(
@@ -80,7 +80,7 @@ struct PeerTests {
     }
   }
 
-  @Test("unit and start of the unit come from the control group")
+  @Test("a caller's unit and invocation id come from its control group")
   func unit() throws {
     try withCall(Caller.unix(path)) { child, connection in
       let id = "0123456789abcdef0123456789abcdef"
@@ -95,7 +95,7 @@ struct PeerTests {
   }
 
   @Test(
-    "what is no id of a start is not believed",
+    "a malformed invocation id of a unit is ignored",
     arguments: ["", "0123", "0123456789abcdef0123456789abcdeg", "/etc/passwd"])
   func oddInvocation(id: String) throws {
     try withCall(Caller.unix(path)) { child, connection in
@@ -107,7 +107,7 @@ struct PeerTests {
     }
   }
 
-  @Test("a user's own unit has a control group, and is no unit")
+  @Test("a unit of a user's own systemd manager is not reported as the caller's unit")
   func usersUnit() throws {
     try withCall(Caller.unix(path)) { child, connection in
       let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/till.service"
@@ -118,7 +118,7 @@ struct PeerTests {
     }
   }
 
-  @Test("a caller that ended before accept has no identity", arguments: [true, false])
+  @Test("a caller that ended before accept has a uid but no identity", arguments: [true, false])
   func ended(hasPeerDescriptors: Bool) throws {
     try withCall(Caller.unix(path)) { child, connection in
       child.end()
@@ -130,18 +130,18 @@ struct PeerTests {
     }
   }
 
-  @Test("a program that is another file at that path for us is not named")
+  @Test("an executable path that leads to another file for the daemon is not reported")
   func otherFile() throws {
     try withCall(Caller.unix(path)) { child, connection in
       let kernel = try fake(pid: child.pid, group: "/")
-      // The link says one path, and what runs is another file: as in a mount namespace of his own.
+      // The link and the running file differ, as for a caller in its own mount namespace.
       try #require(symlink("/usr/bin/till", "\(kernel.proc)/\(child.pid)/exe") == 0)
       #expect(try Peer.read(fd: connection, kernel: kernel).identity.executable == nil)
     }
   }
 
   @Test(
-    "a caller with more supplementary groups than anybody needs is refused",
+    "a caller with more than 1024 supplementary groups is refused",
     .enabled(if: isRoot, needsRoot))
   func tooManyGroups() throws {
     let groups = (1000..<3000).map { gid_t($0) }
@@ -151,7 +151,7 @@ struct PeerTests {
     }
   }
 
-  @Test("another user is another uid, with all his groups", .enabled(if: isRoot, needsRoot))
+  @Test("a caller of another user has its uid and all its groups", .enabled(if: isRoot, needsRoot))
   func otherUser() throws {
     let groups = (1000..<1100).map { gid_t($0) }
     try withCall(Caller.other(uid: 65534, groups: groups, Caller.unix(path))) { child, connection in
@@ -164,7 +164,7 @@ struct PeerTests {
     }
   }
 
-  @Test("nothing stays open")
+  @Test("reading a peer leaves no descriptor of the caller's process open")
   func closed() throws {
     try withCall(Caller.unix(path)) { child, connection in
       _ = try Peer.read(fd: connection)

@@ -2,10 +2,10 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("Text from elsewhere on one line")
+@Suite("Foreign text on one line")
 struct PrintableTests {
   @Test(
-    "what could end a line, move a cursor or reorder text is escaped",
+    "characters that end a line, move a cursor or reorder text are escaped",
     arguments: [
       ("a\nb", #"a\nb"#), ("a\r\nb", #"a\r\nb"#), ("a\tb", #"a\tb"#),
       ("\u{1b}[2J", #"\u{1b}[2J"#), ("\u{9b}2J", #"\u{9b}2J"#), ("\u{7f}", #"\u{7f}"#),
@@ -16,13 +16,13 @@ struct PrintableTests {
     #expect(Printable.line(text) == line)
   }
 
-  @Test("letters of any script stay as they are")
+  @Test("letters and emoji of any script are printed unchanged")
   func plain() {
     #expect(Printable.line("Zoë 日本 👍🏽 \u{65}\u{301}") == "Zoë 日本 👍🏽 \u{65}\u{301}")
   }
 
   @Test(
-    "a value whose end would be unclear is quoted",
+    "a value with spaces, equals signs or quotes is quoted",
     arguments: [
       ("plain", "plain"), ("", "\"\""), ("two words", "\"two words\""), ("a=b", "\"a=b\""),
       (#"say "hi""#, #""say \"hi\"""#), ("x\nflow=y", #""x\nflow=y""#),

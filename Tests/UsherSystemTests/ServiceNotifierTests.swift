@@ -4,7 +4,7 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("What the daemon tells systemd")
+@Suite("Notifications to systemd")
 struct ServiceNotifierTests {
   private final class Sent: Sendable {
     let messages = Mutex<[String]>([])
@@ -18,7 +18,7 @@ struct ServiceNotifierTests {
     }
   }
 
-  @Test("ready and stopping come with a status, in which a line break cannot announce anything")
+  @Test("ready and stopping notifications carry a status, whose line breaks are escaped")
   func statuses() {
     notifier.ready(status: "2 providers")
     #expect(sent.last == "READY=1\nSTATUS=2 providers")
@@ -28,7 +28,7 @@ struct ServiceNotifierTests {
     #expect(sent.last == #"STATUS=x\nREADY=1"#)
   }
 
-  @Test("a reload carries the monotonic time in microseconds")
+  @Test("a reload notification carries the monotonic time in microseconds")
   func reloading() throws {
     var before = timespec()
     clock_gettime(CLOCK_MONOTONIC, &before)
@@ -41,7 +41,7 @@ struct ServiceNotifierTests {
     #expect((start...start + 60_000_000).contains(microseconds))
   }
 
-  @Test("messages reach the socket of the environment, and the watchdog is half its time")
+  @Test("notifications reach NOTIFY_SOCKET, and the watchdog interval is half of WATCHDOG_USEC")
   func realSocket() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("notify")
@@ -60,7 +60,7 @@ struct ServiceNotifierTests {
     #expect(try received(manager) == "WATCHDOG=1")
   }
 
-  @Test("without a manager nothing happens")
+  @Test("without NOTIFY_SOCKET notifications do nothing")
   func noManager() async {
     await #expect(processExitsWith: .success) {
       unsetenv("NOTIFY_SOCKET")
@@ -71,7 +71,7 @@ struct ServiceNotifierTests {
     }
   }
 
-  @Test("another process's watchdog is not ours")
+  @Test("a watchdog for another process is ignored")
   func foreignWatchdog() async {
     await #expect(processExitsWith: .success) {
       setenv("WATCHDOG_USEC", "30000000", 1)

@@ -5,9 +5,9 @@ import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Sockets that are closed beside the event loop", .mayBlock)
+@Suite("Closing of sockets off the event loop", .mayBlock)
 struct SocketCloserTests {
-  @Test("all are closed, also those that are more than may wait")
+  @Test("all sockets are closed, even more than the queue may hold")
   func all() throws {
     let queue = DispatchQueue(label: "test")
     let closer = SocketCloser { queue.async(execute: $0) }
@@ -20,7 +20,7 @@ struct SocketCloserTests {
     }
     defer { for socket in far { close(socket) } }
     closer.close(near[..<30])
-    // More than 256: the caller closes these itself.
+    // These exceed the limit of 256 queued sockets, so the caller closes them itself.
     closer.close(near[30...])
     for socket in far { try #require(Self.hasEnded(socket)) }
   }

@@ -3,7 +3,7 @@ import UsherCore
 
 @testable import UsherSystem
 
-@Suite("The file of subordinate ids")
+@Suite("File of subordinate user ids")
 struct SubordinateFileTests {
   private func read(_ text: String) -> SubordinateUsers {
     SubordinateUsers(Array(text.utf8)) { name in
@@ -17,7 +17,7 @@ struct SubordinateFileTests {
   }
 
   @Test(
-    "a line holds in every spelling that newuidmap reads",
+    "a subordinate id range is read in every spelling that newuidmap accepts",
     arguments: [
       "anna:300000:65536", "bob:500000:10\r\nanna:300000:65536\r\n", "anna:300000:65536 \n",
       "anna: 300000:\t65536", "anna:+300000:+65536", "anna:01111740:0200000",
@@ -34,7 +34,7 @@ struct SubordinateFileTests {
     }
   }
 
-  @Test("bytes that are no UTF-8 spoil their own line only")
+  @Test("a subordinate id line that is not UTF-8 does not affect the other lines")
   func notUTF8() {
     let bytes: [UInt8] = [0xFF, 0xFE] + Array(":200000:1\nanna:300000:65536\n".utf8)
     let users = SubordinateUsers(bytes) { $0 == "anna" ? .number(1000) : .nobody }
@@ -43,7 +43,7 @@ struct SubordinateFileTests {
   }
 
   @Test(
-    "a line that cannot be read is reported by its number",
+    "a malformed subordinate id line is reported by its number",
     arguments: [
       "anna", "anna:1", "anna::1", ":300000:1", "anna:300000:", "anna:x:1", "anna:0x:1",
       "anna:08:1",
@@ -55,19 +55,19 @@ struct SubordinateFileTests {
     #expect(gaps.warnings.first?.hasSuffix(": 3") == true, "\(gaps.warnings)")
   }
 
-  @Test("a report names a few lines and says how many there are")
+  @Test("a report of malformed lines names eight of them and counts the rest")
   func manyMalformed() {
     let warnings = read(String(repeating: "wrong\n", count: 1000)).gaps.warnings
     #expect(warnings.first?.hasSuffix(": 1, 2, 3, 4, 5, 6, 7, 8 and 992 more") == true)
   }
 
-  @Test("comments, empty lines and empty ranges are no gaps")
+  @Test("comments, empty lines and empty ranges of subordinate ids are not reported")
   func wellFormed() {
     #expect(read("").gaps.isEmpty)
     #expect(read("\n\r\n  \n# comment: \n  # another\nanna:300000:0\nghost:1:1\n").gaps.isEmpty)
   }
 
-  @Test("an id in ranges of several users belongs to all of them, and one of them pays")
+  @Test("an id in the ranges of two users has both as owners, and is charged to the first")
   func overlapping() {
     let both: Set<SubordinateOwner> = [.user(1000), .user(1001)]
     for text in [
@@ -82,7 +82,7 @@ struct SubordinateFileTests {
     #expect(read("anna:1:9\nanna:2:9").owners(ofSubordinate: 5) == [.user(1000)])
   }
 
-  @Test("an id of a name that cannot be looked up has an unknown owner, also beside a known one")
+  @Test("a subordinate id of an unknown user has an unknown owner, also beside a known one")
   func unknownOwner() {
     for name in ["ghost", "far"] {
       let alone = read("\(name):300000:10")
@@ -99,7 +99,7 @@ struct SubordinateFileTests {
     #expect(warnings.first?.hasSuffix(": far (Connection refused)") == true, "\(warnings)")
   }
 
-  @Test("of a file that is too long the beginning holds, and other high ids have an unknown owner")
+  @Test("a cut-off file keeps its first ranges; other high ids have an unknown owner")
   func tooLong() throws {
     let directory = try TemporaryDirectory()
     let path = try directory.write(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("Subordinate ids")
+@Suite("Owners of subordinate user ids")
 struct SubordinateUsersTests {
   private let users = SubordinateUsers(
     """
@@ -16,7 +16,7 @@ struct SubordinateUsersTests {
     user: { ["anna": 1000, "last": 1002][$0] })
 
   @Test(
-    "an id in a range is its owner's, and any other is its own",
+    "a uid in a subordinate range maps to the range's owner, and any other uid to itself",
     arguments: [
       (0, 0), (1000, 1000), (99_999, 99_999), (100_000, 1000), (165_535, 1000),
       (165_536, 165_536), (300_000, 1001), (300_009, 1001), (300_010, 300_010),
@@ -26,13 +26,13 @@ struct SubordinateUsersTests {
     #expect(users.owner(of: id) == owner)
   }
 
-  @Test("a range of a user that is unknown is one user all the same")
+  @Test("all ids in a subordinate range of an unknown user map to the same uid")
   func unknown() {
     #expect(users.owner(of: 200_000) == users.owner(of: 200_009))
     #expect(users.owner(of: 200_010) == 200_010)
   }
 
-  @Test("an id belongs to the user whose range has it, also behind a range within that range")
+  @Test("an id in nested subordinate ranges maps to the innermost range's owner")
   func overlapping() {
     let users = SubordinateUsers("1000:100000:1000\n1001:100100:10\n1002:100200:10\n")
     #expect(users.owner(of: 100_105) == 1001)
@@ -41,19 +41,19 @@ struct SubordinateUsersTests {
     #expect(users.owner(of: 101_000) == 101_000)
   }
 
-  @Test("an id of a user that is unknown is a subordinate id, also the first of the range")
+  @Test("every id of a subordinate range is subordinate, also the first of an unknown user")
   func subordinates() {
     #expect(users.user(ofSubordinate: 200_000) == 200_000)
     #expect(users.user(ofSubordinate: 100_001) == 1000)
     #expect(users.user(ofSubordinate: 1000) == nil)
   }
 
-  @Test("a file that cannot be read is not one without subordinate ids")
+  @Test("an unreadable file of subordinate ids is not treated as an empty one")
   func unreadable() {
     #expect(SubordinateUsers.ofSystem(path: "/") == nil)
   }
 
-  @Test("a machine without the file has no subordinate ids")
+  @Test("without the file of subordinate ids, every uid maps to itself")
   func none() {
     #expect(SubordinateUsers.ofSystem(path: "/nonexistent") == SubordinateUsers())
     #expect(SubordinateUsers().owner(of: 7) == 7)

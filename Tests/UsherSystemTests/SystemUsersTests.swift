@@ -2,9 +2,9 @@ import Testing
 
 @testable import UsherSystem
 
-@Suite("Users, groups and directories")
+@Suite("Users and groups of the system")
 struct SystemUsersTests {
-  @Test("root is 0 in both lists, and back")
+  @Test("the user and the group root are found by name and by id 0")
   func root() {
     #expect(SystemUsers.groupID(named: "root") == 0)
     #expect(SystemUsers.userID(named: "root") == 0)
@@ -12,7 +12,7 @@ struct SystemUsersTests {
     #expect(SystemUsers.groupIDs(of: 0).first == 0)
   }
 
-  @Test("who does not exist is nil")
+  @Test("an unknown user or group is nil, and an unknown uid has no groups")
   func nobody() {
     #expect(SystemUsers.groupID(named: "no-such-group") == nil)
     #expect(SystemUsers.userID(named: "no-such-user") == nil)
@@ -21,9 +21,9 @@ struct SystemUsersTests {
   }
 }
 
-@Suite("Where the daemon keeps things")
+@Suite("Directories of the daemon")
 struct DirectoriesTests {
-  @Test("systemd's variables come first, and of several the first")
+  @Test("the first directory in systemd's variables is used before XDG and default paths")
   func systemd() {
     let environment = [
       "STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "RUNTIME_DIRECTORY": "/run/a",
@@ -34,7 +34,7 @@ struct DirectoriesTests {
     #expect(Directories.defaults(environment: environment, uid: 1000) == expected)
   }
 
-  @Test("root's are the machine's, whatever his XDG variables say")
+  @Test("root uses /var/lib/usherd and /run/usherd, whatever its XDG variables say")
   func root() {
     let environment = ["HOME": "/root", "XDG_STATE_HOME": "/x", "XDG_RUNTIME_DIR": "/y"]
     #expect(
@@ -42,7 +42,7 @@ struct DirectoriesTests {
         == Directories(state: "/var/lib/usherd", runtime: "/run/usherd"))
   }
 
-  @Test("a user's are his XDG directories")
+  @Test("a user other than root uses the XDG directories")
   func user() {
     let environment = ["XDG_STATE_HOME": "/h/state", "XDG_RUNTIME_DIR": "/run/user/7/"]
     #expect(
@@ -50,7 +50,7 @@ struct DirectoriesTests {
         == Directories(state: "/h/state/usherd", runtime: "/run/user/7/usherd"))
   }
 
-  @Test("without them, or with relative ones, the specification's defaults")
+  @Test("without XDG variables, or with relative ones, the XDG defaults are used")
   func fallbacks() {
     let expected = Directories(
       state: "/home/u/.local/state/usherd", runtime: "/run/user/7/usherd")

@@ -4,7 +4,7 @@ import Testing
 import UsherCore
 import UsherSystem
 
-/// A directory that is gone with the test.
+/// A temporary directory that is removed with this object.
 final class TemporaryDirectory: Sendable {
   let path: String
 
@@ -35,7 +35,7 @@ func mode(of path: String) -> mode_t? {
 
 func exists(_ path: String) -> Bool { mode(of: path) != nil }
 
-/// The sentence of the `UsherError` that `body` throws.
+/// Returns the message of the `UsherError` that `body` throws; nil if it throws nothing.
 func refusal(_ body: () throws -> Void) -> String? {
   do {
     try body()
@@ -45,7 +45,7 @@ func refusal(_ body: () throws -> Void) -> String? {
   }
 }
 
-/// Waits up to thirty seconds until `descriptor` can be read.
+/// Waits up to thirty seconds until `descriptor` is readable.
 func isReadable(_ descriptor: CInt) -> Bool {
   var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
   return poll(&state, 1, 30_000) == 1
@@ -65,7 +65,7 @@ func connected(to path: String) -> CInt? {
   return nil
 }
 
-/// A socket bound to `path`, listening if it is a stream.
+/// Returns a socket bound to `path`; a stream socket also listens.
 func boundSocket(_ path: String, type: __socket_type = SOCK_STREAM) throws -> CInt {
   let descriptor = try #require(unixSocket(type))
   try #require(withUnixAddress(path) { bind(descriptor, $0, $1) } == 0)
@@ -115,7 +115,7 @@ final class PublicListener: Sendable {
   deinit { close(descriptor) }
 }
 
-/// A program beside the test, killed and reaped with this object at the latest.
+/// A child process, which is killed and reaped with this object at the latest.
 final class Child {
   let pid: pid_t
   private var isReaped = false
@@ -140,7 +140,7 @@ final class Child {
   }
 }
 
-/// Debian's own perl connects and holds the connection until it is told, or killed.
+/// Commands that connect with Debian's perl and hold the connection until a byte or the end.
 enum Caller {
   static func unix(_ path: String) -> [String] {
     let program = """
@@ -158,7 +158,7 @@ enum Caller {
     return ["/usr/bin/perl", "-e", program, "\(port)"]
   }
 
-  /// The same as another user. Only root can do that.
+  /// Returns the command that runs `command` as another user. Only root may run it.
   static func other(uid: uid_t, groups: [gid_t] = [], _ command: [String]) -> [String] {
     let list = groups.map(String.init).joined(separator: ",")
     let supplementary = groups.isEmpty ? ["--clear-groups"] : ["--groups=\(list)"]
@@ -166,7 +166,7 @@ enum Caller {
   }
 }
 
-/// Tests of other users need one who may become them.
+/// Whether this process may run programs as other users.
 let isRoot = geteuid() == 0
 let needsRoot: Comment = "SKIPPED, NOT PROVEN: only root can call as another user"
 

@@ -5,14 +5,14 @@ import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Own sockets", .mayBlock)
+@Suite("Unix sockets of the daemon", .mayBlock)
 struct UnixListenerTests {
   private let directory: TemporaryDirectory
   private var path: String { directory.file("s") }
 
   init() throws { directory = try TemporaryDirectory() }
 
-  @Test("somebody can connect, the mode is the one asked for, the descriptor is fit for a loop")
+  @Test("a bound unix socket accepts connections, has the given mode, and does not block")
   func binds() throws {
     let listener = try UnixListener.bind(path: path, mode: 0o666)
     defer { close(listener) }
@@ -24,7 +24,7 @@ struct UnixListenerTests {
     close(try accepted(listener))
   }
 
-  @Test("the mode does not depend on the umask", arguments: ["000", "077", "777"])
+  @Test("the mode of a unix socket does not depend on the umask", arguments: ["000", "077", "777"])
   func umasks(text: String) async {
     await #expect(processExitsWith: .success) { [text] in
       umask(try #require(mode_t(text, radix: 8)))
@@ -41,7 +41,7 @@ struct UnixListenerTests {
     }
   }
 
-  @Test("a socket somebody answers on is not taken, and stays")
+  @Test("a socket path on which another process accepts is refused and left in place")
   func alive() throws {
     let other = try boundSocket(path)
     defer { close(other) }
@@ -51,7 +51,7 @@ struct UnixListenerTests {
     close(client)
   }
 
-  @Test("one whose queue is full lives too")
+  @Test("a socket path whose listener has a full queue counts as served")
   func busy() throws {
     let other = try boundSocket(path)
     try #require(listen(other, 0) == 0)
@@ -64,7 +64,7 @@ struct UnixListenerTests {
     #expect(sentence == "another usherd is serving \(path)")
   }
 
-  @Test("a datagram socket in the way is not taken")
+  @Test("a datagram socket at the socket path is left in place")
   func datagram() throws {
     let other = try boundSocket(path, type: SOCK_DGRAM)
     defer { close(other) }
@@ -72,10 +72,10 @@ struct UnixListenerTests {
     #expect(exists(path))
   }
 
-  @Test("a left-over socket is replaced")
+  @Test("a left-over socket without a listener is replaced")
   func stale() throws {
     let leftOver = try boundSocket(path)
-    // A program that another test starts just now has a copy of the socket until it runs.
+    // A child process of another test may hold a copy of the socket until its exec.
     shutdown(leftOver, CInt(SHUT_RDWR))
     close(leftOver)
     let listener = try UnixListener.bind(path: path, mode: 0o600)
@@ -84,7 +84,7 @@ struct UnixListenerTests {
     close(client)
   }
 
-  @Test("a file in the way stays")
+  @Test("a regular file at the socket path is left in place")
   func fileInTheWay() throws {
     let path = try directory.write([1], to: "s")
     let sentence = refusal { _ = try UnixListener.bind(path: path, mode: 0o600) }
@@ -92,7 +92,7 @@ struct UnixListenerTests {
     #expect(exists(path))
   }
 
-  @Test("two daemons starting at once are kept apart")
+  @Test("bind refuses a directory in which another daemon is just starting")
   func startingTwice() throws {
     let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     defer { close(lock) }
@@ -103,21 +103,21 @@ struct UnixListenerTests {
     #expect(sentence == "another usherd is just starting in \(directory.path)")
   }
 
-  @Test("a path the kernel cannot take is told with both numbers")
+  @Test("a socket path over 107 bytes is refused with both numbers")
   func tooLong() {
     let path = "/tmp/" + String(repeating: "x", count: 103)
     let sentence = refusal { _ = try UnixListener.bind(path: path, mode: 0o600) }
     #expect(sentence?.hasSuffix("has 108 bytes, and the kernel takes no more than 107") == true)
   }
 
-  @Test("a path of exactly 107 bytes works")
+  @Test("a socket path of exactly 107 bytes works")
   func longest() throws {
     let name = String(repeating: "x", count: 107 - directory.path.utf8.count - 1)
     close(try UnixListener.bind(path: directory.file(name), mode: 0o600))
     #expect(exists(directory.file(name)))
   }
 
-  @Test("a missing directory is an error, or made for everybody to pass")
+  @Test("a missing directory of the socket is an error, or is created with mode 755")
   func parent() throws {
     let path = directory.file("run/s")
     #expect(refusal { _ = try UnixListener.bind(path: path, mode: 0o600) } != nil)
@@ -125,7 +125,7 @@ struct UnixListenerTests {
     #expect(mode(of: directory.file("run")) == 0o755)
   }
 
-  @Test("the file goes when it is told to, and going twice is no error")
+  @Test("unlink removes the socket file, and a second unlink does nothing")
   func unlinks() throws {
     let listener = try UnixListener.bind(path: path, mode: 0o600)
     UnixListener.unlink(path: path)
