@@ -5,8 +5,8 @@ import UsherCore
 
 @testable import UsherStore
 
-/// What somebody does to the database who has the file and not the key: by a connection of their own.
-@Suite("an audit that was tampered with")
+/// Changes to the database by an attacker who has the file but not the key.
+@Suite("Tampered audit log")
 struct AuditTamperTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
@@ -68,7 +68,7 @@ struct AuditTamperTests {
     ),
   ]
 
-  @Test("each deed is found, in a running daemon and after a restart", arguments: deeds)
+  @Test("each forged change of the audit log is found, also after a restart", arguments: deeds)
   func found(_ deed: String, findings: [String]) async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...10))
@@ -85,7 +85,7 @@ struct AuditTamperTests {
     }
   }
 
-  @Test("what is found stays found while the record goes on")
+  @Test("missing audit rows stay a finding while rows are appended and trimmed")
   func goingOn() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...10))
@@ -101,7 +101,7 @@ struct AuditTamperTests {
         == ["rows 9 to 10 were gone, found when the oldest were dropped at \(StoreFixture.now)"])
   }
 
-  @Test("the others are still told where a row does not open")
+  @Test("an audit row that does not open is reported, and the other rows are still read")
   func reading() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -111,7 +111,7 @@ struct AuditTamperTests {
     #expect(stretch.unreadable == [2])
   }
 
-  @Test("a trimmed row that is put back is found")
+  @Test("a trimmed audit row that is put back is found")
   func putBack() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -124,7 +124,7 @@ struct AuditTamperTests {
   }
 
   @Test(
-    "a head that was removed or altered is found at once, and after a restart for good",
+    "a removed or altered audit head is found at once, and stays a finding after restarts",
     arguments: [
       (
         "DELETE FROM notes WHERE name = 'audit.head'", "the head is gone",
@@ -152,12 +152,12 @@ struct AuditTamperTests {
     #expect(report.findings == [AuditFinding(nil, "\(later) 3")])
     #expect(report.kept == 1...4)
     #expect(report.begunAt == minuteLater)
-    // It is told for as long as rows of that age are kept.
+    // The finding is reported for as long as rows of that age are kept.
     try await last.audit.trim(to: 1, since: minuteLater + .seconds(1))
     #expect(try await last.audit.verify().findings == [])
   }
 
-  @Test("all of it wiped, head and rows, is found")
+  @Test("wiping the audit rows and their head together is found")
   func wiped() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -174,7 +174,7 @@ struct AuditTamperTests {
     #expect(report.kept == 1...1)
   }
 
-  @Test("an older head that is put back is found, and no row is lost by it")
+  @Test("an older audit head that is put back is found, and no row is lost")
   func olderHead() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -198,7 +198,7 @@ struct AuditTamperTests {
     #expect(try await again.audit.verify().findings == [finding])
   }
 
-  @Test("rows of another course of the same database do not fit")
+  @Test("audit rows from another branch of the same database are found")
   func branched() async throws {
     try await fixture.create()
     let before = fixture.bytes()
@@ -222,7 +222,7 @@ struct AuditTamperTests {
         == ["row 2 does not follow the row before it", "row 3 does not follow the row before it"])
   }
 
-  @Test("very many findings are a hundred and one")
+  @Test("more than a hundred audit findings end with one that says there are more")
   func many() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...300))
@@ -233,7 +233,7 @@ struct AuditTamperTests {
     #expect(findings.last?.n == 101)
   }
 
-  @Test("very many rows of somebody else's do not keep the record from going on")
+  @Test("thousands of planted audit rows do not keep the store from appending rows")
   func planted() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))

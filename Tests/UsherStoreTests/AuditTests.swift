@@ -6,12 +6,12 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("the audit in the store")
+@Suite("Audit log in the store")
 struct AuditTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
 
-  @Test("rows come back in order, under numbers from 1 on, also after a restart")
+  @Test("audit rows come back in order, numbered from 1, also after a restart")
   func roundTrip() async throws {
     let store = try fixture.open()
     #expect(try await store.audit.rows() == [])
@@ -30,7 +30,7 @@ struct AuditTests {
     #expect(report == AuditReport(kept: 1...4, begunAt: StoreFixture.now))
   }
 
-  @Test("an audit without rows is whole")
+  @Test("an audit log without rows verifies without findings")
   func empty() async throws {
     let store = try fixture.open()
     let report = try await store.audit.verify()
@@ -40,7 +40,7 @@ struct AuditTests {
     #expect(error?.reason == .storageUnavailable)
   }
 
-  @Test("who appends at the same time gets numbers without gaps; each call's rows stay together")
+  @Test("concurrent audit appends are numbered without gaps, and each append stays together")
   func concurrent() async throws {
     let store = try fixture.open()
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -61,7 +61,7 @@ struct AuditTests {
     #expect(try await store.audit.verify().findings == [])
   }
 
-  @Test("what is in a row is on the disk neither open nor closed")
+  @Test("the text of an audit row is not in the database files, open or closed")
   func canary() async throws {
     let store = try fixture.open()
     try await store.audit.append([.sample(1, "CANARY-51c9")])
@@ -73,7 +73,7 @@ struct AuditTests {
     #expect(isClean())
   }
 
-  @Test("a stretch has the rows of a time, and says how far it looked")
+  @Test("an audit read returns the rows of a time range and how far it looked")
   func times() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...5))
@@ -89,7 +89,7 @@ struct AuditTests {
     #expect(nothing == AuditStretch())
   }
 
-  @Test("rows that were written out of the order of their times are all found")
+  @Test("audit rows written out of time order are all found by a time range")
   func disorder() async throws {
     let store = try fixture.open()
     try await store.audit.append([.sample(5), .sample(1), .sample(9), .sample(2)])
@@ -99,7 +99,7 @@ struct AuditTests {
     #expect(stretch.rows.map(\.n) == [1, 4])
   }
 
-  @Test("too many rows and old ones go, the oldest first; what is left is whole")
+  @Test("audit trimming removes surplus and old rows, oldest first, and the rest verifies")
   func trimming() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...20))
@@ -118,7 +118,7 @@ struct AuditTests {
     #expect(try await again.audit.verify() == .init(kept: 21...21, begunAt: StoreFixture.now))
   }
 
-  @Test("a young row keeps those after it, however old they look")
+  @Test("a young audit row keeps the rows after it, even if their times are old")
   func trimmingDisorder() async throws {
     let store = try fixture.open()
     try await store.audit.append([.sample(1), .sample(9), .sample(2)])
@@ -126,7 +126,7 @@ struct AuditTests {
     #expect(try await store.audit.rows().map(\.n) == [2, 3])
   }
 
-  @Test("very many rows go a few thousand at a time, and are looked at in pieces")
+  @Test("thousands of audit rows are verified, and trimmed in several steps")
   func many() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...5000))
@@ -141,7 +141,7 @@ struct AuditTests {
     #expect(try await store.audit.verify() == .init(kept: 4991...5000, begunAt: StoreFixture.now))
   }
 
-  @Test("what the disk refuses leaves no trace, and the next row has its number")
+  @Test("a refused audit append leaves no trace, and the next row gets its number")
   func full() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...2))
@@ -162,7 +162,7 @@ struct AuditTests {
   }
 
   @Test(
-    "a kill between rows and head, or after both, leaves them fitting together",
+    "a kill around an audit commit leaves rows and head consistent",
     arguments: [("audit.before-commit", 2), ("audit.after-commit", 4)])
   func killed(_ point: String, survivors: Int) async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -181,7 +181,7 @@ struct AuditTests {
 }
 
 extension AuditRow {
-  /// Each a second after the one before.
+  /// Returns row `n`, whose time is `n` seconds after the fixture's.
   static func sample(_ n: Int64) -> AuditRow {
     let entry = AuditEntry.sample(n)
     return AuditRow(n: n, at: entry.at, payload: entry.payload)
@@ -208,7 +208,7 @@ extension AuditLog {
     try await trim(to: most, since: cutoff, at: StoreFixture.now)
   }
 
-  /// Those that open, as far as one stretch goes.
+  /// The rows that open, as far as one read goes.
   func rows() async throws -> [AuditRow] {
     guard let span = try await span(of: .earliest ... .latest) else { return [] }
     return try await stretch(of: span, at: .earliest ... .latest).rows

@@ -3,8 +3,8 @@ import UsherCore
 
 @testable import UsherStore
 
-/// Row n is of n seconds after the fixture's moment; rows before the sixth are old.
-@Suite("an audit that was tampered with and then trimmed")
+/// The time of row n is n seconds after the fixture's; rows before the sixth are old.
+@Suite("Trimming of a tampered audit log")
 struct AuditTrimTests {
   let fixture: StoreFixture
 
@@ -38,7 +38,7 @@ struct AuditTrimTests {
   ]
 
   @Test(
-    "what was done to rows of a stopped or running daemon is found after the old ones are dropped",
+    "changes to audit rows are still found after the old rows are trimmed",
     arguments: deeds, [true, false])
   func found(
     _ deed: (deed: String, kept: ClosedRange<Int64>, findings: [String]), isRunning: Bool
@@ -65,7 +65,7 @@ struct AuditTrimTests {
     #expect(report.kept == kept)
   }
 
-  @Test("rows that are too many go whatever became of them, and it is told for their time")
+  @Test("surplus audit rows are trimmed even if they are gone, and the finding lasts their time")
   func tooMany() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...10))
@@ -76,7 +76,7 @@ struct AuditTrimTests {
         "rows 1 to 6 were gone, \(Self.dropped)",
         "rows 7 to 10 are gone, and the end is cut off",
       ])
-    // Further ones of the same kind join them.
+    // Further missing rows extend the same finding.
     #expect(try await store.audit.trim(to: 2, since: .earliest, at: Self.now) == 2)
     #expect(
       try await store.audit.verify().findings.first?.message

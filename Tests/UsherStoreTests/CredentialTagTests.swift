@@ -4,12 +4,12 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("tags of credentials")
+@Suite("Tags of credentials")
 struct CredentialTagTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
 
-  @Test("a value is known again by its tag, also after a restart; it is not in it")
+  @Test("a credential's value has the same 32-byte tag each time, also after a restart")
   func same() throws {
     let first = try fixture.open()
     let tag = first.tag(ofCredential: Secret("s3cret"), named: "work")
@@ -20,7 +20,7 @@ struct CredentialTagTests {
     #expect(tag == second.tag(ofCredential: Secret("s3cret"), named: "work"))
   }
 
-  @Test("another value, name or database has another tag")
+  @Test("another value, name or database gives a credential another tag")
   func other() throws {
     let store = try fixture.open()
     let elsewhere = try StoreFixture()

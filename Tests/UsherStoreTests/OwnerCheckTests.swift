@@ -5,14 +5,15 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("The check of owners before a commit")
+@Suite("Owner check before a commit")
 struct OwnerCheckTests {
   /// backtrace(3).
   private typealias Backtrace =
     @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, CInt) -> CInt
 
-  /// A closure in a `Mutex` of its own is wrapped once more at each read, until the stack overflows.
-  @Test("the thousandth commit calls it as directly as the first")
+  /// A closure stored directly in a `Mutex` is wrapped once more at each read, until the stack
+  /// overflows.
+  @Test("the owner check has the same call depth at the thousandth commit as at the first")
   func depth() async throws {
     let store = try StoreFixture().open()
     let depths = Mutex<[CInt]>([])

@@ -7,7 +7,7 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("opening by the recovery key")
+@Suite("Opening with the recovery key")
 struct RecoveryTests {
   private static let otherMaster = [UInt8](repeating: 7, count: 32)
   private let fixture: StoreFixture
@@ -16,7 +16,7 @@ struct RecoveryTests {
 
   init() throws { fixture = try StoreFixture() }
 
-  /// A closed store with a flow, and the recovery key.
+  /// Creates and closes a store that holds a flow and the recovery key.
   private func create() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
@@ -24,7 +24,7 @@ struct RecoveryTests {
     try store.close()
   }
 
-  /// Everything in the database but the slots and their digest, as somebody without a key sees it.
+  /// Returns all rows but the key slots and their digest, read without a key.
   private func rows() throws -> [String: [Row]] {
     let database = try DatabaseQueue(path: fixture.path)
     defer { try? database.close() }
@@ -48,7 +48,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("a schema that was set back does not make an old database of a new one either")
+  @Test("with the recovery key, a new database whose schema version was set back is refused")
   func setBack() async throws {
     try await create()
     try fixture.tamper(
@@ -59,8 +59,8 @@ struct RecoveryTests {
     try fixture.expectRefusal("set back", masterKey: Self.otherMaster, recoveryKey: key)
   }
 
-  /// A recovery key of 0.1.0 does not say that rows are guarded, so deleted rows do not show.
-  @Test("a database of an earlier schema that the recovery key opens begins locked")
+  /// A recovery slot of 0.1.0 does not tell that rows are authenticated; deletions do not show.
+  @Test("a database of schema 4 that is opened with the recovery key begins locked")
   func earlierSchema() async throws {
     try await create()
     let database = try DatabaseQueue(path: fixture.path)
@@ -82,7 +82,7 @@ struct RecoveryTests {
     try store.close()
   }
 
-  @Test("where the master key is another one it opens, and the new one opens from then on")
+  @Test("a store opens with its recovery key and a new master key, which opens it from then on")
   func recovered() async throws {
     try await create()
     let (rowsBefore, slotsBefore) = (try rows(), try slots())
@@ -103,7 +103,7 @@ struct RecoveryTests {
     #expect(try fixture.open(masterKey: Self.otherMaster, recoveryKey: key).wasRecovered == false)
   }
 
-  @Test("it is not asked for where the master key opens")
+  @Test("the recovery key is not requested if the master key opens the store")
   func notAsked() async throws {
     try await create()
     let before = try slots()
@@ -119,7 +119,7 @@ struct RecoveryTests {
     #expect(try slots() == before)
   }
 
-  @Test("another recovery key opens nothing, and none where there is none")
+  @Test("a wrong recovery key, or one for a store that has none, is refused")
   func refusals() async throws {
     try await fixture.create([.putFlow(.sample())])
     #expect(try fixture.open().hasRecoveryKey == false)
@@ -132,7 +132,7 @@ struct RecoveryTests {
       "another recovery key", masterKey: Self.otherMaster, recoveryKey: otherKey)
   }
 
-  @Test("a slot that was moved to another kind, or changed, does not open")
+  @Test("a recovery slot with the content of the master slot does not open")
   func tampered() async throws {
     try await create()
     try fixture.tamper(
@@ -145,7 +145,7 @@ struct RecoveryTests {
       "another recovery key", masterKey: Self.otherMaster, recoveryKey: master)
   }
 
-  @Test("one is not replaced unless that is meant; then the old one opens nothing")
+  @Test("a recovery key is replaced only on request; then the old key opens nothing")
   func replacing() async throws {
     let store = try fixture.open()
     #expect(!store.hasRecoveryKey)
@@ -161,7 +161,7 @@ struct RecoveryTests {
     #expect(try fixture.open(masterKey: Self.otherMaster, recoveryKey: otherKey).wasRecovered)
   }
 
-  @Test("whether it opens can be asked without the master key, and changes nothing")
+  @Test("whether a recovery key opens a database is answered without changing the file")
   func asking() async throws {
     try await create()
     let before = fixture.bytes()
@@ -173,7 +173,7 @@ struct RecoveryTests {
     #expect(throws: UsherError.self) { try Store.isOpened(at: fixture.path, by: key) }
   }
 
-  @Test("a database that was killed with its log is recovered with what is in the log")
+  @Test("a crashed database is recovered together with its write-ahead log")
   func afterCrash() async throws {
     let store = try fixture.open()
     try await store.setRecoveryKey(key, replacing: false)

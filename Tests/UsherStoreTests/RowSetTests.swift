@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("authenticated row sets")
+@Suite("Authenticated row sets")
 struct RowSetTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
@@ -27,7 +27,7 @@ struct RowSetTests {
   }
 
   @Test(
-    "a row that was deleted from a small table keeps the database from opening",
+    "a deleted row of an authenticated table keeps the database from opening",
     arguments: [
       ("DELETE FROM consents WHERE grant_name = 'read.email'", "consents"),
       ("DELETE FROM local_auth", "local_auth"), ("DELETE FROM credentials", "credentials"),
@@ -72,7 +72,7 @@ struct RowSetTests {
     #expect(try refusal()?.message.contains(table) == true)
   }
 
-  @Test("every kind of change keeps the database as it has to be")
+  @Test("a database opens after any sequence of changes that the store made itself")
   func kept() async throws {
     var random = SystemRandomNumberGenerator()
     for round in 0..<8 {
@@ -96,7 +96,7 @@ struct RowSetTests {
         ]
         try await store.commit(changes.randomElement(using: &random) ?? [])
       }
-      // One that fails changes nothing, and spares its neighbours.
+      // A failing commit changes nothing and does not affect the commits next to it.
       let failing = Task {
         try await store.commit([.putLocalAuth(.sample(uid: 7)), .putConsent(.sample("acc_none"))])
       }
@@ -109,7 +109,7 @@ struct RowSetTests {
   }
 
   @Test(
-    "a database with a foreign trigger, view, table, index or column is refused, which is named",
+    "a foreign or missing trigger, view, table, index or column is refused by its name",
     arguments: [
       (
         "CREATE TRIGGER k BEFORE DELETE ON consents BEGIN SELECT RAISE(IGNORE); END",
@@ -129,7 +129,7 @@ struct RowSetTests {
     #expect(error.message.contains("usherctl restore"))
   }
 
-  @Test("a schema that was set back does not make an old database of a new one")
+  @Test("a new database whose schema version was set back to 4 is refused")
   func setBack() async throws {
     try await fixture.create(Self.content)
     try fixture.tamper(
@@ -137,7 +137,7 @@ struct RowSetTests {
     #expect(try refusal()?.message.contains("set back") == true)
   }
 
-  @Test("an index from which a row was taken is refused, for a change would not find the row")
+  @Test("a database with an emptied index page is refused as damaged")
   func hollowIndex() async throws {
     try await fixture.create(Self.content)
     let database = try DatabaseQueue(path: fixture.path)
@@ -152,7 +152,7 @@ struct RowSetTests {
     try database.close()
     let (page, length) = (try #require(root), try #require(size))
     var bytes = fixture.bytes()
-    // A leaf of an index without cells (Database File Format §1.6).
+    // An index leaf page without cells (SQLite Database File Format §1.6).
     let empty: [UInt8] = [10, 0, 0, 0, 0, UInt8(length >> 8 & 255), UInt8(length & 255), 0]
     let start = (page - 1) * length
     bytes.replaceSubrange(
@@ -162,7 +162,7 @@ struct RowSetTests {
     #expect(error.message.contains("damaged"), "\(error.message)")
   }
 
-  @Test("a database that was changed opens where that is accepted; it is locked then")
+  @Test("a changed database opens if changes are accepted, and is locked then")
   func accepted() async throws {
     try await fixture.create(Self.content)
     #expect(try fixture.open(acceptsChanges: true).acceptedTables == [])
@@ -175,7 +175,7 @@ struct RowSetTests {
     #expect(try !fixture.open().isLocked)
   }
 
-  @Test("a database without its digests opens where that is accepted; one with a trigger does not")
+  @Test("accepted changes include missing digests, but not a foreign trigger")
   func acceptedWithout() async throws {
     try await fixture.create(Self.content)
     try fixture.tamper("DELETE FROM notes")
@@ -186,7 +186,7 @@ struct RowSetTests {
     #expect(throws: UsherError.self) { try fixture.open(acceptsChanges: true) }
   }
 
-  @Test("a database is locked by a note that is missing")
+  @Test("setLocked locks and unlocks the store")
   func locked() async throws {
     let store = try fixture.open()
     #expect(try !store.isLocked)

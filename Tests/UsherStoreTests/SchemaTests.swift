@@ -6,9 +6,9 @@ import UsherCore
 
 @testable import UsherStore
 
-/// A database as each released schema left it, in `Fixtures/schema-N.db`. Its master key is
-/// ``StoreFixture/masterKey``. To write the one of a new schema: `USHER_WRITE_FIXTURE=1`.
-@Suite("schemas")
+/// `Fixtures/schema-N.db` is a database written with released schema N. Its master key is
+/// ``StoreFixture/masterKey``. To write the file of a new schema, set `USHER_WRITE_FIXTURE=1`.
+@Suite("Schemas of the database")
 struct SchemaTests {
   private static let fixtures =
     String(#filePath[..<(#filePath.lastIndex(of: "/") ?? #filePath.endIndex)]) + "/Fixtures"
@@ -21,7 +21,7 @@ struct SchemaTests {
     .putNote(.sample()), .putOwner(.sample()),
   ]
 
-  @Test("a database of each released schema opens with all that is in it", arguments: 1...5)
+  @Test("a database of each released schema opens with all its rows migrated", arguments: 1...5)
   func released(_ version: Int) async throws {
     let fixture = try StoreFixture()
     try fixture.write(
@@ -30,7 +30,7 @@ struct SchemaTests {
     #expect(try store.loadFlows() == [.sample()])
     #expect(try store.loadJournal() == [.sample(revision: 1), .sample()])
     #expect(try store.loadRequests() == [.sample()])
-    // Of a row that was written before it was kept, it is not known when it wakes, nor what calls it.
+    // Rows older than schema 4 have no wake time and no call tag, so both are unknown.
     var account = AccountRow.sample()
     if version < 4 {
       account.wakeAt = AccountRow.unknownWaking
@@ -42,16 +42,16 @@ struct SchemaTests {
         == (version < 4 ? [account.id] : []))
     #expect(try store.loadTokens() == [.sample()])
     #expect(try store.loadCredentials().map(\.value) == [Secret("s3cr3t")])
-    // The second schema's.
+    // Tables since schema 2.
     let isThere = version > 1
     #expect(try store.loadConsents() == (isThere ? [.sample()] : []))
     #expect(try store.loadLocalAuth() == (isThere ? [.sample()] : []))
-    // The third schema's.
+    // Tables since schema 3.
     #expect(try store.loadConfirmations() == (version > 2 ? [.sample()] : []))
     #expect(try store.loadNote("lock") == (version > 2 ? .sample() : nil))
-    // The fifth schema's.
+    // Tables since schema 5.
     #expect(try store.loadOwners() == (version > 4 ? [.sample()] : []))
-    // Before the fifth schema this note said that the daemon was locked.
+    // Before schema 5 this note meant that the daemon was locked.
     #expect(try store.isLocked == (version == 3 || version == 4))
     try await store.commit([
       .putFlow(.sample("flw_2")), .putConsent(.sample(grant: "read.lastname")),
@@ -72,7 +72,7 @@ struct SchemaTests {
     try fixture.open().close()
   }
 
-  @Test("the tables of the present schema are those of its fixture")
+  @Test("the tables of the current schema equal those of its fixture")
   func unchanged() async throws {
     let fixture = try StoreFixture()
     try await fixture.create()
@@ -90,7 +90,7 @@ struct SchemaTests {
     #expect(try tables(fixture.path) == tables(released.path))
   }
 
-  @Test("the digest of the present schema is that of the tables that its migrations make")
+  @Test("the digest of the current schema equals that of the tables its migrations create")
   func digest() throws {
     let made = try DatabaseQueue().write { db in
       try Schema.create(Schema.version, in: db)
@@ -100,7 +100,7 @@ struct SchemaTests {
   }
 
   @Test(
-    "(writes the fixture of the present schema)",
+    "the fixture file of a new schema is written if USHER_WRITE_FIXTURE is set",
     .enabled(if: getenv("USHER_WRITE_FIXTURE") != nil, "only when a schema is new"))
   func writeFixture() async throws {
     let fixture = try StoreFixture()

@@ -5,13 +5,13 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("sealing")
+@Suite("Sealing of rows")
 struct SealingTests {
   let fixture: StoreFixture
 
   init() throws { fixture = try StoreFixture() }
 
-  @Test("no secret is in the database's files, open or closed or deleted")
+  @Test("no secret is in the database files while open, after deletion or after closing")
   func canaries() async throws {
     let canary = "CANARY-7f3a"
     var token = TokenRow.sample()
@@ -32,7 +32,7 @@ struct SealingTests {
     #expect(isClean())
   }
 
-  @Test("a deleted row's sealed bytes are gone from the files after closing")
+  @Test("the sealed bytes of a deleted row are gone from the files after closing")
   func wiped() async throws {
     let store = try fixture.open()
     try await store.commit([.putCredential("name", Secret("value"))])
@@ -47,7 +47,7 @@ struct SealingTests {
     #expect(!isThere())
   }
 
-  @Test("rows swapped between ids do not open; the error names the row, not its content")
+  @Test("rows swapped between ids do not open; the error names the row but not its content")
   func swapped() async throws {
     try await fixture.create([
       .putFlow(.sample("flw_1", payload: "first")), .putFlow(.sample("flw_2", payload: "second")),
@@ -63,7 +63,7 @@ struct SealingTests {
     #expect(!"\(error)".contains("first") && !"\(error)".contains("second"))
   }
 
-  @Test("each flipped bit of a sealed row is noticed")
+  @Test("each flipped bit of a sealed row is detected")
   func flippedBits() async throws {
     let store = try fixture.open()
     let row = CredentialRow(name: "name", value: Secret("v"))
@@ -77,7 +77,7 @@ struct SealingTests {
   }
 
   @Test(
-    "a row whose clear columns or sealed bytes were changed does not open",
+    "a row with changed clear columns or sealed bytes does not open",
     arguments: [
       "UPDATE flows SET uid = 0", "UPDATE flows SET realm = 'other'",
       "UPDATE flows SET client = ''", "UPDATE flows SET provider = 'other'",
@@ -121,14 +121,14 @@ struct SealingTests {
     #expect(throws: UsherError.self) { try fixture.open().check() }
   }
 
-  @Test("the same row sealed twice is two different texts")
+  @Test("sealing the same row twice gives different bytes")
   func salted() throws {
     let store = try fixture.open()
     let row = CredentialRow(name: "name", value: Secret("v"))
     #expect(try store.sealer.seal(row) != store.sealer.seal(row))
   }
 
-  @Test("a sealed secret passes the store's coder and no other")
+  @Test("a sealed secret can be encoded and decoded only by the store's coder")
   func coder() throws {
     let state = ["verifier": Sealed(Secret("abc"))]
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(state) }
@@ -141,13 +141,13 @@ struct SealingTests {
     #expect(try SealedPayload(encoding: state).decoded() == state)
   }
 
-  @Test("equal values encode to equal bytes")
+  @Test("the store's coder sorts keys, so that equal values encode to equal bytes")
   func sortedKeys() throws {
     let bytes = try StoreCoder.encode(["b": "/", "a": "", "c": ""])
     #expect(String(decoding: bytes, as: UTF8.self) == #"{"a":"","b":"/","c":""}"#)
   }
 
-  @Test("a coding error names type and member and quotes no value")
+  @Test("a coding error names the type and the member but quotes no value")
   func codingErrors() throws {
     struct Numbers: Codable { var inner: [String: Int] }
     let bytes = Array(#"{"inner":{"n":"CANARY"}}"#.utf8)
@@ -164,7 +164,7 @@ struct SealingTests {
     #expect((infinite.cause as? CodingFault)?.member == "x")
   }
 
-  @Test("a payload does not print")
+  @Test("a sealed payload does not print its content")
   func payloadIsMute() {
     let row = FlowRow.sample(payload: "CANARY")
     var dumped = ""
@@ -175,7 +175,7 @@ struct SealingTests {
     #expect("\(row.payload)" == "<sealed payload>")
   }
 
-  @Test("fields that end early or claim too much are not read")
+  @Test("byte fields that are truncated or have an invalid length are not read")
   func byteFields() {
     var writer = ByteWriter()
     writer.append("text")
@@ -204,7 +204,7 @@ func contains(_ haystack: [UInt8], _ needle: [UInt8]) -> Bool {
 
 @Suite("Installation ids")
 struct InstallationTests {
-  @Test("one owner has the same at a provider each time the database is opened")
+  @Test("an owner's installation id at a provider is a UUID that survives a restart")
   func lasting() throws {
     let fixture = try StoreFixture()
     let anna = Owner(realm: "host", uid: 1000)
@@ -217,7 +217,7 @@ struct InstallationTests {
     #expect(first.wholeMatch(of: form) != nil)
   }
 
-  @Test("another owner, client, provider or database has another")
+  @Test("each owner, client, provider and database has its own installation id")
   func distinct() throws {
     let (here, there) = (try StoreFixture(), try StoreFixture())
     let (store, other) = (try here.open(), try there.open())

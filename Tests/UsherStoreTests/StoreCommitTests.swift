@@ -4,13 +4,13 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("commits")
+@Suite("Commits to the store")
 struct StoreCommitTests {
   let fixture: StoreFixture
 
   init() throws { fixture = try StoreFixture() }
 
-  @Test("a requestId used again is refused with the flow it started, and nothing is stored")
+  @Test("a reused requestId is refused with the flow it started, and nothing is stored")
   func requestReused() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample()), .rememberRequest(.sample())])
@@ -24,7 +24,7 @@ struct StoreCommitTests {
     #expect(try store.loadRequests() == [.sample()])
   }
 
-  @Test("a requestId is one owner's and one provider's")
+  @Test("the same requestId may be used by another owner or at another provider")
   func requestOfOthers() async throws {
     let store = try fixture.open()
     var elsewhere = RequestRow.sample("flw_3")
@@ -36,7 +36,7 @@ struct StoreCommitTests {
     #expect(try store.loadRequests().count == 3)
   }
 
-  @Test("whether anybody has used a requestId at a provider can be asked, until it is forgotten")
+  @Test("the store knows whether a requestId was used at a provider, until it is forgotten")
   func remembered() async throws {
     let store = try fixture.open()
     let row = RequestRow.sample()
@@ -48,7 +48,7 @@ struct StoreCommitTests {
     #expect(try !store.isRemembered(row.requestID, at: row.provider))
   }
 
-  @Test("an expired requestId may be used again, and expired ones are forgotten")
+  @Test("an expired requestId may be used again, and can be forgotten")
   func requestExpiry() async throws {
     try await fixture.create([.rememberRequest(.sample())])
     let expiry = RequestRow.sample().expiresAt
@@ -68,7 +68,7 @@ struct StoreCommitTests {
     #expect(try after.loadRequests().isEmpty)
   }
 
-  @Test("a subject has one account per owner and provider")
+  @Test("a second account for the same subject, owner and provider is a conflict")
   func accountConflict() async throws {
     let store = try fixture.open()
     try await store.commit([
@@ -82,7 +82,7 @@ struct StoreCommitTests {
     #expect(try store.loadAccounts().count == 2)
   }
 
-  @Test("what belongs to nothing is not found, and takes its whole commit with it")
+  @Test("a row whose parent is missing is not found, and its whole commit is refused")
   func orphans() async throws {
     let store = try fixture.open()
     for orphan: Change in [.appendJournal(.sample("flw_none")), .putToken(.sample("acc_none"))] {
@@ -94,7 +94,7 @@ struct StoreCommitTests {
     #expect(try store.loadFlows().isEmpty)
   }
 
-  @Test("in one transaction a failing unit spares its neighbours")
+  @Test("a failing commit does not affect the other commits of its transaction")
   func neighbours() async throws {
     let store = try fixture.open()
     let outcomes = await GroupCommit.write(
@@ -106,7 +106,7 @@ struct StoreCommitTests {
     #expect(try names(in: store) == ["a", "c", "e"])
   }
 
-  @Test("when the transaction itself fails every unit fails, whatever it was told before")
+  @Test("if a group's transaction fails, all its commits fail, whatever their own results")
   func failingTransaction() async throws {
     let store = try fixture.open()
     let orphan: GroupCommit.Operation = { db in
@@ -123,7 +123,7 @@ struct StoreCommitTests {
     #expect(try names(in: store).isEmpty)
   }
 
-  @Test("fifty concurrent writers' commits are all there after reopening; the refused are not")
+  @Test("fifty writers find exactly their acknowledged commits after reopening")
   func concurrentWriters() async throws {
     let store = try fixture.open()
     let acknowledged = await withTaskGroup(of: [String].self) { group in
@@ -132,7 +132,7 @@ struct StoreCommitTests {
           var done: [String] = []
           for turn in 0..<10 {
             let id = "flw_\(writer)_\(turn)"
-            // The same requestId for all the writers of one turn: one of them gets it.
+            // All writers of one turn use the same requestId, so exactly one of them succeeds.
             var request = RequestRow.sample(id)
             request.requestID = "turn-\(turn)"
             let changes: [Change] = [
@@ -159,7 +159,7 @@ struct StoreCommitTests {
     #expect(try reopened.loadRequests().count == 10)
   }
 
-  @Test("a closed store refuses, and closing twice does nothing")
+  @Test("a closed store refuses commits and reads, and closing twice does nothing")
   func closed() async throws {
     let store = try fixture.open()
     try store.close()

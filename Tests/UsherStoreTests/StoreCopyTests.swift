@@ -7,7 +7,7 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("a copy of the database", .timeLimit(.minutes(2)))
+@Suite("Copies of the database", .timeLimit(.minutes(2)))
 struct StoreCopyTests {
   private let fixture: StoreFixture
   private var path: String { fixture.directory + "/copy" }
@@ -19,7 +19,7 @@ struct StoreCopyTests {
     return try database.read { try String.fetchOne($0, sql: "PRAGMA \(name)") }
   }
 
-  @Test("it is ours, whole, private, and opens with the same key")
+  @Test("a copy of the database is complete, has mode 600, and opens with the same key")
   func whole() async throws {
     let store = try fixture.open()
     try await store.commit([
@@ -51,7 +51,7 @@ struct StoreCopyTests {
     #expect(try store.loadFlows().count == 1)
   }
 
-  @Test("while others write it has the state of one moment, and they do not wait for it")
+  @Test("a copy under concurrent writes has the state of one moment and does not block them")
   func underWrites() async throws {
     let store = try fixture.open()
     let filling = String(repeating: "x", count: 4096)
@@ -60,7 +60,7 @@ struct StoreCopyTests {
     }
     let written = Mutex(0)
     let writing = Task {
-      // Two rows a commit, which belong together.
+      // Each commit writes two rows with the same number.
       while !Task.isCancelled {
         let number = written.withLock { $0 }
         try await store.commit([
@@ -89,7 +89,7 @@ struct StoreCopyTests {
     #expect(try store.loadFlows().count == 502)
   }
 
-  @Test("what is there already is not overwritten, and nothing is left of a copy that failed")
+  @Test("a copy does not overwrite a file, and a failed copy leaves nothing behind")
   func refusals() async throws {
     let store = try fixture.open()
     try Data("mine".utf8).write(to: URL(filePath: path))
@@ -105,7 +105,7 @@ struct StoreCopyTests {
     await #expect(throws: UsherError.self) { try await store.copy(to: path + "2") }
   }
 
-  @Test("of two at once one is told to come again, and then may")
+  @Test("a second copy at the same time is refused as overloaded, and may be retried")
   func two() async throws {
     let store = try fixture.open()
     let source = try DatabaseQueue(path: fixture.path)
@@ -116,7 +116,7 @@ struct StoreCopyTests {
     #expect(try await store.copy(to: path) > 0)
   }
 
-  @Test("a full disk leaves no half of it, and the database as it was")
+  @Test("a copy that fills the disk leaves no partial file, and the database is unchanged")
   func fullDisk() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])

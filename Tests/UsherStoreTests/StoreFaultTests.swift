@@ -7,12 +7,12 @@ import UsherTestKit
 
 @testable import UsherStore
 
-@Suite("a disk that fails", .mayBlock)
+@Suite("Disk faults", .mayBlock)
 struct StoreFaultTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
 
-  @Test("a full database refuses, keeps what it acknowledged, and goes on when there is room")
+  @Test("a full database refuses commits, keeps the acknowledged ones, and recovers with room")
   func fullByPages() async throws {
     let store = try fixture.open()
     try await store.database.writeWithoutTransaction { db in
@@ -26,7 +26,7 @@ struct StoreFaultTests {
     }
   }
 
-  @Test("a full database spares the neighbours of what does not fit")
+  @Test("a commit that does not fit into a full database does not affect its neighbours")
   func fullNeighbours() async throws {
     let store = try fixture.open()
     try await store.database.writeWithoutTransaction { db in
@@ -51,7 +51,7 @@ struct StoreFaultTests {
     #expect(kept == ["a", "c"])
   }
 
-  @Test("a read-only database refuses and goes on when it may be written again")
+  @Test("a read-only database refuses commits and recovers when it is writable again")
   func readOnly() async throws {
     let store = try fixture.open()
     try await store.database.writeWithoutTransaction {
@@ -64,7 +64,7 @@ struct StoreFaultTests {
     }
   }
 
-  @Test("a write that the system refuses is not acknowledged, and the store goes on after it")
+  @Test("a write over the file size limit is not acknowledged, and the store recovers later")
   func fileSizeLimit() async throws {
     await #expect(processExitsWith: .success) { [path = fixture.path as String] in
       signal(SIGXFSZ, SIG_IGN)
@@ -80,7 +80,7 @@ struct StoreFaultTests {
     }
   }
 
-  @Test("a full file system refuses, and the store goes on when there is room again")
+  @Test("a full file system refuses commits, and the store recovers when there is room")
   func fullFileSystem() throws {
     let mounted = fixture.directory + "/disk"
     let report = fixture.directory + "/report"
@@ -112,7 +112,7 @@ struct StoreFaultTests {
 
   /// Runs in the child that ``fullFileSystem()`` starts.
   @Test(
-    "(in a small file system)", .enabled(if: smallDisk != nil, "runs in a namespace of its own"))
+    "a full tmpfs store recovers", .enabled(if: smallDisk != nil, "runs in a namespace of its own"))
   func inSmallFileSystem() async throws {
     let disk = try #require(smallDisk)
     let store = try StoreFixture.open(disk + "/usherd.db")
@@ -126,7 +126,7 @@ struct StoreFaultTests {
   }
 
   @Test(
-    "at a fail point the process dies at the nth time; what was acknowledged is there after it",
+    "after a kill at a fail point, exactly the acknowledged commits are on disk",
     arguments: [("store.before-commit", 1), ("store.after-commit", 2)])
   func failPoints(_ point: String, survivors: Int) async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -143,8 +143,8 @@ struct StoreFaultTests {
 private let smallDisk = ProcessInfo.processInfo.environment["USHER_TEST_SMALL_DISK"]
 private let unlimited = rlim_t.max
 
-/// Commits until the store refuses; then makes room and expects the same commit to be taken, and
-/// all that was acknowledged, no more, to be there after a restart.
+/// Commits until the store refuses, makes room, and expects the same commit to succeed. After a
+/// restart, exactly the acknowledged commits must be there.
 private func expectRecovery(
   of store: Store, saying words: String, makeRoom: () async throws -> Void
 ) async throws {

@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherStore
 
-/// A directory that goes with the value, and the store in it.
+/// A temporary directory with a store, removed with this object.
 final class StoreFixture: Sendable {
   static let masterKey = (0..<32).map { UInt8($0) }
   static let now = Timestamp(milliseconds: 1_700_000_000_123)
@@ -41,21 +41,21 @@ final class StoreFixture: Sendable {
       keep: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now), entropy: SystemEntropy())
   }
 
-  /// A closed store that holds the changes.
+  /// Creates a store with the changes and closes it.
   func create(_ changes: [Change] = []) async throws {
     let store = try open()
     try await store.commit(changes)
     try store.close()
   }
 
-  /// Changes the closed database as somebody else would.
+  /// Changes the database through an SQLite connection of its own.
   func tamper(_ sql: String) throws {
     let database = try DatabaseQueue(path: path)
     try database.writeWithoutTransaction { try $0.execute(sql: sql) }
     try database.close()
   }
 
-  /// Opens, expects a refusal that says so, and every byte of the file as it was.
+  /// Expects that opening fails with these words and does not change the file.
   func expectRefusal(
     _ words: String, masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -70,7 +70,7 @@ final class StoreFixture: Sendable {
     #expect(isUntouched, sourceLocation: sourceLocation)
   }
 
-  /// The database and its log as a kill at this moment would leave them.
+  /// Returns a copy of the database and its write-ahead log, as a kill at this moment leaves them.
   func crashed() throws -> StoreFixture {
     let crashed = try StoreFixture()
     try crashed.write(bytes())

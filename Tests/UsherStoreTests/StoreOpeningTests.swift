@@ -6,20 +6,20 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("opening the database")
+@Suite("Opening of the database")
 struct StoreOpeningTests {
   let fixture: StoreFixture
 
   init() throws { fixture = try StoreFixture() }
 
-  /// As the writing connection has it.
+  /// Returns the value of a pragma on the writing connection.
   private func pragma(_ name: String, of store: Store) async throws -> String? {
     try await store.database.writeWithoutTransaction {
       try String.fetchOne($0, sql: "PRAGMA \(name)")
     }
   }
 
-  @Test("a new database is ours, private, in WAL mode, and syncs every commit")
+  @Test("a new database has usherd's application id, mode 600, WAL, and full synchronous mode")
   func created() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
@@ -36,14 +36,14 @@ struct StoreOpeningTests {
     #expect(fixture.bytes(".new").isEmpty)
   }
 
-  @Test("every opened database syncs every commit, not only a new one")
+  @Test("a reopened database syncs every commit, like a new one")
   func reopenedIsSynchronous() async throws {
     try await fixture.create()
     let store = try fixture.open()
     #expect(try await pragma("synchronous", of: store) == "2")
   }
 
-  @Test("closing leaves one file, and opening takes away what others may do with it")
+  @Test("closing leaves only the database file, and opening resets its mode to 600")
   func modes() async throws {
     try await fixture.create([.putFlow(.sample())])
     #expect(fixture.bytes("-wal").isEmpty && fixture.bytes("-shm").isEmpty)
@@ -54,7 +54,7 @@ struct StoreOpeningTests {
     #expect(status.st_mode & 0o777 == 0o600)
   }
 
-  @Test("another master key is refused")
+  @Test("another master key is refused and does not change the database")
   func wrongKey() async throws {
     try await fixture.create([.putFlow(.sample())])
     try fixture.expectRefusal(
@@ -62,7 +62,7 @@ struct StoreOpeningTests {
     #expect(try fixture.open().loadFlows() == [.sample()])
   }
 
-  @Test("after a crash the log is replayed, and another master key does not touch it")
+  @Test("after a crash the log is replayed, and a wrong master key leaves it unchanged")
   func afterCrash() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
@@ -77,7 +77,7 @@ struct StoreOpeningTests {
     #expect(try crashed.open().loadFlows() == [.sample()])
   }
 
-  @Test("a master key that is too short is refused before anything is made")
+  @Test("a master key that is too short is refused before any file is created")
   func shortKey() throws {
     let error = try #require(throws: UsherError.self) {
       try fixture.open(masterKey: [UInt8](repeating: 1, count: 31))
@@ -87,27 +87,27 @@ struct StoreOpeningTests {
   }
 
   @Test(
-    "what is not an SQLite database is refused, an empty file too",
+    "a file that is not an SQLite database is refused, also an empty one",
     arguments: [[], Array("SQLite format 3\0".utf8), Array(repeating: 0x55, count: 8192)])
   func foreignFile(_ content: [UInt8]) throws {
     try fixture.write(content)
     try fixture.expectRefusal("not an SQLite database")
   }
 
-  @Test("another program's SQLite database is refused")
+  @Test("an SQLite database of another program is refused")
   func foreignDatabase() throws {
     try fixture.tamper("CREATE TABLE flows (id TEXT)")
     try fixture.expectRefusal("belongs to another program")
   }
 
-  @Test("a database cut off at any page is refused", arguments: [1, 2, 5])
+  @Test("a database that is truncated at a page is refused as damaged", arguments: [1, 2, 5])
   func truncated(pages: Int) async throws {
     try await fixture.create([.putFlow(.sample())])
     try fixture.write(Array(fixture.bytes().prefix(pages * 4096)))
     try fixture.expectRefusal("damaged")
   }
 
-  @Test("a damaged page is refused")
+  @Test("a database with damaged pages is refused as damaged")
   func damagedPage() async throws {
     try await fixture.create([.putFlow(.sample())])
     var bytes = fixture.bytes()
@@ -116,14 +116,14 @@ struct StoreOpeningTests {
     try fixture.expectRefusal("damaged")
   }
 
-  @Test("a newer schema is refused")
+  @Test("a database of a newer schema is refused with the schema's number")
   func newerSchema() async throws {
     try await fixture.create()
     try fixture.tamper("PRAGMA user_version = 99")
     try fixture.expectRefusal("was written by a newer usherd: its schema is 99")
   }
 
-  @Test("a newer schema is noticed while it stands only in the log")
+  @Test("a newer schema that is only in the write-ahead log is refused")
   func newerSchemaInLog() async throws {
     let store = try fixture.open()
     try await store.database.writeWithoutTransaction {
@@ -134,7 +134,7 @@ struct StoreOpeningTests {
     #expect(error.message.contains("newer usherd"))
   }
 
-  @Test("a database without its master slot is refused")
+  @Test("a database without its master key slot is refused")
   func noSlot() async throws {
     try await fixture.create()
     try fixture.tamper("DELETE FROM key_slots")
@@ -142,10 +142,10 @@ struct StoreOpeningTests {
       "\(fixture.path) has no key slot of kind master; restore a backup: usherctl")
   }
 
-  @Test("a database that lists an object of its schema twice is refused by the name of the object")
+  @Test("a database with a duplicated schema entry is refused by the name of the object")
   func doubledObject() async throws {
     try await fixture.create()
-    // SQLite takes the last one, which may name another tree of pages.
+    // SQLite uses the last entry, which may name another tree of pages.
     try fixture.tamper(
       """
       PRAGMA writable_schema = ON;
@@ -155,14 +155,14 @@ struct StoreOpeningTests {
     try fixture.expectRefusal("the index \"sqlite_autoindex_accounts_1\" is not as usherd makes it")
   }
 
-  @Test("a log without its database is not taken for a new start")
+  @Test("a write-ahead log without its database is refused and left unchanged")
   func orphanedLog() throws {
     try fixture.write([1, 2, 3], to: "-wal")
     try fixture.expectRefusal("is missing, but its write-ahead log is there")
     #expect(fixture.bytes("-wal") == [1, 2, 3])
   }
 
-  @Test("what an interrupted creation left is replaced")
+  @Test("the left-over files of an interrupted creation are replaced")
   func interruptedCreation() throws {
     try fixture.write([1, 2, 3], to: ".new")
     try fixture.write([1, 2, 3], to: ".new-journal")
@@ -171,7 +171,7 @@ struct StoreOpeningTests {
     #expect(fixture.bytes(".new").isEmpty && fixture.bytes(".new-journal").isEmpty)
   }
 
-  @Test("a second opener is refused until the first has closed")
+  @Test("a second opener of the database is refused until the first has closed")
   func secondOpener() throws {
     let first = try fixture.open()
     let error = try #require(throws: UsherError.self) { try fixture.open() }
@@ -181,7 +181,7 @@ struct StoreOpeningTests {
     try fixture.open().close()
   }
 
-  @Test("a missing directory is named, not made")
+  @Test("a missing directory of the database is an error, and is not created")
   func missingDirectory() throws {
     let error = try #require(throws: UsherError.self) {
       try StoreFixture.open(fixture.directory + "/missing/usherd.db")
@@ -190,14 +190,14 @@ struct StoreOpeningTests {
     #expect(access(fixture.directory + "/missing", F_OK) != 0)
   }
 
-  @Test("a directory in the database's place is refused")
+  @Test("a directory at the path of the database is refused")
   func directoryAtPath() throws {
     mkdir(fixture.path, 0o700)
     let error = try #require(throws: UsherError.self) { try fixture.open() }
     #expect(error.message.contains("is not a regular file"))
   }
 
-  @Test("a database of somebody else's is refused with the system's word")
+  @Test("a database without write permission is refused with the system's error")
   func notPermitted() async throws {
     try await fixture.create()
     chmod(fixture.directory, 0o777)

@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("accounts are read as they are needed")
+@Suite("Reading of accounts")
 struct StoreReadingTests {
   private let fixture: StoreFixture
   private let store: Store
@@ -27,7 +27,7 @@ struct StoreReadingTests {
     return .putAccount(row)
   }
 
-  /// The ids on all pages of so many.
+  /// Returns the ids of all pages of at most `count` accounts.
   private func ids(
     _ selection: Store.AccountSelection, atMost count: Int = 2
   ) throws -> [String] {
@@ -42,7 +42,7 @@ struct StoreReadingTests {
     return ids
   }
 
-  @Test("one comes with its tokens and its consents, and with nobody else's")
+  @Test("an account is read with its own tokens and consents only")
   func one() async throws {
     let expiry = StoreFixture.now + .seconds(60)
     try await store.commit([
@@ -62,7 +62,7 @@ struct StoreReadingTests {
     #expect(opened.tokens.isEmpty && opened.consents.isEmpty)
   }
 
-  @Test("what is another's is not found, nor what is not there")
+  @Test("an account of another owner and an unknown account are not found")
   func notFound() async throws {
     try await store.commit([.putAccount(.sample())])
     #expect(try ids(.id(AccountID("acc_1"), of: .till)).isEmpty)
@@ -70,7 +70,7 @@ struct StoreReadingTests {
     #expect(try store.accounts(.id(AccountID("acc_1"), of: nil), atMost: 1).count == 1)
   }
 
-  @Test("an owner's, at one provider or all, and everybody's come page by page, each once")
+  @Test("accounts of an owner, a provider or the whole store are paged, each exactly once")
   func pages() async throws {
     var changes: [Change] = []
     for number in 1...7 {
@@ -91,7 +91,7 @@ struct StoreReadingTests {
     #expect(try ids(.owner(.till, at: ProviderName("none"))).isEmpty)
   }
 
-  @Test("those that a provider's call is about are found by its tag, whoever owns them")
+  @Test("accounts that a provider callback is about are found by its tag, for all owners")
   func called() async throws {
     let home = ProviderName("home")
     let tag = store.tag(ofCallKey: "req-1", at: work)
@@ -117,7 +117,7 @@ struct StoreReadingTests {
     #expect(try ids(.called(tag, at: work)) == ["acc_2", "acc_3", "acc_5"])
   }
 
-  @Test("a person's account is found by its subject, of one owner at one provider")
+  @Test("an account is found by its subject, owner and provider")
   func subject() async throws {
     try await store.commit([account("acc_1"), account("acc_2", owner: .till)])
     func find(_ subject: String, _ owner: Owner, _ provider: String = "work") throws -> String? {
@@ -130,7 +130,7 @@ struct StoreReadingTests {
     #expect(try find("of acc_1", .anna, "home") == nil)
   }
 
-  @Test("those that wake come in the order they do, up to a moment")
+  @Test("accounts with a wake time are listed in its order, up to a given time")
   func waking() async throws {
     let now = StoreFixture.now
     try await store.commit([
@@ -155,7 +155,7 @@ struct StoreReadingTests {
         == ["acc_6", "acc_2", "acc_4"])
   }
 
-  @Test("those with a consent that has expired come once each")
+  @Test("each account with an expired consent is listed exactly once")
   func expired() async throws {
     let end = ConsentRow.sample().expiresAt
     var later = ConsentRow.sample("acc_3")
@@ -172,7 +172,7 @@ struct StoreReadingTests {
     #expect(try store.accountsWithConsents(expiredBy: end + .seconds(-1), atMost: 9).isEmpty)
   }
 
-  @Test("a row that does not open is named; its neighbours open")
+  @Test("an account with a damaged row is refused by the row's name, and other accounts open")
   func damaged() async throws {
     try await store.commit([account("acc_1"), account("acc_2"), .putToken(.sample("acc_2"))])
     try store.close()
@@ -190,7 +190,7 @@ struct StoreReadingTests {
     #expect(found?.message == error?.message)
   }
 
-  @Test("reading waits for no transaction that is being written")
+  @Test("reading an account does not wait for a write transaction in progress")
   func besideWriter() async throws {
     try await store.commit([account("acc_1")])
     let (store, database) = (store, store.database)

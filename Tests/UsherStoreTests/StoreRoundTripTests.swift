@@ -3,12 +3,12 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("what is stored comes back after a restart")
+@Suite("Round trips through the store")
 struct StoreRoundTripTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
 
-  @Test("every row of every table is equal to what was put")
+  @Test("the rows of every table are read back equal after a restart")
   func everyTable() async throws {
     let expiry = StoreFixture.now + .seconds(3600)
     var second = FlowRow.sample("flw_2")
@@ -42,7 +42,7 @@ struct StoreRoundTripTests {
         == [CredentialRow(name: "work-client-secret", value: Secret("s3cr3t"))])
   }
 
-  @Test("a put replaces the row and keeps what belongs to it")
+  @Test("a put replaces its row and keeps the rows that depend on it")
   func replacing() async throws {
     let store = try fixture.open()
     try await store.commit([
@@ -72,7 +72,7 @@ struct StoreRoundTripTests {
     #expect(try store.loadCredentials().map(\.value) == [Secret("new")])
   }
 
-  @Test("deleting a flow takes its journal and leaves its requestId")
+  @Test("deleting a flow deletes its journal and keeps its requestId")
   func deletingFlow() async throws {
     let store = try fixture.open()
     try await store.commit([
@@ -85,7 +85,7 @@ struct StoreRoundTripTests {
     #expect(try store.loadRequests() == [.sample()])
   }
 
-  @Test("deleting an account takes its tokens; tokens and credentials go one by one too")
+  @Test("deleting an account deletes its tokens; tokens and credentials can be deleted singly")
   func deletingTheRest() async throws {
     let store = try fixture.open()
     let one = AccountID("acc_1")
@@ -108,7 +108,7 @@ struct StoreRoundTripTests {
     #expect(try store.loadAccounts().count == 1)
   }
 
-  @Test("deleting an account takes its consents; else they go one by one")
+  @Test("deleting an account deletes its consents, and a consent can be deleted singly")
   func deletingConsents() async throws {
     let store = try fixture.open()
     let (one, two) = (AccountID("acc_1"), AccountID("acc_2"))
@@ -126,7 +126,7 @@ struct StoreRoundTripTests {
       Set(try store.loadConsents()) == [.sample("acc_2"), .sample("acc_2", client: "(user)")])
   }
 
-  @Test("a consent of an account that is not there is not stored")
+  @Test("a consent of a missing account is refused as not found")
   func consentOfNobody() async throws {
     let store = try fixture.open()
     let error = await #expect(throws: UsherError.self) {
@@ -137,7 +137,7 @@ struct StoreRoundTripTests {
     #expect(try store.loadConsents() == [.sample()])
   }
 
-  @Test("confirmations and notes go one by one; those that have expired go together")
+  @Test("confirmations and notes are deleted singly, and expired confirmations together")
   func confirmations() async throws {
     let store = try fixture.open()
     let later = ConfirmationRow.sample(client: "desk", expiresAt: StoreFixture.now + .seconds(301))
@@ -160,7 +160,7 @@ struct StoreRoundTripTests {
     #expect(try store.loadConfirmations() == [later])
   }
 
-  @Test("one user's local authentication goes, another's stays")
+  @Test("deleting one user's local authentication keeps the other users' rows")
   func deletingLocalAuth() async throws {
     let store = try fixture.open()
     try await store.commit([
@@ -173,12 +173,12 @@ struct StoreRoundTripTests {
     #expect(Set(try store.loadLocalAuth()) == [.sample(uid: 1001), .sample("other")])
   }
 
-  @Test("an empty client name is no client")
+  @Test("an owner with an empty client name equals an owner without a client")
   func emptyClient() {
     #expect(Owner(realm: "host", uid: 1, client: "") == Owner(realm: "host", uid: 1))
   }
 
-  @Test("the status names file, schema and size")
+  @Test("the store's status has the file's path, schema version and size")
   func status() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])

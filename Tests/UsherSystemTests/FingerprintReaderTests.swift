@@ -12,7 +12,7 @@ struct FingerprintReaderTests {
     let alice = try await Alice()
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.verdict(Alice.unknown) == .noMatch)
-    // An error of the reader is no verdict.
+    // A reader error is not a verdict.
     await #expect(throws: FingerprintError.unavailable("the reader failed: verify-unknown-error")) {
       try await alice.verdict("ERROR 0")
     }

@@ -100,7 +100,7 @@ struct PeerReuseTests {
     """
 
   @Test(
-    "a connection that is inherited or passed on keeps the identity of its connector", .enabled(if: isRoot, needsRoot),
+    "a handed-on connection keeps the identity of its connector", .enabled(if: isRoot, needsRoot),
     arguments: ["inherited", "passed"])
   func handedOn(how: String) throws {
     let caller = try Child(["/usr/bin/python3", "-c", Self.handsOver, how, path])

@@ -140,7 +140,7 @@ final class Child {
   }
 }
 
-/// Commands that connect with Debian's perl and hold the connection until a byte or the end.
+/// Commands that connect with Debian's perl and hold the connection until they receive a byte.
 enum Caller {
   static func unix(_ path: String) -> [String] {
     let program = """
