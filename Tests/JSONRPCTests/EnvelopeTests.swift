@@ -4,7 +4,7 @@ import Testing
 struct EnvelopeTests {
   private let scanner = Scanner()
 
-  @Test("a request is found where it stands")
+  @Test("the scanner finds the id, the method and the params of a request")
   func request() throws {
     let line = #" {"id": "a-1" , "params": {"x": [1]}, "method":"flow.start","jsonrpc":"2.0"} "#
     try within(line) { line in
@@ -20,7 +20,7 @@ struct EnvelopeTests {
   }
 
   @Test(
-    "an id of any legal type is echoed byte by byte",
+    "a request id of any legal type is echoed byte by byte",
     arguments: [
       "1", "-1", "0", "1.5", "-0.0", "1e400", "9007199254740993", "123456789012345678901234567890",
       "null", #""""#, #""x""#, #""\u0061\/""#, #""é""#, #""\ud83d\ude39""#,
@@ -35,7 +35,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("an id of 256 bytes is echoed; a longer one is refused, and null stands in its place")
+  @Test("a request id of 256 bytes is echoed; a longer one is refused and answered with id null")
   func longIDs() throws {
     let texts = { (bytes: Int) in
       [
@@ -48,7 +48,7 @@ struct EnvelopeTests {
       let call = try #require(scanner.scan(line).call)
       within(line) { #expect(call.idBytes(in: $0).map(Array.init)?.text == id) }
     }
-    // Also where something else is wrong with the call.
+    // The same holds if the call has another problem, such as a wrong version.
     for (id, version) in (texts(257) + texts(1_000_000)).flatMap({ [($0, "2.0"), ($0, "1.0")] }) {
       let line = #"{"jsonrpc":"\#(version)","method":"m","id":\#(id)}"#
       let refusal = try #require(scanner.scan(line).refusal)
@@ -57,7 +57,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("without an id it is a notification")
+  @Test("a call without an id is a notification")
   func notification() throws {
     let line = #"{"jsonrpc":"2.0","method":"rpc.cancel","params":[]}"#
     try within(line) { line in
@@ -69,7 +69,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("escaped member names, version and method mean the same as plain ones")
+  @Test("escaped member names, version and method of a call are equal to plain ones")
   func escaped() throws {
     let line = #"{"\u006asonrpc":"\u0032.0","m\u0065thod":"flow\u002estart","\u0069d":7}"#
     try within(line) { line in
@@ -83,7 +83,7 @@ struct EnvelopeTests {
     #expect(scanner.scan(twice).syntaxProblem == .duplicateMember)
   }
 
-  @Test("params are told apart by their kind")
+  @Test("the params of a call are absent, an object or an array")
   func params() throws {
     func params(_ text: String) throws -> Envelope.Params {
       try #require(scanner.scan(#"{"jsonrpc":"2.0","method":"m"\#(text)}"#).call).params
@@ -93,14 +93,14 @@ struct EnvelopeTests {
     #expect(try params(#","params":[ ]"#) == .array(39..<42))
   }
 
-  @Test("members that the specification does not know are ignored")
+  @Test("unknown members of a call are ignored")
   func unknownMembers() {
     let line = #"{"jsonrpc":"2.0","method":"m","trace":{"a":[]},"Method":1,"result":2}"#
     #expect(scanner.scan(line).call != nil)
   }
 
   @Test(
-    "what is not a call is an invalid request with the id if it could be read",
+    "an invalid request is refused with its id, or with null if the id is unreadable",
     arguments: [
       (#"{}"#, .version, "null", 0),
       (#"{"method":"m","id":1}"#, .version, "1", 0),
@@ -135,7 +135,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("a syntax error has the id null, even after a readable id")
+  @Test("a JSON syntax error is refused with id null, even after a readable id")
   func parseErrorID() throws {
     try within(#"{"jsonrpc":"2.0","id":1,"method":"m","method":"m"}"#) { line in
       let refusal = try #require(scanner.scan(line).refusal)
@@ -145,7 +145,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("a bad element of a batch spares its neighbours")
+  @Test("an invalid element of a batch does not affect the other elements")
   func batchElements() {
     let good = #"{"jsonrpc":"2.0","method":"m","id":1}"#
     let line = #"[\#(good), 7, [], {"jsonrpc":"2.0","id":"x"}, \#(good)]"#
@@ -163,7 +163,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("a batch over the limit gets one error that names it")
+  @Test("a batch over the limit gets one error that names the limit")
   func batchLimit() {
     func batch(_ count: Int) -> String {
       "["
@@ -183,7 +183,7 @@ struct EnvelopeTests {
   }
 
   @Test(
-    "an HTTP request is recognised",
+    "a line that begins like an HTTP request is recognised",
     arguments: [
       "GET / HTTP/1.1", "POST /rpc HTTP/1.1", "PUT /", "HEAD /", "OPTIONS *", "DELETE /x",
       "PATCH /", "CONNECT a:1", "TRACE /", "PRI * HTTP/2.0",
@@ -193,12 +193,12 @@ struct EnvelopeTests {
   }
 
   @Test(
-    "what only resembles HTTP is a syntax error", arguments: ["GET", "get /", "GETS /", " GET /"])
+    "a line that only resembles HTTP is refused", arguments: ["GET", "get /", "GETS /", " GET /"])
   func notHTTP(line: String) {
     #expect(scanner.scan(line).syntaxProblem == .notAValue)
   }
 
-  @Test("ids are the same if they are the same JSON value")
+  @Test("request ids are equal if they are equal strings or numbers of the same spelling")
   func idEquality() throws {
     func id(_ text: String) throws -> RequestID {
       let line = #"{"jsonrpc":"2.0","method":"m","id":\#(text)}"#

@@ -1,8 +1,8 @@
 import JSONRPC
 import Testing
 
-/// RFC 8259 as the scanner and ``JSONValue`` see it. Names follow the public JSONTestSuite: y must
-/// be accepted, n refused.
+/// Tests the scanner and ``JSONValue`` against RFC 8259. The cases follow the public JSONTestSuite:
+/// its y texts must be accepted and its n texts refused.
 struct GrammarTests {
   static let accepted = [
     "[]", "{}", "[[]   ]", #"[""]"#, #"["a"]"#, "[false]", "[null, 1, \"1\", {}]", "[null]",
@@ -81,14 +81,14 @@ struct GrammarTests {
     (#"{"\u00e9":1,"é":2}"#, .duplicateMember), (#"{"\ud83d\ude39":1,"😹":2}"#, .duplicateMember),
   ]
 
-  @Test("valid JSON is accepted by scanner, value and reference", arguments: accepted)
+  @Test("valid JSON is accepted by the scanner and both parsers", arguments: accepted)
   func valid(text: String) throws {
     #expect(Scanner().scan(text).syntaxProblem == nil)
     #expect(throws: Never.self) { try JSONValue(parsing: text) }
     #expect(ReferenceParser.accepts(Array(text.utf8)))
   }
 
-  @Test("malformed JSON is refused with what is wrong", arguments: refused)
+  @Test("malformed JSON is refused with its syntax problem", arguments: refused)
   func malformed(text: String, problem: JSONSyntaxError.Problem) throws {
     #expect(Scanner().scan(text).syntaxProblem == problem)
     let thrown = #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
@@ -97,7 +97,7 @@ struct GrammarTests {
   }
 
   @Test(
-    "invalid UTF-8 is refused, also in what nobody reads",
+    "JSON with invalid UTF-8 is refused, also in members that are ignored",
     arguments: [
       [0x80], [0xBF], [0xFF], [0xFE], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xC3, 0x28],
       [0xE0, 0x80, 0x80], [0xE0, 0x9F, 0xBF], [0xE2, 0x82], [0xE2, 0x28, 0xA1],
@@ -115,13 +115,13 @@ struct GrammarTests {
     }
   }
 
-  @Test("UTF-16 is refused")
+  @Test("JSON in UTF-16 is refused")
   func utf16() {
     #expect(Scanner().scan([0x5B, 0x00, 0x5D, 0x00]).syntaxProblem == .notAValue)
     #expect(Scanner().scan([0xFF, 0xFE, 0x5B, 0x00]).syntaxProblem == .notAValue)
   }
 
-  @Test("the nesting limit is exact and named", arguments: [1, 2, 32, 512])
+  @Test("JSON over the nesting limit is refused by its name", arguments: [1, 2, 32, 512])
   func nesting(limit: Int) throws {
     let limits = JSONLimits(nesting: limit)
     for (open, close) in [("[", "]"), (#"{"a":"#, "}")] {
@@ -137,7 +137,7 @@ struct GrammarTests {
     }
   }
 
-  @Test("a million brackets do not exhaust the stack")
+  @Test("JSON of a million open brackets does not exhaust the stack")
   func millionBrackets() {
     let limits = JSONLimits(nesting: .max)
     for open in ["[", #"{"a":"#] {
@@ -146,7 +146,7 @@ struct GrammarTests {
     }
   }
 
-  @Test("an object of 100,000 members takes linear time and still finds the duplicate")
+  @Test("an object of 100,000 members is scanned within 20 seconds, and its duplicate is found")
   func manyMembers() {
     var text = "{" + (0..<100_000).map { "\"n\($0)\":0" }.joined(separator: ",")
     let clock = ContinuousClock()
@@ -156,7 +156,7 @@ struct GrammarTests {
     #expect(Scanner().scan(text).syntaxProblem == .duplicateMember)
   }
 
-  @Test("an error names the byte")
+  @Test("a JSON syntax error names the byte offset of the problem")
   func offsets() {
     #expect(Scanner().scan(#"{"a":1,"a":2}"#).refusal?.offset == 7)
     #expect(Scanner().scan("[1,  x]").refusal?.offset == 5)

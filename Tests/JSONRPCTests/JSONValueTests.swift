@@ -8,19 +8,19 @@ struct JSONValueTests {
     "list": [1, "two", [], [:]], "big": 9_007_199_254_740_993, "whole": .number(1),
   ]
 
-  @Test("a value survives its own text")
+  @Test("a JSON value that is encoded and parsed again is equal")
   func roundTrip() throws {
     #expect(try JSONValue(parsing: sample.encoded()) == sample)
   }
 
-  @Test("the text is compact, sorted and on one line")
+  @Test("a JSON value is encoded compactly, with sorted keys, on one line")
   func encoding() {
     let value: JSONValue = ["b": [1, 2.5, nil], "a": ["é": "\n"], "": true, "aa": -0.0]
     #expect(value.encoded().text == #"{"":true,"a":{"é":"\n"},"aa":-0.0,"b":[1,2.5,null]}"#)
   }
 
   @Test(
-    "numbers are read as what they are",
+    "a JSON number is read as a 64-bit integer if it is one, else as a Double",
     arguments: [
       ("0", .integer(0)), ("-0", .integer(0)), ("-1", .integer(-1)), ("1.0", .number(1)),
       ("1e2", .number(100)), ("9223372036854775807", .integer(.max)),
@@ -41,7 +41,7 @@ struct JSONValueTests {
     #expect(error?.problem == .numberOutOfRange)
   }
 
-  @Test("a number of half a million digits does no harm")
+  @Test("a JSON number of half a million digits is read or refused without a crash")
   func longNumbers() throws {
     let digits = String(repeating: "9", count: 500_000)
     #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: digits) }
@@ -50,7 +50,7 @@ struct JSONValueTests {
     #expect(try JSONValue(parsing: "1e-" + digits) == .number(0))
   }
 
-  @Test("what is not finite cannot be made, is written as null and does not encode")
+  @Test("a non-finite number cannot be a JSONValue, and is encoded as null or refused")
   func notFinite() {
     for number in [Double.infinity, -.infinity, .nan] {
       #expect(JSONValue(number) == nil)
@@ -62,7 +62,7 @@ struct JSONValueTests {
     #expect(JSONValue(0.5) == .number(0.5))
   }
 
-  @Test("names that a Swift dictionary cannot tell apart are refused")
+  @Test("JSONValue refuses two member names that Swift strings compare as equal")
   func equivalentNames() {
     let text = "{\"\u{E9}\":1,\"e\u{301}\":2}"
     #expect(Scanner().scan(text).syntaxProblem == nil)
@@ -70,14 +70,14 @@ struct JSONValueTests {
     #expect(error?.problem == .duplicateMember)
   }
 
-  @Test("escapes are resolved")
+  @Test("JSONValue resolves every escape in a string")
   func escapes() throws {
     let text = #""\"\\\/\b\f\n\r\t\u0041\u00e9\u20AC\ud83d\ude39\u0000é""#
     #expect(
       try JSONValue(parsing: text) == "\"\\/\u{8}\u{C}\n\r\tA\u{E9}\u{20AC}\u{1F639}\u{0}é")
   }
 
-  @Test("Foundation's coders carry it")
+  @Test("Foundation's JSON coders encode and decode a JSONValue")
   func codable() throws {
     let encoder = JSONEncoder()
     let value: JSONValue = [
@@ -93,7 +93,7 @@ struct JSONValueTests {
         == 9_007_199_254_740_993)
   }
 
-  @Test("accessors give what is there and nothing else")
+  @Test("JSONValue's accessors return a value of their type, or nil")
   func accessors() {
     #expect(sample["text"]?.stringValue == "a\n\"é\u{1F639}")
     #expect(sample["one"]?.integerValue == 1)
@@ -121,7 +121,7 @@ struct JSONValueTests {
     #expect("\(name)y" == JSONValue.string("xy"))
   }
 
-  @Test("any string survives escaping", arguments: 0..<20)
+  @Test("a random string is escaped to JSON and read back equal", arguments: 0..<20)
   func strings(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
@@ -142,7 +142,7 @@ struct JSONValueTests {
     }
   }
 
-  @Test("only what must be escaped is escaped")
+  @Test("JSON escaping escapes only quotes, backslashes and control characters")
   func escaper() {
     var json: [UInt8] = []
     json.appendJSONString("\u{0}\u{1}\u{8}\t\n\u{B}\u{C}\r\u{1A}\u{1F} \"\\/\u{7F}\u{2028}é")

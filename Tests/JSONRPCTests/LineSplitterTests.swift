@@ -22,7 +22,7 @@ struct LineSplitterTests {
     events(&splitter, chunk.utf8)
   }
 
-  @Test("lines come without their ends")
+  @Test("the line splitter returns lines without their LF or CR LF")
   func lines() {
     var splitter = LineSplitter()
     #expect(
@@ -32,7 +32,7 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 6)
   }
 
-  @Test("a line may come in parts, also between its CR and LF")
+  @Test("a line may arrive in parts, also split between its CR and LF")
   func parts() {
     var splitter = LineSplitter()
     #expect(events(&splitter, "hel").isEmpty)
@@ -45,7 +45,7 @@ struct LineSplitterTests {
     #expect(!splitter.hasPartialLine)
   }
 
-  @Test("a line inside the chunk is handed out where it lies")
+  @Test("a line inside one chunk is returned without a copy")
   func uncopied() {
     var splitter = LineSplitter()
     Array("first\nsecond\n".utf8).withUnsafeBytes { chunk in
@@ -57,7 +57,7 @@ struct LineSplitterTests {
     }
   }
 
-  @Test("the limit is exact, and the stream goes on after a line that passes it")
+  @Test("a line over the limit is reported as too long, and later lines are still read")
   func limit() {
     var splitter = LineSplitter(maxLineBytes: 4)
     #expect(
@@ -66,7 +66,7 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 5)
   }
 
-  @Test("too long is said once, as soon as the limit is passed")
+  @Test("a line over the limit is reported once, as soon as it passes the limit")
   func tooLongAtOnce() {
     var splitter = LineSplitter(maxLineBytes: 4)
     #expect(events(&splitter, "1234").isEmpty)
@@ -79,7 +79,7 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 2)
   }
 
-  @Test("the default limit is one MiB")
+  @Test("the default limit of a line is 1 MiB")
   func defaultLimit() {
     var splitter = LineSplitter()
     let full = [UInt8](repeating: 0x61, count: 1 << 20)
@@ -89,7 +89,7 @@ struct LineSplitterTests {
     #expect(events(&splitter, [0x0A]).isEmpty)
   }
 
-  @Test("one line at a time, for a caller that must stop")
+  @Test("the line splitter can return one line at a time")
   func pulled() {
     var splitter = LineSplitter(maxLineBytes: 4)
     let bytes = Array("a\r\nlongest\nb\nc".utf8)
@@ -111,7 +111,7 @@ struct LineSplitterTests {
     #expect(!splitter.hasPartialLine)
   }
 
-  @Test("where a line lies is told from the front of the chunk, also behind one thrown away")
+  @Test("a line's offset counts from the start of the chunk, also after a discarded line")
   func offsets() {
     var splitter = LineSplitter(maxLineBytes: 2)
     _ = Array("long".utf8).withUnsafeBytes { splitter.next($0) }
@@ -122,7 +122,7 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 2)
   }
 
-  @Test("a line that comes byte by byte is not read again for each byte")
+  @Test("a line of 200,000 bytes that arrives byte by byte is split within 20 seconds")
   func byteByByte() {
     var splitter = LineSplitter()
     let bytes = [UInt8](repeating: 0x61, count: 200_000)
@@ -139,7 +139,7 @@ struct LineSplitterTests {
     #expect(events(&splitter, "\n").count == 1)
   }
 
-  @Test("any chunking gives the same events", arguments: 0..<50)
+  @Test("the line splitter gives the same events for every chunking", arguments: 0..<50)
   func chunking(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let alphabet: [UInt8] = [0x61, 0x62, 0x0D, 0x0A, 0x0B, 0x8A, 0x00, 0x09]

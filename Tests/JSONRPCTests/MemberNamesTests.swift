@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Names of an object's members")
 struct MemberNamesTests {
-  /// Returns a name as it may be written.
+  /// Returns the JSON text of a name, with or without an escape.
   private static func written(_ number: Int, isEscaped: Bool) -> String {
     isEscaped ? #"\u0061\#(number)"# : "a\(number)"
   }
@@ -16,7 +16,7 @@ struct MemberNamesTests {
   }
 
   @Test(
-    "a name that is used twice is found however both are written, and wherever they stand",
+    "a duplicate member name is found in any spelling and at any position",
     arguments: [2, 15, 16, 17, 18, 40])
   func twice(count: Int) {
     for escapes in [[], [0], [1], [count - 1], Array(0..<count)] {
@@ -31,7 +31,7 @@ struct MemberNamesTests {
     }
   }
 
-  @Test("names are compared unescaped, whatever escapes they have and however long they are")
+  @Test("member names are compared unescaped, with any escapes and any length")
   func spellings() {
     let long = String(repeating: "a", count: 40)
     let escaped = #"\u0061"# + String(repeating: "a", count: 39)

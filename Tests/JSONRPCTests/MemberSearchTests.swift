@@ -2,25 +2,25 @@ import Testing
 
 @testable import JSONRPC
 
-@Suite("A few members of an object, found in its text")
+@Suite("Search for a few members in an object's text")
 struct MemberSearchTests {
   private func find(_ names: [StaticString], in text: String) -> [MemberSearch.Found?] {
     within(text) { MemberSearch.find(names, in: $0) }
   }
 
-  @Test("strings are found with their escapes resolved, other values by their place")
+  @Test("a searched member is returned as an unescaped string, or as the range of another value")
   func found() {
     let text = #" {"x":[{"a":"no"}], "\u0061" : "w\u006frk","b":{"a":1},"c":"" } "#
     #expect(
       find(["a", "b", "c", "d"], in: text) == [.text("work"), .other(47..<54), .text(""), nil])
   }
 
-  @Test("names are compared by their bytes")
+  @Test("the names of searched members are compared by their bytes")
   func bytes() {
     #expect(find(["K", "e\u{301}"], in: "{\"\u{212A}\":\"x\",\"\u{e9}\":\"x\"}") == [nil, nil])
   }
 
-  @Test("a string of more than 256 bytes is not read")
+  @Test("a searched member that is a string of more than 256 bytes is not read")
   func long() {
     for (count, isRead) in [(256, true), (257, false)] {
       let value = String(repeating: "x", count: count)
@@ -28,12 +28,12 @@ struct MemberSearchTests {
     }
   }
 
-  @Test("a text that is no object has none", arguments: ["[]", #"["a"]"#, "1", ""])
+  @Test("a text that is not an object has no members", arguments: ["[]", #"["a"]"#, "1", ""])
   func noObject(text: String) {
     #expect(find(["a"], in: text) == [nil])
   }
 
-  @Test("an object of one member is told from others")
+  @Test("an object with exactly one given member is distinguished from other texts")
   func only() {
     for (text, result) in [
       (#"{"id":[1]}"#, .found(6..<9)), (#"{"\u0069d":1}"#, .found(11..<12)), ("{}", .missing),
@@ -44,7 +44,7 @@ struct MemberSearchTests {
     }
   }
 
-  @Test("values beyond a limit are not kept")
+  @Test("JSON with more values than the limit is refused")
   func values() throws {
     let text = #"{"a":[1,{"b":2}]}"#
     #expect(throws: Never.self) { try JSONValue(parsing: text, limits: JSONLimits(values: 5)) }
@@ -55,12 +55,12 @@ struct MemberSearchTests {
   }
 }
 
-@Suite("Ids as rpc.cancel names them")
+@Suite("Request ids in rpc.cancel")
 struct NamedIDTests {
   private func id(_ text: String) -> RequestID? { within(text) { RequestID(value: $0) } }
 
   @Test(
-    "numbers of one value are one id, however they are written",
+    "numbers of the same value are the same id for rpc.cancel, in any spelling",
     arguments: [
       ["5", "5.0", "5.00", "0.5e1", "50e-1", "500E-02"], ["0", "-0", "0.0", "-0e9", "0e-5"],
       ["100", "1e2", "1E+2", "100.0"], ["-2.5", "-25e-1", "-0.25e1"],
@@ -75,7 +75,7 @@ struct NamedIDTests {
   }
 
   @Test(
-    "different values are different ids",
+    "different values are different ids for rpc.cancel",
     arguments: [
       ("5", "50"), ("5", "-5"), ("5", "0.5"), ("9007199254740993", "9007199254740992"),
       ("1e400", "1e401"), ("0", "null"), ("5", #""5""#), ("0", #""""#), (#""a""#, #""b""#),
@@ -86,7 +86,7 @@ struct NamedIDTests {
     #expect(try !#require(id(other)).hasValue(of: #require(id(one))))
   }
 
-  @Test("what is no id, or is longer than 256 bytes, is none")
+  @Test("a value of a wrong type or of more than 256 bytes is not an id for rpc.cancel")
   func none() {
     for text in ["true", "[]", "{}", "", "\"\(String(repeating: "x", count: 255))\""] {
       #expect(id(text) == nil, "\(text)")

@@ -8,7 +8,7 @@ struct MessagesTests {
     return bytes.text
   }
 
-  @Test("messages have one spelling")
+  @Test("each kind of JSON-RPC message is written in exactly one form")
   func spelling() {
     #expect(
       written { $0.appendResult(Array(#"{"a":1}"#.utf8), id: RequestID("x\"")) }
@@ -35,7 +35,7 @@ struct MessagesTests {
       written { $0.appendBatch([Array("1".utf8), Array("2".utf8)]) } == "[1,2]")
   }
 
-  @Test("messages are appended, nothing is replaced")
+  @Test("JSON-RPC messages are appended to the existing bytes")
   func appended() {
     let twice = written { bytes in
       for number in 1...2 {
@@ -51,7 +51,7 @@ struct MessagesTests {
         """)
   }
 
-  @Test("the scanner reads what is written")
+  @Test("the scanner reads a written request back")
   func readBack() throws {
     var line: [UInt8] = []
     line.appendRequest(method: "é\n.get", params: Array("[]".utf8), id: RequestID("i\u{0}"))
@@ -74,7 +74,7 @@ struct BatchCollectorTests {
   private let request = #"{"jsonrpc":"2.0","method":"m","id":1}"#
   private let notification = #"{"jsonrpc":"2.0","method":"m"}"#
 
-  @Test("replies leave together, in the order of their calls")
+  @Test("the replies of a batch are complete together, in the order of their calls")
   func order() throws {
     var batch = try collector("[\(request),\(notification),5,\(request)]")
     #expect(!batch.expectsNothing)
@@ -84,12 +84,12 @@ struct BatchCollectorTests {
     #expect(batch.expectsNothing)
   }
 
-  @Test("notifications expect nothing")
+  @Test("a batch of notifications expects no reply")
   func notifications() throws {
     #expect(try collector("[\(notification),\(notification)]").expectsNothing)
   }
 
-  @Test("a reply that nobody waits for is ignored")
+  @Test("a batch ignores a reply to a notification, an unknown index or an answered call")
   func ignored() throws {
     var batch = try collector("[\(request),\(notification),\(request)]")
     #expect(batch.fill(1, with: []) == .ignore)

@@ -1,7 +1,7 @@
 import JSONRPC
 import Testing
 
-/// The scanner and an independent parser agree on what is JSON, for texts nobody thought of.
+/// Compares the scanner with an independent parser on randomly mutated texts.
 struct MutationTests {
   private static let seeds: [String] =
     GrammarTests.accepted + GrammarTests.refused.map(\.0) + [
@@ -15,7 +15,7 @@ struct MutationTests {
       "0", "1", ".", "e", "E+", " ", "\n", "true", "null", "\"a\":1,", "é", "\u{10348}", "[[[[[[[[",
     ].map { Array($0.utf8) } + [[0xC0], [0x80], [0xED, 0xA0, 0x80], [0xFF], [0x00], [0x1F]]
 
-  @Test("scanner, value and reference accept the same texts", arguments: 0..<8)
+  @Test("the scanner and both parsers accept the same mutated texts", arguments: 0..<8)
   func agreement(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<3000 {
@@ -30,8 +30,8 @@ struct MutationTests {
     }
   }
 
-  /// Whether ``JSONValue`` takes the text and gives it back; nil where it stopped at a number
-  /// out of range, which by its contract only it refuses.
+  /// Whether ``JSONValue`` parses the text and reads its own encoding back equal; nil if a number
+  /// is out of range, which only ``JSONValue`` refuses.
   private static func parses(_ text: [UInt8], _ limits: JSONLimits) -> Bool? {
     do {
       let value = try JSONValue(parsing: text, limits: limits)

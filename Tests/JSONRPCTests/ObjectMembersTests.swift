@@ -2,14 +2,14 @@ import Testing
 
 @testable import JSONRPC
 
-@Suite("Where the members of an object stand")
+@Suite("Positions of an object's members")
 struct ObjectMembersTests {
   private func member(_ name: String, of text: String) throws -> String? {
     let bytes = Array(text.utf8)
     return try ObjectMembers(of: bytes)[name].map { String(decoding: bytes[$0], as: UTF8.self) }
   }
 
-  @Test("a member's value is found with its quotes and brackets, and nothing around it")
+  @Test("a member's value is found with its quotes or brackets and without surrounding space")
   func values() throws {
     let text = #" {"a" : "x", "b":{"a":[1, 2]} ,"c":  -1.5e3,"\u0064":null, "":true } "#
     #expect(try member("a", of: text) == #""x""#)
@@ -20,7 +20,7 @@ struct ObjectMembersTests {
     #expect(try member("e", of: text) == nil)
   }
 
-  @Test("an object within others is looked at where it is")
+  @Test("the members of a nested object are found by its range")
   func within() throws {
     let bytes = Array(#"{"outer":{"inner":"x"},"inner":"y"}"#.utf8)
     let place = try #require(try ObjectMembers(of: bytes)["outer"])
@@ -29,7 +29,7 @@ struct ObjectMembersTests {
   }
 
   @Test(
-    "what is no object is refused",
+    "a text that is not a valid object has no member positions",
     arguments: ["", "[]", "1", "{", #"{"a":1} x"#, #"{"a":1,"a":2}"#, #"{"a"}"#])
   func refused(_ text: String) {
     #expect(throws: JSONSyntaxError.self) { try ObjectMembers(of: Array(text.utf8)) }

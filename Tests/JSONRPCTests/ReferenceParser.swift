@@ -1,5 +1,5 @@
-/// Strict JSON, written slowly and otherwise than the scanner: over decoded characters, with a
-/// set of names for each object. It is what the scanner's acceptance is compared with.
+/// A strict, slow JSON parser that works differently from the scanner: on decoded characters, with
+/// a set of names for each object. Tests compare the scanner's acceptance with it.
 struct ReferenceParser {
   struct Refused: Error {}
 
@@ -32,7 +32,7 @@ struct ReferenceParser {
   }
 
   private mutating func take(_ set: String) -> Bool {
-    // By scalars: as Characters, CR LF would be one.
+    // Compares scalars, because CR LF is a single Character.
     guard at < characters.count, set.unicodeScalars.contains(where: { $0.value == characters[at] })
     else { return false }
     at += 1

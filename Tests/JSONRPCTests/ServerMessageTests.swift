@@ -6,7 +6,7 @@ struct ServerMessageTests {
     try ServerMessage.read(Array(line.utf8))
   }
 
-  @Test("a result is handed on as JSON")
+  @Test("the result of a response is returned as JSON bytes")
   func result() throws {
     guard case .response(let response) = try read(#"{"jsonrpc":"2.0","id":7,"result": {"a":1}}"#)[0]
     else { throw ReferenceParser.Refused() }
@@ -14,7 +14,7 @@ struct ServerMessageTests {
     #expect(response.outcome == .success(Array(#"{"a":1}"#.utf8)))
   }
 
-  @Test("an error comes with its code, message and data")
+  @Test("an error response is read with its code, message and data")
   func error() throws {
     let line =
       #"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m\n","data":{"reason":"x"}}}"#
@@ -25,7 +25,7 @@ struct ServerMessageTests {
         == .failure(ResponseError(code: -32700, message: "m\n", data: ["reason": "x"])))
   }
 
-  @Test("a null result is a result, and unknown members are ignored")
+  @Test("a null result is a success, and unknown members of a response are ignored")
   func nullResult() throws {
     guard
       case .response(let response) = try read(
@@ -34,7 +34,7 @@ struct ServerMessageTests {
     #expect(response.outcome == .success(Array("null".utf8)))
   }
 
-  @Test("notifications and requests are told apart")
+  @Test("notifications and requests from a server are distinguished")
   func calls() throws {
     #expect(
       try read(#"{"jsonrpc":"2.0","method":"flow.changed","params":{"a":1}}"#)
@@ -47,7 +47,7 @@ struct ServerMessageTests {
         == [.request(id: RequestID(1), method: "ping", params: nil)])
   }
 
-  @Test("a batch gives several messages")
+  @Test("a batch from a server is read as several messages")
   func batch() throws {
     let messages = try read(
       #"[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","method":"x"}]"#)
@@ -55,7 +55,7 @@ struct ServerMessageTests {
   }
 
   @Test(
-    "anything else is refused",
+    "an invalid server message is refused with the reason",
     arguments: [
       ("{}", .version), (#"{"jsonrpc":"2.0","id":1}"#, .notAResponse),
       (#"{"jsonrpc":"2.0","result":1}"#, .notAResponse),
@@ -79,7 +79,7 @@ struct ServerMessageTests {
     #expect(refusal?.reason == reason)
   }
 
-  @Test("the limits hold on this side too")
+  @Test("the batch and nesting limits apply to server messages")
   func limits() {
     let line = Array(#"[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b"}]"#.utf8)
     let refusal = #expect(throws: Refusal.self) {

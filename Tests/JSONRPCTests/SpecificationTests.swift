@@ -1,12 +1,12 @@
 import JSONRPC
 import Testing
 
-/// JSON-RPC 2.0 § 7: the specification's own examples.
+/// The examples of JSON-RPC 2.0 § 7.
 struct SpecificationTests {
   private let peer = ExamplePeer()
 
   @Test(
-    "a call gets the specified reply",
+    "each call in the JSON-RPC specification's examples gets the specified reply",
     arguments: [
       // rpc call with positional parameters
       (
@@ -53,7 +53,7 @@ struct SpecificationTests {
   }
 
   @Test(
-    "a notification gets no bytes",
+    "each notification in the JSON-RPC specification's examples gets no reply",
     arguments: [
       #"{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}"#,
       #"{"jsonrpc": "2.0", "method": "foobar"}"#,
@@ -70,7 +70,7 @@ struct SpecificationTests {
   }
 
   @Test(
-    "a batch gets the specified reply",
+    "each batch in the JSON-RPC specification's examples gets the specified reply",
     arguments: [
       // rpc call batch, invalid JSON
       (

@@ -1,6 +1,6 @@
 import JSONRPC
 
-/// Repeatable randomness (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
@@ -28,7 +28,7 @@ extension Scanned {
     if case .refused(let refusal) = self { refusal } else { nil }
   }
 
-  /// What the grammar found wrong, if that is why the line was refused.
+  /// The syntax problem, if the line was refused because of one.
   var syntaxProblem: JSONSyntaxError.Problem? {
     if case .syntax(let problem) = refusal?.reason { problem } else { nil }
   }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import UsherClient
 
-@Suite("The calls of one connection")
+@Suite("Call table of one connection")
 struct CallTableTests {
   private struct SampleError: Error {}
 
   private struct Deaf: Error {}
 
-  /// A call that was sent if its turn had come.
+  /// Begins a call and, unless the call is queued, marks it as written.
   private func begun(_ table: inout CallTable<Int>, _ waiter: Int) -> RequestID {
     let id = table.reserve()
     if case .send = table.begin(id, line: [UInt8(waiter)], waiter: waiter) {
@@ -18,7 +18,7 @@ struct CallTableTests {
     return id
   }
 
-  @Test("a second reply, and one to a call never made, are nobody's")
+  @Test("a second reply and a reply to an unknown id resume no waiter")
   func strayReplies() {
     var table = CallTable<Int>(limit: 9)
     let id = begun(&table, 1)
@@ -27,7 +27,7 @@ struct CallTableTests {
     #expect(table.replied(RequestID("x")).waiter == nil)
   }
 
-  @Test("a call given up counts until the daemon has answered it")
+  @Test("a call that is given up counts as open until the daemon replies to it")
   func abandoned() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
@@ -43,7 +43,7 @@ struct CallTableTests {
     #expect(table.replied(second).waiter == 2)
   }
 
-  @Test("a queued call given up is never sent")
+  @Test("a queued call that is given up is never sent")
   func queuedGivenUp() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
@@ -55,7 +55,7 @@ struct CallTableTests {
     #expect(table.replied(first).send?.bytes == [3])
   }
 
-  @Test("a call given up before it began is refused")
+  @Test("a call that is given up before it begins is refused")
   func stillborn() {
     var table = CallTable<Int>(limit: 1)
     let id = table.reserve()
@@ -67,7 +67,7 @@ struct CallTableTests {
     }
   }
 
-  @Test("a call given up before it was written is never sent, and its turn is another's")
+  @Test("a call that is given up before it is written is never sent, and the next call is sent")
   func leavingGivenUp() {
     var table = CallTable<Int>(limit: 1)
     let first = table.reserve()
@@ -82,7 +82,7 @@ struct CallTableTests {
     #expect(table.depart(second) == true)
   }
 
-  @Test("the end hands back each waiter once, what was sent apart from what was not")
+  @Test("the end of a connection fails each call once; unsent calls get their own error")
   func end() {
     var table = CallTable<Int>(limit: 2)
     let first = begun(&table, 1)
@@ -102,7 +102,7 @@ struct CallTableTests {
     }
   }
 
-  @Test("where the daemon hears no more, what it heard is still awaited, and the rest handed back")
+  @Test("if the daemon stops reading, sent calls are still awaited, and all others are returned")
   func hearsNoMore() {
     var table = CallTable<Int>(limit: 2)
     let heard = begun(&table, 1)

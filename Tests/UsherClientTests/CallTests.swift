@@ -4,13 +4,13 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Calling the daemon", .timeLimit(.minutes(1)))
+@Suite("Calls to the daemon", .timeLimit(.minutes(1)))
 struct CallTests {
   private func client(_ path: String) -> UsherClient {
     UsherClient(socketPath: path, name: "test", version: "1")
   }
 
-  @Test("nothing is opened before the first call")
+  @Test("a client opens no connection before its first call")
   func lazy() async throws {
     let path = FakeDaemon.freshPath()
     let usher = client(path)
@@ -25,7 +25,7 @@ struct CallTests {
     }
   }
 
-  @Test("calls share one connection, and replies in another order find their calls")
+  @Test("calls share one connection, and replies in another order reach their calls")
   func multiplexed() async throws {
     try await FakeDaemon.run { peer in
       let first = try await peer.next()
@@ -44,7 +44,7 @@ struct CallTests {
     }
   }
 
-  @Test("the daemon's error comes with its reason, field and next flow")
+  @Test("a daemon's error is thrown with its reason, message and next flow")
   func typedError() async throws {
     try await FakeDaemon.run { peer in
       let next = #"""
@@ -67,7 +67,7 @@ struct CallTests {
     }
   }
 
-  @Test("an error without data is known by its code")
+  @Test("an error without data gets its reason from its code")
   func bareError() async throws {
     try await FakeDaemon.run { peer in
       try await peer.fail(try await peer.next(), #"{"code":-32601,"message":"no such method"}"#)
@@ -80,7 +80,7 @@ struct CallTests {
     }
   }
 
-  @Test("a cancelled task throws at once and tells the daemon")
+  @Test("a cancelled call throws at once and sends rpc.cancel with its id")
   func cancel() async throws {
     let cancelled = Mutex<JSONValue?>(nil)
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
@@ -105,7 +105,7 @@ struct CallTests {
     }
   }
 
-  @Test("a call over its deadline throws and is given up at the daemon")
+  @Test("a call over its deadline throws deadline_exceeded and is cancelled at the daemon")
   func deadline() async throws {
     let (told, tell) = AsyncStream.makeStream(of: String.self)
     try await FakeDaemon.run { peer in
@@ -119,7 +119,7 @@ struct CallTests {
       var methods = told.makeAsyncIterator()
       _ = try await usher.call("thing.answered")
       #expect(await methods.next() == "thing.answered")
-      // On a busy machine, a short deadline may pass before the call is sent: the daemon hears nothing then.
+      // On a busy machine, a short deadline may pass before the call is sent at all.
       for deadline in [Duration.milliseconds(50), .seconds(1), .seconds(20)] {
         let error = await #expect(throws: UsherError.self) {
           try await usher.call(SystemStatus(), deadline: deadline)
@@ -136,7 +136,7 @@ struct CallTests {
     }
   }
 
-  @Test("beyond 64 calls in flight the others wait for their turn, and all are answered")
+  @Test("a hundred concurrent calls are all answered, although only 64 may be in flight")
   func manyCalls() async throws {
     let most = Mutex(0)
     try await FakeDaemon.run { peer in
@@ -158,7 +158,7 @@ struct CallTests {
     }
   }
 
-  @Test("a call larger than a line may be is refused here")
+  @Test("a call that is longer than a line may be is refused by the client")
   func tooLarge() async throws {
     let error = await #expect(throws: UsherError.self) {
       let text = String(repeating: "x", count: 1 << 20)
@@ -167,7 +167,7 @@ struct CallTests {
     #expect(error?.reason == .messageTooLarge)
   }
 
-  @Test("after close, calls in flight and later ones throw")
+  @Test("after close, calls in flight and later calls throw")
   func closed() async throws {
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
     try await FakeDaemon.run { peer in

@@ -3,9 +3,9 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("The documentation's program", .timeLimit(.minutes(1)))
+@Suite("Example program in the documentation", .timeLimit(.minutes(1)))
 struct DocumentedProgramTests {
-  @Test("it is the one that is compiled here")
+  @Test("the example program in UsherClient.md equals SignIn.swift, which is compiled")
   func same() throws {
     let here = URL(filePath: #filePath).deletingLastPathComponent()
     let root = here.deletingLastPathComponent().deletingLastPathComponent()
@@ -19,7 +19,7 @@ struct DocumentedProgramTests {
     #expect(blocks.first?.replacing("@main struct", with: "struct") == code)
   }
 
-  @Test("it runs")
+  @Test("the documentation's example program signs in and gets a token")
   func runs() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.flow(1, step: Sample.openURL))

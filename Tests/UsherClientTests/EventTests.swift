@@ -3,7 +3,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Events as they come", .timeLimit(.minutes(1)))
+@Suite("Event streams", .timeLimit(.minutes(1)))
 struct EventTests {
   private static func event(_ cursor: Int, to subscription: String = "sub_1") -> String {
     #"""
@@ -19,7 +19,7 @@ struct EventTests {
     return call
   }
 
-  @Test("events of the subscription come in order; unknown ones are skipped")
+  @Test("the events of a subscription arrive in order, and unknown notifications are skipped")
   func inOrder() async throws {
     try await FakeDaemon.run { peer in
       let call = try await Self.subscribe(peer)
@@ -40,7 +40,7 @@ struct EventTests {
     }
   }
 
-  @Test("a reader that stops unsubscribes")
+  @Test("a reader that leaves its event stream sends events.unsubscribe")
   func unsubscribe() async throws {
     let (told, tell) = AsyncStream.makeStream(of: FakeDaemon.Call.self)
     try await FakeDaemon.run { peer in
@@ -60,7 +60,7 @@ struct EventTests {
     }
   }
 
-  @Test("events.lost ends the stream and says where to go on")
+  @Test("events.lost ends the event stream with the cursor to resume from")
   func lost() async throws {
     try await FakeDaemon.run { peer in
       _ = try await Self.subscribe(peer)
@@ -74,7 +74,7 @@ struct EventTests {
     }
   }
 
-  @Test("a lost connection ends the stream at the last event's cursor")
+  @Test("a lost connection ends the event stream with the last event's cursor")
   func disconnected() async throws {
     try await FakeDaemon.run { peer in
       _ = try await Self.subscribe(peer)
@@ -87,7 +87,7 @@ struct EventTests {
     }
   }
 
-  @Test("a reader that is too slow loses the stream, not the memory")
+  @Test("a slow reader's event stream ends with an overflow after 256 buffered events")
   func overflow() async throws {
     let (sent, done) = AsyncStream.makeStream(of: Void.self)
     try await FakeDaemon.run { peer in
@@ -109,7 +109,7 @@ struct EventTests {
     }
   }
 
-  @Test("a refused subscription ends the stream with the refusal")
+  @Test("a refused subscription ends the event stream with the daemon's error")
   func refused() async throws {
     try await FakeDaemon.run { peer in
       try await peer.fail(

@@ -3,9 +3,9 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("A flow, step by step", .timeLimit(.minutes(1)))
+@Suite("Flow sessions", .timeLimit(.minutes(1)))
 struct FlowSessionTests {
-  @Test("each change comes once, in order, and the end is the last")
+  @Test("a flow session delivers each change once and in order, and ends with the flow")
   func steps() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.flow(1))
@@ -27,7 +27,7 @@ struct FlowSessionTests {
     }
   }
 
-  @Test("an answer carries the revision it answers, and its reply is the next step")
+  @Test("flow.submit carries the revision of its step, and its reply is the next change")
   func submit() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.flow(1, step: Sample.openURL))
@@ -50,7 +50,7 @@ struct FlowSessionTests {
     }
   }
 
-  @Test("an answer that is older than what is known changes nothing")
+  @Test("a reply older than the known revision does not change the flow session")
   func older() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.flow(1, step: Sample.openURL))
@@ -67,13 +67,13 @@ struct FlowSessionTests {
       let session = try await usher.flow(provider: "work", kind: "authorize")
       async let change = session.change(after: 1)
       try await session.submit(.redirect(url: Secret("u")))
-      // Which answer is handed on first is the tasks' affair.
+      // The order in which the two replies are delivered depends on the tasks.
       _ = try await change
       #expect(session.flow.revision == 3)
     }
   }
 
-  @Test("a flow is cancelled by its id")
+  @Test("cancelling a flow session sends flow.cancel with the flow's id")
   func cancel() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.flow(1))
@@ -90,12 +90,12 @@ struct FlowSessionTests {
     }
   }
 
-  @Test("a daemon that restarts while a step is waited for is waited for")
+  @Test("flow.wait is repeated over several lost connections")
   func restart() async throws {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
       if call.method == "flow.start" { return try await peer.reply(call, Sample.flow(1)) }
-      // Lost, and lost when repeated: who waits for a flow is patient.
+      // The connection is lost twice, and flow.wait is repeated each time.
       if peer.index < 4 { return }
       try await peer.reply(call, Sample.waited(2, "succeeded"))
     } _: { daemon in

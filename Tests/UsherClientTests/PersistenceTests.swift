@@ -6,7 +6,7 @@ import UsherCore
 @testable import struct UsherClient.Persistence
 @testable import struct UsherClient.Unheard
 
-@Suite("Whether a call is made again")
+@Suite("Repetition of failed calls")
 struct PersistenceTests {
   private func failure(_ kind: ConnectionError.Kind) -> ConnectionError {
     ConnectionError(kind, socketPath: "/s")
@@ -19,10 +19,10 @@ struct PersistenceTests {
     return persistence.pause(after: error, knowsDaemon: knowsDaemon)
   }
 
-  @Test("what was not heard is made again at once, whatever it is")
+  @Test("a call that the daemon did not read is repeated at once")
   func unheard() { #expect(pause(after: Unheard()) == .zero) }
 
-  @Test("a daemon that was there is waited for, one that never was is not")
+  @Test("a client waits for a daemon that it knows or that is busy, and for no other")
   func away() {
     for kind in [ConnectionError.Kind.noSocket, .refused] {
       #expect(pause(after: failure(kind)) == .zero)
@@ -31,7 +31,7 @@ struct PersistenceTests {
     #expect(pause(after: failure(.busy), knowsDaemon: false) == .zero)
   }
 
-  @Test("after a loss, and at the end of a daemon's patience, only what may be made twice")
+  @Test("after a lost connection or a shutdown only a safe call is repeated")
   func safe() {
     for error: any Error in [failure(.lost), UsherError(.shuttingDown, "stopping")] {
       #expect(pause(after: error, isSafe: true) == .zero)
@@ -39,7 +39,7 @@ struct PersistenceTests {
     }
   }
 
-  @Test("a call that is cut short twice is not made a third time")
+  @Test("a call that is interrupted twice is not repeated again")
   func deadly() {
     let cuts: [any Error] = [failure(.lost), UsherError(.shuttingDown, "stopping")]
     for (first, second) in [(cuts[0], cuts[0]), (cuts[0], cuts[1]), (cuts[1], cuts[1])] {
@@ -50,7 +50,7 @@ struct PersistenceTests {
     }
   }
 
-  @Test("what would be the same again is not made again")
+  @Test("a call with a permanent error is not repeated")
   func hopeless() {
     let kinds: [ConnectionError.Kind] = [
       .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other,
@@ -60,7 +60,7 @@ struct PersistenceTests {
     #expect(pause(after: CancellationError(), isSafe: true) == nil)
   }
 
-  @Test("patience has an end")
+  @Test("a call is repeated until the client's patience is used up")
   func patience() {
     var persistence = Persistence(isSafe: false, patience: .milliseconds(100))
     var pauses: [Duration] = []
@@ -70,7 +70,7 @@ struct PersistenceTests {
     #expect(pauses == [0, 50, 50].map { .milliseconds($0) })
   }
 
-  @Test("the pauses grow, up to a second")
+  @Test("the pauses between connection attempts grow up to one second")
   func growing() {
     var absence = Absence(patience: .seconds(4))
     var pauses: [Duration] = []

@@ -4,9 +4,9 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("After a lost connection", .timeLimit(.minutes(1)))
+@Suite("Calls after a lost connection", .timeLimit(.minutes(1)))
 struct RepeatTests {
-  @Test("the next call makes a new connection")
+  @Test("the next call after a lost connection opens a new one")
   func reconnect() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.status)
@@ -29,7 +29,7 @@ struct RepeatTests {
     ("credential.delete", [:]), ("thing.unheardOf", [:]),
   ]
 
-  @Test("a call that is safe to repeat is repeated", arguments: safe)
+  @Test("a lost call that is safe to repeat is sent again", arguments: safe)
   func repeated(method: String, params: JSONValue) async throws {
     let seen = Mutex<[JSONValue]>([])
     try await FakeDaemon.run { peer in
@@ -43,7 +43,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("a call that is not is not", arguments: unsafe)
+  @Test("a lost call that is not safe to repeat fails", arguments: unsafe)
   func notRepeated(method: String, params: JSONValue) async throws {
     try await FakeDaemon.run { peer in
       _ = try await peer.next()
@@ -56,7 +56,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("a flow whose first reply was lost is picked up by its request id")
+  @Test("a flow whose start reply was lost is found again by its request id")
   func pickedUp() async throws {
     try await FakeDaemon.run { peer in
       let start = try await peer.next()
@@ -75,7 +75,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("a request id of the caller's own that was used before is his to know")
+  @Test("a reused request id of the caller's own is thrown as an error with the flow's id")
   func ownRequestID() async throws {
     try await FakeDaemon.run { peer in
       try await peer.fail(

@@ -4,10 +4,10 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Over a restart of the daemon", .timeLimit(.minutes(1)))
+@Suite("Calls during a restart of the daemon", .timeLimit(.minutes(1)))
 struct RestartTests {
   @Test(
-    "a call that the old daemon has not heard goes to the new one, whatever it is",
+    "any call that the old daemon did not read is sent to the new daemon",
     arguments: ["flow.submit", "flow.start", "account.forget", "thing.unheardOf"])
   func unheard(method: String) async throws {
     let deaf = Latch()
@@ -33,7 +33,7 @@ struct RestartTests {
     }
   }
 
-  @Test("what the old daemon has heard is answered there, while other calls go to the new one")
+  @Test("a call that the old daemon has read is answered by it, while new calls go to the new one")
   func bothAtOnce() async throws {
     let (deaf, answered) = (Latch(), Latch())
     try await FakeDaemon.run { peer in
@@ -60,7 +60,7 @@ struct RestartTests {
 
   private static let stopping = Sample.error(-32005, "shutting_down", "usherd is stopping")
 
-  @Test("a call that the old daemon could not finish is made again where it may be made twice")
+  @Test("a safe call that the old daemon could not finish is sent to the new daemon")
   func unfinished() async throws {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
@@ -74,7 +74,7 @@ struct RestartTests {
     }
   }
 
-  @Test("a daemon without systemd takes its socket away and brings it back")
+  @Test("a call waits for a daemon without systemd that removes and recreates its socket")
   func byHand() async throws {
     let path = FakeDaemon.freshPath()
     let usher = UsherClient(socketPath: path)
@@ -96,7 +96,7 @@ struct RestartTests {
   }
 }
 
-/// Opened once, for all who come.
+/// A latch that is opened once and then lets every task pass.
 final class Latch: Sendable {
   private let (stream, feed) = AsyncStream.makeStream(of: Never.self)
 

@@ -3,7 +3,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("When the daemon is down, or is not the daemon", .timeLimit(.minutes(1)))
+@Suite("Connection errors", .timeLimit(.minutes(1)))
 struct SampleErrorTests {
   private func client(_ path: String, maxReplyBytes: Int = 1 << 20) -> UsherClient {
     UsherClient(socketPath: path, name: "test", version: "1", maxReplyBytes: maxReplyBytes)
@@ -13,7 +13,7 @@ struct SampleErrorTests {
     await #expect(throws: ConnectionError.self) { try await usher.token(provider: "work") }
   }
 
-  @Test("no socket: is it running?")
+  @Test("a missing socket is reported with the hint to start usherd")
   func noSocket() async {
     let found = await failure(client("/tmp/usher-no-such-socket"))
     #expect(found?.kind == .noSocket)
@@ -21,7 +21,7 @@ struct SampleErrorTests {
     #expect(found?.message == "there is no socket at /tmp/usher-no-such-socket")
   }
 
-  @Test("a socket without a listener is refused")
+  @Test("a socket without a listener is reported with the hint to start usherd")
   func refused() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
@@ -41,7 +41,7 @@ struct SampleErrorTests {
     #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
   }
 
-  @Test("a socket that may not be opened names the group")
+  @Test("a socket without permission is reported with the advice to ask the administrator")
   func notPermitted() {
     let found = ConnectionError(.notPermitted, socketPath: "/s", errorNumber: EACCES)
     #expect(
@@ -50,14 +50,14 @@ struct SampleErrorTests {
     )
   }
 
-  @Test("a path too long for a socket is no crash")
+  @Test("a socket path that is too long is an error, not a crash")
   func longPath() async {
     let found = await failure(client("/" + String(repeating: "x", count: 300)))
     #expect(found?.kind == .badPath)
   }
 
   @Test(
-    "what is not JSON-RPC ends the connection",
+    "a line that is not JSON-RPC fails the call as garbled",
     arguments: [
       "hello", "{}", "[]", "\u{0}", #"{"jsonrpc":"2.0","id":1}"#,
       #"{"jsonrpc":"2.0","id":2,"result":1,"error":{"code":1,"message":"x"}}"#,
@@ -72,7 +72,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("a result of another shape is not taken for an answer")
+  @Test("a token reply of the wrong shape fails the call as garbled")
   func wrongShape() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), #"{"accessToken":7}"#)
@@ -82,7 +82,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("a line that is too long ends the connection, and the next call makes another")
+  @Test("a reply over the size limit fails the call, and the next call opens a new connection")
   func hugeReply() async throws {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
@@ -97,7 +97,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("an error that belongs to no call goes to all of them")
+  @Test("an error with the id null fails the call in flight")
   func nullID() async throws {
     try await FakeDaemon.run { peer in
       _ = try await peer.next()
@@ -112,7 +112,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("a daemon that calls the client is told that a client has no methods")
+  @Test("a request from the daemon is answered with method not found")
   func calledBack() async throws {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
@@ -126,7 +126,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("a daemon that calls, and is gone before it is answered, is no crash")
+  @Test("a daemon that sends requests and disappears does not crash the client")
   func goneWhileAnswered() async throws {
     let lines = (0..<200).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"do.this"}"# }
     try await FakeDaemon.run { peer in
@@ -137,7 +137,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("another version of the protocol is said to be that")
+  @Test("a daemon with another protocol version is reported as incompatible")
   func incompatible() async throws {
     let usher = UsherClient(socketPath: FakeDaemon.freshPath(), name: "t", version: "1")
     try await RawDaemon.run(at: usher.socketPath) { hello in
@@ -150,7 +150,7 @@ struct SampleErrorTests {
     }
   }
 
-  /// A daemon whose greeting is the test's.
+  /// A fake daemon with a custom reply to `rpc.hello`.
   private enum RawDaemon {
     static func run(
       at path: String, greeting: @escaping @Sendable (FakeDaemon.Call) -> String,

@@ -1,4 +1,4 @@
-/// Replies as the daemon writes them.
+/// Replies and errors in the daemon's JSON.
 enum Sample {
   static let token = #"""
     {"accessToken":"at-1","tokenType":"Bearer","expiresAt":"2030-01-01T00:00:00Z",\#
@@ -20,7 +20,7 @@ enum Sample {
     """#
   }
 
-  /// `flow.wait`'s reply.
+  /// A reply to `flow.wait`.
   static func waited(
     _ revision: Int, _ status: String = "active", step: String = "null", result: String = "null"
   ) -> String {
