@@ -4,10 +4,10 @@ import UsherAPI
 import UsherCore
 import UsherTestKit
 
-@Suite("Questions to a person on the wire")
+@Suite("Confirmations on the wire")
 struct ConfirmMethodTests {
   @Test(
-    "confirm.answer, remembered in each way",
+    "confirm.answer is encoded and decoded with each form of remember",
     arguments: [
       (nil, ""), (.once, #","remember":"once""#), (.session, #","remember":"session""#),
       (.seconds(1), #","remember":1"#), (.seconds(2_592_000), #","remember":2592000"#),
@@ -19,7 +19,7 @@ struct ConfirmMethodTests {
   }
 
   @Test(
-    "another span than the contract has is refused by its field",
+    "confirm.answer refuses an invalid remember with an error that names the field",
     arguments: [
       #""always""#, #""""#, #""60""#, "0", "-1", "2592001", "1.5", "true", "[]", "{}",
       "9223372036854775808",
@@ -34,7 +34,7 @@ struct ConfirmMethodTests {
     #expect(error?.detail.field == "remember")
   }
 
-  @Test("an event of a question says which, and who asks")
+  @Test("a confirm event has the id of the confirmation and the client that asks")
   func event() {
     checkWire(
       Event(

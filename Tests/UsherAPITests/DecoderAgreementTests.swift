@@ -5,11 +5,11 @@ import UsherAPI
 import UsherCore
 import UsherTestKit
 
-/// The scanner decides what is a call, and Foundation's decoder what its parameters mean: whatever the
-/// first takes, the second must take, and for the same.
-@Suite("Scanner and decoder")
+/// The scanner decides whether a line is a call, and Foundation's decoder reads its parameters.
+/// Every line that the scanner accepts must decode, with the same meaning.
+@Suite("Agreement of scanner and decoders")
 struct DecoderAgreementTests {
-  @Test("agree on calls of token.get that are damaged in any way", arguments: 0..<8)
+  @Test("the scanner and the decoders agree on damaged token.get calls", arguments: 0..<8)
   func agreement(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let schema = StrictDecoding.schema(of: TokenGet.self)
@@ -33,8 +33,8 @@ struct DecoderAgreementTests {
     #expect(accepted > 600 && decoded > 200, "\(accepted) taken, \(decoded) decoded")
   }
 
-  /// The whole text as we read it; nil where we do not take it though the grammar does: a number that
-  /// is none here, names that Swift cannot tell apart.
+  /// Returns the line as ``JSONValue`` reads it; nil if ``JSONValue`` refuses valid JSON: a number
+  /// out of range, or names that Swift strings compare as equal.
   private static func value(_ line: [UInt8], _ text: String) throws -> [UInt8]? {
     do {
       return normal(try JSONValue(parsing: line)).encoded()
@@ -48,7 +48,7 @@ struct DecoderAgreementTests {
     normal(try JSONDecoder().decode(JSONValue.self, from: Data(line))).encoded()
   }
 
-  /// With integers written as such: Foundation tells `1.0` and `1` not apart.
+  /// Returns the value with whole numbers as integers: Foundation reads `1.0` and `1` alike.
   private static func normal(_ value: JSONValue) -> JSONValue {
     switch value {
     case .number(let number):
@@ -59,7 +59,7 @@ struct DecoderAgreementTests {
     }
   }
 
-  /// - Returns: Whether both take the params.
+  /// - Returns: Whether both decoders accept the parameters.
   private static func compare(_ params: [UInt8], _ schema: Schema) throws -> Bool {
     let text = String(decoding: params, as: UTF8.self)
     let theirs = try? JSONDecoder().decode(TokenGet.self, from: Data(params))
@@ -69,13 +69,13 @@ struct DecoderAgreementTests {
       #expect(try theirs.map(members) == members(ours), "\(text)")
       return true
     } catch let error as UsherError {
-      // What Foundation overlooks.
+      // Foundation's decoder ignores unknown members.
       #expect(theirs == nil || error.message.hasSuffix("is not a parameter"), "\(text): \(error)")
       return false
     }
   }
 
-  /// As bytes: to Swift's strings é is é, however it is spelled.
+  /// Returns the members as bytes, because Swift strings ignore Unicode composition.
   private static func members(_ call: TokenGet) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -83,7 +83,7 @@ struct DecoderAgreementTests {
   }
 
   @Test(
-    "bytes that are no text are refused in every member",
+    "a call with invalid UTF-8 in any member is refused as a parse error",
     arguments: [
       [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88],
       [0x80], [0xC3], [0xFF], [0xEF, 0xBB],
@@ -103,7 +103,7 @@ struct DecoderAgreementTests {
   }
 }
 
-/// Lines that are calls of `token.get`, or were.
+/// Generates calls of `token.get`, many of them damaged.
 private enum CallMutator {
   static let seed =
     #"{"jsonrpc":"2.0","id":"a","method":"token.get","x":1,"params":"#

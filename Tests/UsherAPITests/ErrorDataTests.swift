@@ -3,11 +3,11 @@ import UsherAPI
 import UsherCore
 import UsherTestKit
 
-@Suite("An error's data")
+@Suite("Data of an error")
 struct ErrorDataTests {
   private let correlation = CorrelationID("cor_1")
 
-  @Test("has reason, retryable and correlationId, and no more where there is no more")
+  @Test("the data of a plain error has only reason, retryable and correlationId")
   func plain() {
     checkWire(
       ErrorData(UsherError(.notFound, "no such flow"), correlationId: correlation),
@@ -29,7 +29,7 @@ struct ErrorDataTests {
 
   private struct Cause: Error { let secret = "hunter2" }
 
-  @Test("has everything, next as the call to make, and never the cause")
+  @Test("an error's data has every detail, and next as a flow.start call, but never the cause")
   func everything() {
     checkWire(
       ErrorData(full, correlationId: correlation),
@@ -42,7 +42,7 @@ struct ErrorDataTests {
       """)
   }
 
-  @Test("names a flow without an account by empty params")
+  @Test("the next flow of an error without an account has empty params")
   func nextWithoutAccount() {
     let error = UsherError(
       .interactionRequired, "sign in",
@@ -56,7 +56,7 @@ struct ErrorDataTests {
       """)
   }
 
-  @Test("names a flow with all that it takes, and reads it back")
+  @Test("the next flow of an error keeps its arguments and is read back equal")
   func nextWithArguments() {
     let error = UsherError(
       .interactionRequired, "be there",
@@ -76,7 +76,7 @@ struct ErrorDataTests {
     #expect(data.error(message: "be there").detail == error.detail)
   }
 
-  @Test("becomes the same error again", arguments: UsherError.Reason.allCases)
+  @Test("an error is read back equal, without its cause", arguments: UsherError.Reason.allCases)
   func back(reason: UsherError.Reason) {
     var error = full
     error.reason = reason
@@ -87,7 +87,7 @@ struct ErrorDataTests {
     #expect(again.cause == nil)
   }
 
-  @Test("with a reason from a later version becomes an internal error, and keeps the rest")
+  @Test("an error with an unknown reason is read as an internal error with its details")
   func unknown() {
     var data = ErrorData(full, correlationId: correlation)
     data.reason = "solar_flare"
@@ -95,7 +95,7 @@ struct ErrorDataTests {
     #expect(data.error(message: "").detail == full.detail)
   }
 
-  @Test("has no integer above 2^53")
+  @Test("retryAfterMs in an error's data is at most 2^53")
   func integers() {
     let error = UsherError(.rateLimited, "slow down", detail: .init(retryAfterMs: .max))
     let data = ErrorData(error, correlationId: correlation)

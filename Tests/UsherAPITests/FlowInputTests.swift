@@ -3,7 +3,7 @@ import Testing
 import UsherAPI
 import UsherCore
 
-@Suite("An answer to a step")
+@Suite("Input to a step of a flow")
 struct FlowInputTests {
   private static let forms: [(FlowInput, String)] = [
     (
@@ -40,14 +40,14 @@ struct FlowInputTests {
     (.back(.openURL), #"{"type":"openURL","back":true}"#),
   ]
 
-  @Test("is written and read alike", arguments: forms)
+  @Test("each form of flow input is written and read back equal", arguments: forms)
   func form(input: FlowInput, text: String) throws {
     #expect(input.json == (try json(text)))
     #expect(try FlowInput(json(text)) == input)
     #expect(input.kind.rawValue == input.json["type"]?.stringValue)
   }
 
-  @Test("says nothing by a flag that is false")
+  @Test("a false flag in flow input is ignored")
   func falseFlags() throws {
     let code = #"{"type":"enterCode","code":"1","resend":false,"back":false}"#
     #expect(try FlowInput(json(code)) == .code(Secret("1"), fields: [:]))
@@ -59,7 +59,7 @@ struct FlowInputTests {
   }
 
   @Test(
-    "is refused where it is malformed, with the field at fault",
+    "malformed flow input is refused with an error that names the field",
     arguments: [
       ("[]", "input"), ("null", "input"), (#""code""#, "input"),
       ("{}", "input.type"), (#"{"type":7}"#, "input.type"), (#"{"type":"dance"}"#, "input.type"),
@@ -108,7 +108,7 @@ struct FlowInputTests {
     #expect(error?.message.hasPrefix(field) == true)
   }
 
-  @Test("does not print what a person typed")
+  @Test("flow input does not print what the person typed")
   func printing() {
     let typed: [FlowInput] = [
       .redirect(url: Secret("hunter2")), .code(Secret("hunter2"), fields: ["a": Secret("hunter2")]),

@@ -3,10 +3,10 @@ import Testing
 
 @testable import UsherAPI
 
-@Suite("The traits of methods")
+@Suite("Traits of methods")
 struct MethodTraitsTests {
-  /// One line for each method, so that a review sees a change of a right.
-  @Test("the traits of all methods are those of this table")
+  /// One line for each method, so that a review sees every change of access.
+  @Test("the traits of all methods equal the table in this test")
   func table() {
     let lines = Methods.all.map { "\($0.name): \($0.traits.words)" }
     #expect(lines.joined(separator: "\n") == Self.table)
@@ -63,7 +63,7 @@ struct MethodTraitsTests {
     totp.list: app, repeatable, reads shared accounts
     """
 
-  @Test("names are unique, and an unknown name has no traits")
+  @Test("method names are unique, and an unknown method has the unknown traits")
   func names() {
     let names = Methods.all.map { method in method.name }
     #expect(Set(names).count == names.count)
@@ -71,7 +71,7 @@ struct MethodTraitsTests {
     #expect(Methods.traits(of: "token.get") == TokenGet.traits)
   }
 
-  @Test("a socket offers the methods of its access, by the bytes of their names")
+  @Test("a socket offers the methods of its access, with names compared by bytes")
   func offered() {
     #expect(Methods.has("token.get", isAdmin: false) && Methods.has("token.get", isAdmin: true))
     #expect(!Methods.has("credential.set", isAdmin: false))
@@ -79,7 +79,7 @@ struct MethodTraitsTests {
     #expect(!Methods.has("system.loc\u{212A}", isAdmin: true))
   }
 
-  @Test("a call is repeatable by its traits and its members")
+  @Test("a method's traits and a call's parameters decide whether the call is repeatable")
   func repetition() {
     #expect(FlowStart.traits.repetition.allows(["requestId": "r"]))
     #expect(!FlowStart.traits.repetition.allows(["requestId": nil]))

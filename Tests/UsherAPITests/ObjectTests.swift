@@ -7,12 +7,12 @@ import UsherTestKit
 
 @Suite("Objects on the wire")
 struct ObjectTests {
-  @Test("Only an active flow is not finished")
+  @Test("every flow status but active is finished")
   func finished() {
     #expect(FlowStatus.allCases.filter { !$0.isFinished } == [.active])
   }
 
-  @Test("A reader takes a flow without its nullable members, and ones it does not know")
+  @Test("a flow without its nullable members and with unknown ones is decoded")
   func tolerant() throws {
     let text = """
       {"id":"flw_1","provider":"work","kind":"authorize","status":"active","state":"discovering",
@@ -22,7 +22,7 @@ struct ObjectTests {
     #expect(try JSONDecoder().decode(Flow.self, from: Data(text.utf8)) == plainFlow)
   }
 
-  @Test("A flow's step of a wrong form is named by its path")
+  @Test("a malformed step in a flow is a decoding error with the path step")
   func path() {
     let text = plainFlowJSON.replacing("\"step\":null", with: "\"step\":{\"type\":\"wait\"}")
     let error = #expect(throws: DecodingError.self) {
@@ -36,7 +36,7 @@ struct ObjectTests {
     #expect(context.codingPath.map(\.stringValue) == ["step"])
   }
 
-  @Test("Events")
+  @Test("events are encoded and decoded in their wire form")
   func events() {
     checkWire(
       EventNotification(
@@ -62,7 +62,7 @@ struct ObjectTests {
     #expect(EventsLost.name == "events.lost")
   }
 
-  @Test("No integer above 2^53 leaves in what a provider said")
+  @Test("integers above 2^53 in provider data are sent as strings")
   func integers() {
     let numbers: JSONValue = [
       9_007_199_254_740_992, 9_007_199_254_740_993, -9_007_199_254_740_993, 1.5,
@@ -87,9 +87,9 @@ struct ObjectTests {
   }
 }
 
-@Suite("A secret on the wire")
+@Suite("Secrets on the wire")
 struct WireSecretTests {
-  @Test("is a plain string in JSON and <secret> in print")
+  @Test("a wire secret is a plain string in JSON and <secret> in print")
   func printing() {
     let secret = WireSecret("hunter2")
     checkWire([secret], #"["hunter2"]"#)
@@ -103,7 +103,7 @@ struct WireSecretTests {
     #expect(secret.revealed() == "hunter2")
   }
 
-  @Test("flow.submit prints without what was typed")
+  @Test("flow.submit does not print what the person typed")
   func submitPrints() {
     let submit = FlowSubmit(
       flow: FlowID("flw_1"), revision: 3, input: ["type": "enterPassword", "password": "hunter2"])

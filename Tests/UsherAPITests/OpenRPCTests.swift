@@ -4,7 +4,7 @@ import Testing
 import UsherAPI
 import UsherCore
 
-@Suite("The OpenRPC document")
+@Suite("OpenRPC document")
 struct OpenRPCTests {
   private let document = OpenRPC.document(version: "0.0.0", methods: allMethods)
 
@@ -13,9 +13,9 @@ struct OpenRPCTests {
     return parts.dropLast().joined(separator: "/")
   }
 
-  /// A change here is a change of the contract: `USHER_UPDATE_GOLDEN=1 swift test` writes the file
-  /// anew, and the diff shows what clients will notice.
-  @Test("is the golden file's")
+  /// A difference is a change of the protocol. `USHER_UPDATE_GOLDEN=1 swift test` writes the file
+  /// again, and its diff shows the change that clients will notice.
+  @Test("the OpenRPC document equals the golden file")
   func golden() throws {
     let path = "\(Self.folder)/Fixtures/openrpc.json"
     if ProcessInfo.processInfo.environment["USHER_UPDATE_GOLDEN"] == "1" {
@@ -31,13 +31,13 @@ struct OpenRPCTests {
     #expect(document == golden)
   }
 
-  @Test("is sorted by name, whatever the order of the methods")
+  @Test("the OpenRPC document sorts the methods by name")
   func order() {
     #expect(names(document) == names(document).sorted())
     #expect(OpenRPC.document(version: "0.0.0", methods: allMethods.reversed()) == document)
   }
 
-  @Test("has what OpenRPC 1.3 wants of a document")
+  @Test("the OpenRPC document has its version, its info and an entry for every error")
   func whole() throws {
     #expect(document["openrpc"] == "1.3.2")
     #expect(document["info"] == ["title": "usherd", "version": "0.0.0"])
@@ -49,7 +49,7 @@ struct OpenRPCTests {
     }
   }
 
-  @Test("has what OpenRPC 1.3 wants of a method", arguments: allMethods)
+  @Test("each method has a complete entry in the OpenRPC document", arguments: allMethods)
   func entry(type: any Method.Type) throws {
     let entry = try #require(method(type.name, in: document))
     #expect(entry["summary"] == .string(type.summary))
@@ -67,7 +67,7 @@ struct OpenRPCTests {
     check(try #require(result["schema"]), "\(type.name) →")
   }
 
-  @Test("has every step's form, by reference")
+  @Test("the OpenRPC document has one schema with the form of every step kind")
   func steps() throws {
     let schemas = try #require(document["components"]?["schemas"]?.objectValue)
     #expect(schemas.keys.sorted() == ["Step"])
@@ -86,7 +86,7 @@ struct OpenRPCTests {
     document["methods"]?.arrayValue?.first { $0["name"] == .string(name) }
   }
 
-  /// JSON Schema, draft 7, as far as the document uses it.
+  /// Checks a schema against the part of JSON Schema draft 7 that the document uses.
   private func check(_ schema: JSONValue, _ path: String) {
     guard schema != true else { return }
     let words: Set = [
@@ -118,9 +118,9 @@ struct OpenRPCTests {
   }
 }
 
-@Suite("The contract's sources")
+@Suite("Source files of the methods")
 struct SourceTests {
-  @Test("Every method that is written is in the list the tests go by")
+  @Test("every source file of a method is in the list of methods that the tests use")
   func listed() throws {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     let folder = tests.dropLast(3).joined(separator: "/") + "/Sources/UsherAPI/Methods"

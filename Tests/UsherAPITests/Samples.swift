@@ -3,7 +3,7 @@ import Testing
 import UsherAPI
 import UsherCore
 
-/// Every method of the contract.
+/// Every method of the API.
 let allMethods: [any Method.Type] = [
   AccountForget.self, AccountGet.self, AccountList.self, AuditList.self, AuditVerify.self,
   ClientClear.self,
@@ -30,7 +30,7 @@ let laterJSON = "2027-01-15T08:01:00.500Z"
 let word = ProviderErrorCode(name: ProviderName("work"), code: "invalid_grant")
 let wordJSON = #"{"name":"work","code":"invalid_grant"}"#
 
-/// A flow with nothing in it that need not be, and how it goes over the wire.
+/// A flow without optional members, and its JSON.
 let plainFlow = Flow(
   id: FlowID("flw_1"), provider: ProviderName("work"), kind: "authorize", status: .active,
   state: "discovering", revision: 1, createdAt: started, updatedAt: started, expiresAt: later)
@@ -44,7 +44,7 @@ let plainAccount = Account(
   id: AccountID("acc_1"), provider: ProviderName("work"), subject: "s-1", label: "Ada", owner: 1000,
   client: nil, createdAt: started, keepAlive: false, attributes: [:], profile: nil,
   tokens: [TokenSummary(audience: nil, scope: "openid", expiresAt: nil, status: .valid)])
-/// The error that `body` throws.
+/// Returns the error that `body` throws; records an issue if it throws nothing.
 func refusal<T>(
   sourceLocation: SourceLocation = #_sourceLocation, of body: () throws(UsherError) -> T
 ) -> UsherError? {

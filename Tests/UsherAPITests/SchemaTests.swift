@@ -5,13 +5,13 @@ import UsherCore
 @testable import UsherAPI
 
 extension Method {
-  /// What the parameters' form lists.
+  /// The members of the parameters' schema.
   static var members: [Schema.Member] {
     if case .object(let members) = StrictDecoding.schema(of: Self.self) { members } else { [] }
   }
 }
 
-@Suite("The form of a type")
+@Suite("Schemas of types")
 struct SchemaTests {
   private enum Colour: String, Codable, CaseIterable {
     case red
@@ -50,7 +50,7 @@ struct SchemaTests {
     }
   }
 
-  @Test("is read member by member, in order, whatever stands in it")
+  @Test("the schema of a type has every member, in order, with its type")
   func everything() {
     let inner = Schema.object([.init("id", .text)])
     let colour = Schema.string(oneOf: ["red", "g"], format: nil)
@@ -95,14 +95,14 @@ struct SchemaTests {
     }
   }
 
-  @Test("ends the process where it cannot be read, rather than to refuse calls that are right")
+  @Test("a parameter type whose schema cannot be read ends the process")
   func unreadable() async {
     await #expect(processExitsWith: .failure) {
       _ = StrictDecoding.schema(of: [Picky].self)
     }
   }
 
-  @Test("A flow's step tells each type's members, and null")
+  @Test("the schema of a flow's step has the members of each step kind, and allows null")
   func step() throws {
     guard case .object(let members) = StrictDecoding.schema(of: Flow.self) else {
       Issue.record("a flow is no object")
@@ -119,7 +119,7 @@ struct SchemaTests {
     #expect(variants.last?.members == [.init("for", .text), .init("pollAfterMs?", .integer)])
   }
 
-  @Test("Parameters are closed, replies open, in JSON Schema")
+  @Test("the JSON Schema of parameters forbids unknown members, and that of replies allows them")
   func jsonSchema() throws {
     let schema = Schema.object([
       .init("a", .text), .init("b?", .nullable(.array(of: .integer))),
@@ -155,7 +155,7 @@ struct SchemaTests {
 }
 
 extension Schema.Member {
-  /// A name with `?` is not required.
+  /// Creates a member, which is optional if its name ends with `?`.
   fileprivate init(_ name: String, _ schema: Schema) {
     self.init(
       name: name.last == "?" ? String(name.dropLast()) : name, schema: schema,

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @Suite("Steps on the wire")
 struct StepTests {
-  @Test("A step's kind is its type, and there are ten")
+  @Test("the kind of a step is its type, and there are ten kinds")
   func kinds() {
     checkWire(
       Step.Kind.allCases,
@@ -18,14 +18,14 @@ struct StepTests {
     #expect(Step.fillForm(.init(fields: [])).kind == .fillForm)
   }
 
-  @Test("A step of no known type is refused", arguments: [#"{"type":"dance"}"#, "{}", "7"])
+  @Test("a step of an unknown type is refused", arguments: [#"{"type":"dance"}"#, "{}", "7"])
   func unknown(text: String) {
     #expect(throws: DecodingError.self) {
       try JSONDecoder().decode(Step.self, from: Data(text.utf8))
     }
   }
 
-  @Test("A step's secrets do not print")
+  @Test("the secrets of a step do not print")
   func secrets() {
     let step = Step.exchangeCredential(
       .init(

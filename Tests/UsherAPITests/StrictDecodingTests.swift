@@ -3,7 +3,7 @@ import Testing
 import UsherAPI
 import UsherCore
 
-@Suite("Parameters")
+@Suite("Strict decoding of parameters")
 struct StrictDecodingTests {
   private struct Params: Codable, Equatable {
     var name: String
@@ -26,7 +26,7 @@ struct StrictDecodingTests {
       prefix: prefix)
   }
 
-  @Test("are decoded")
+  @Test("parameters of every type are decoded")
   func decodes() throws {
     let all = """
       {"name":"a","count":-1,"ratio":0.5,"flag":true,"small":255,"inner":{"id":"i"},
@@ -40,13 +40,13 @@ struct StrictDecodingTests {
     #expect(try decode(#"{"name":"a"}"#) == Params(name: "a"))
   }
 
-  @Test("that are optional may be null")
+  @Test("an optional parameter may be null")
   func null() throws {
     #expect(try decode(#"{"name":"a","count":null,"inner":null,"list":null}"#) == Params(name: "a"))
   }
 
   @Test(
-    "are refused with the field at fault",
+    "an unknown, missing or mistyped parameter is refused with an error that names it",
     arguments: [
       (#"{"name":"a","nmae":"b"}"#, "nmae", "is not a parameter"),
       (#"{"name":"a","z":1,"b":1}"#, "b", "is not a parameter"),
@@ -96,7 +96,7 @@ struct StrictDecodingTests {
   }
 
   @Test(
-    "travel by name: nothing but an object will do", arguments: ["[]", #"["a"]"#, "1", "null"])
+    "parameters that are not an object are refused", arguments: ["[]", #"["a"]"#, "1", "null"])
   func array(text: String) {
     let error = #expect(throws: UsherError.self) { try decode(text) }
     #expect(error?.reason == .invalidParams)
@@ -107,13 +107,13 @@ struct StrictDecodingTests {
     #expect(nested?.message == error?.message)
   }
 
-  @Test("that are integers may be written with a fraction of zero")
+  @Test("an integer parameter may have a fraction of zero or an exponent")
   func wholeNumber() throws {
     #expect(try decode(#"{"name":"a","count":2.0}"#) == Params(name: "a", count: 2))
     #expect(try decode(#"{"name":"a","count":2e3}"#) == Params(name: "a", count: 2000))
   }
 
-  @Test("that are not there are none", arguments: allMethods)
+  @Test("absent parameters are refused only if one is required", arguments: allMethods)
   func absent(method: any Method.Type) throws {
     let required = method.members.filter(\.isRequired).map(\.name)
     if let error = strictly(method, nil) {
@@ -125,7 +125,7 @@ struct StrictDecodingTests {
   }
 
   @Test(
-    "that a method does not have are refused by name, whatever else is there",
+    "an unknown parameter of any method is refused by its name",
     arguments: allMethods)
   func stray(method: any Method.Type) {
     let error = strictly(method, ["nonsense": 1])
@@ -133,7 +133,7 @@ struct StrictDecodingTests {
     #expect(error?.detail.field == "nonsense")
   }
 
-  @Test("nested in a method's are just as strict")
+  @Test("unknown and invalid members of nested parameters are refused by their path")
   func nested() throws {
     let client = try json(#"{"client":{"name":"till","version":"1","mood":"good"}}"#)
     #expect(strictly(RPCHello.self, client)?.detail.field == "client.mood")
@@ -141,14 +141,14 @@ struct StrictDecodingTests {
     #expect(strictly(EventsSubscribe.self, ["topics": ["x"]])?.detail.field == "topics.0")
   }
 
-  @Test("of any shape are taken where the contract says so")
+  @Test("parameters that may be of any shape are accepted in every shape")
   func anything() throws {
     let start = try json(#"{"provider":"work","kind":"k","params":{"any":{"thing":[1]}}}"#)
     #expect(strictly(FlowStart.self, start) == nil)
     #expect(strictly(RPCCancel.self, ["id": 1.5]) == nil)
   }
 
-  @Test("that do not fit a user's id are refused with the field at fault")
+  @Test("a uid that does not fit into 32 bits is refused with an error that names the field")
   func userID() {
     for uid in [4_294_967_296, -1] as [JSONValue] {
       let error = strictly(LocalAuthSetPasscode.self, ["new": "4711", "uid": uid])
@@ -157,7 +157,7 @@ struct StrictDecodingTests {
     }
   }
 
-  @Test("have names that are compared by their bytes, not by what looks the same")
+  @Test("parameter names are compared by bytes, so a Unicode look-alike is unknown")
   func lookAlike() {
     let kelvin = "user\u{212A}ey"
     let error = strictly(

@@ -4,15 +4,14 @@ import Testing
 
 @testable import UsherAPI
 
-/// The golden file of the OpenRPC document fixes every form; the schemas are read from the decoders.
-/// Here the encoders are held to them. Hardly any type has a coding of its own: those that do have
-/// further tests.
-@Suite("The forms of the contract")
+/// Compares the encoders with the schemas. The schemas are read from the decoders and pinned by the
+/// golden file of the OpenRPC document. Types with custom coding have further tests.
+@Suite("Wire forms of all types")
 struct WireFormTests {
-  @Test("parameters and reply of each method are written as they are read", arguments: allMethods)
+  @Test("parameters and reply of each method are encoded as decoded", arguments: allMethods)
   func methods(method: any Method.Type) throws { try check(method) }
 
-  @Test("so are events and errors")
+  @Test("events and error data are encoded as decoded")
   func others() throws {
     try check(EventNotification.self)
     try check(EventsLost.self)
@@ -38,7 +37,7 @@ struct WireFormTests {
 }
 
 extension Schema {
-  /// Values with every word and variant, of objects with all members and with the required ones only.
+  /// Values with every word and variant; objects both with all members and with the required ones.
   fileprivate var samples: [JSONValue] {
     switch self {
     case .anything: [["a": [1, nil, "b", 2.5, true]]]

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherCore
 
-@Suite("A lock with keys")
+@Suite("Keyed asynchronous lock")
 struct AsyncKeyedLockTests {
-  /// How many are inside at once.
+  /// Counts the tasks inside the lock.
   private final class Crowd: Sendable {
     private let count = Mutex(0)
 
@@ -19,7 +19,7 @@ struct AsyncKeyedLockTests {
     func leave() { count.withLock { $0 -= 1 } }
   }
 
-  @Test("for one key are taken one after the other")
+  @Test("a keyed lock admits one task at a time for the same key")
   func oneKey() async throws {
     let turns = AsyncKeyedLock<String>()
     let crowd = Crowd()
@@ -36,7 +36,7 @@ struct AsyncKeyedLockTests {
     }
   }
 
-  @Test("for different keys do not wait for each other, and one that fails is over")
+  @Test("the keys of a keyed lock do not block each other, and an error releases the key")
   func otherKey() async throws {
     let turns = AsyncKeyedLock<String>()
     let held = AsyncLatch()

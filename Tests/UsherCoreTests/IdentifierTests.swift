@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite("Identifiers")
 struct IdentifierTests {
-  @Test("An id is a plain string in JSON and in print")
+  @Test("an id is a plain string in JSON and in print")
   func plain() {
     checkWire([FlowID("flw_1")], #"["flw_1"]"#)
     checkWire([AccountID("acc_1")], #"["acc_1"]"#)
@@ -14,7 +14,7 @@ struct IdentifierTests {
     #expect("\(FlowID("flw_1"))" == "flw_1")
   }
 
-  @Test("A number is no id")
+  @Test("a JSON number is not decoded as an id")
   func number() {
     #expect(throws: DecodingError.self) {
       try JSONDecoder().decode([FlowID].self, from: Data("[1]".utf8))
@@ -22,9 +22,9 @@ struct IdentifierTests {
   }
 }
 
-@Suite("Chance")
+@Suite("System entropy")
 struct EntropyTests {
-  @Test("The machine's source gives as many bytes as asked, each time others")
+  @Test("the system's entropy returns the requested number of bytes, different each time")
   func machine() {
     let source = SystemEntropy()
     #expect(source.bytes(0).isEmpty)

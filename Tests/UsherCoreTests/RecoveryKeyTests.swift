@@ -1,7 +1,7 @@
 import Testing
 import UsherCore
 
-@Suite("the recovery key as text")
+@Suite("Recovery key as text")
 struct RecoveryKeyTests {
   private let key = RecoveryKey((0..<32).map { UInt8(truncatingIfNeeded: $0 * 37 + 11) })
   private var text: String { key.text.revealed() }
@@ -10,7 +10,7 @@ struct RecoveryKeyTests {
     #expect(throws: RecoveryKey.Mistake.self) { try RecoveryKey(Secret(text)) }
   }
 
-  @Test("it is eight groups of seven, and is read back")
+  @Test("a recovery key is written as eight groups of seven characters and read back equal")
   func roundTrip() throws {
     let groups = text.split(separator: "-")
     #expect(groups.count == 8 && groups.allSatisfy { $0.count == 7 })
@@ -21,7 +21,7 @@ struct RecoveryKeyTests {
     }
   }
 
-  @Test("keys and what another program made of them")
+  @Test("the text of known recovery keys equals that of another implementation")
   func known() {
     let zero = RecoveryKey([UInt8](repeating: 0, count: 32)).text.revealed()
     #expect(zero == "0000000-0000000-0000000-0000000-0000000-0000000-0000000-007FE2G")
@@ -29,7 +29,7 @@ struct RecoveryKeyTests {
     #expect(counting == "000G40R-40M30E2-09185GR-38E1W81-24GK2GA-HC5RR34-D1P70X3-RFT5WF7")
   }
 
-  @Test("lower case, spaces, hyphens and look-alikes do not matter")
+  @Test("a recovery key is read despite lower case, spaces, missing hyphens and look-alikes")
   func forgiving() throws {
     let typed = [
       text.lowercased(), text.replacing("-", with: ""), text.replacing("-", with: " ") + "\n",
@@ -41,7 +41,7 @@ struct RecoveryKeyTests {
     for typed in typed { #expect(try RecoveryKey(Secret(typed)) == key, "\(typed)") }
   }
 
-  @Test("each wrong character, and each two in the wrong order, is found out")
+  @Test("each wrong character and each swapped pair in a recovery key is detected")
   func mistyped() {
     let characters = Array(text)
     for (index, character) in characters.enumerated() where character != "-" {
@@ -59,7 +59,7 @@ struct RecoveryKeyTests {
     }
   }
 
-  @Test("one that is too short or long, or has a sign that is in none, is told from it")
+  @Test("a recovery key of wrong length or with an invalid character is refused with the reason")
   func malformed() {
     #expect(mistake("") == .length(0))
     #expect(mistake(String(text.dropLast())) == .length(55))
@@ -69,7 +69,7 @@ struct RecoveryKeyTests {
     #expect(mistake(String(text.dropLast()) + "!") == .character(56))
   }
 
-  @Test("it prints as a secret")
+  @Test("a recovery key prints as <secret>")
   func printing() {
     #expect("\(key)" == "<secret>")
     #expect(String(reflecting: key) == "<secret>")

@@ -2,18 +2,18 @@ import FoundationEssentials
 import Testing
 import UsherCore
 
-@Suite("A sealed secret")
+@Suite("Sealed secrets")
 struct SealedTests {
   private let sealed = [Sealed(Secret("hunter2"))]
 
-  @Test("is written and read under the storage's coder")
+  @Test("a sealed secret is encoded and decoded by the storage coder")
   func storage() throws {
     let bytes = try encoder(true).encode(sealed)
     #expect(String(decoding: bytes, as: UTF8.self) == #"["hunter2"]"#)
     #expect(try decoder(true).decode([Sealed<Secret>].self, from: bytes) == sealed)
   }
 
-  @Test("is refused by any other coder", arguments: [nil, false, "true", 1] as [(any Sendable)?])
+  @Test("sealed secrets need their coder", arguments: [nil, false, "true", 1] as [(any Sendable)?])
   func elsewhere(key: (any Sendable)?) throws {
     let error = #expect(throws: EncodingError.self) { try encoder(key).encode(sealed) }
     #expect(!"\(String(describing: error))".contains("hunter2"))
@@ -22,7 +22,7 @@ struct SealedTests {
     }
   }
 
-  @Test("keeps a token set out of what is not storage, and whole in what is")
+  @Test("a token set is refused by other coders and read back equal by the storage coder")
   func tokens() throws {
     let tokens = TokenSet(
       accessToken: Sealed(Secret("at")), tokenType: "Bearer",

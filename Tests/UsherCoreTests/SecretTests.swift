@@ -15,13 +15,13 @@ private enum Answer {
   case tokens([String: Sealed<Secret>], Secret?)
 }
 
-@Suite("A secret")
+@Suite("Secrets")
 struct SecretTests {
   private static let tokens = TokenSet(
     accessToken: Sealed(Secret(text)), tokenType: "Bearer", expiresAt: nil, scope: "openid",
     refreshToken: Sealed(Secret(text)), idToken: Sealed(Secret(text)))
 
-  /// Everything a secret may be a part of when somebody prints it.
+  /// Values of every kind that hold a secret.
   private static var holders: [Any] {
     let (secret, sealed) = (Secret(text), Sealed(Secret(text)))
     return [
@@ -35,7 +35,7 @@ struct SecretTests {
 
   private struct Carrier: Error { let secret: Secret }
 
-  @Test("prints as <secret> on every way and in everything that holds it", arguments: 0..<18)
+  @Test("a secret prints as <secret>, also in every value that holds it", arguments: 0..<18)
   func prints(index: Int) {
     let holder = Self.holders[index]
     var dumped = ""
@@ -54,10 +54,10 @@ struct SecretTests {
     }
   }
 
-  @Test("all holders are tried")
+  @Test("the print test covers all 18 values that hold a secret")
   func count() { #expect(Self.holders.count == 18) }
 
-  @Test("says <secret> by itself, and nothing else")
+  @Test("a secret and a sealed secret describe themselves as <secret>")
   func own() {
     let secret = Secret(text)
     #expect(secret.description == "<secret>")
@@ -67,7 +67,7 @@ struct SecretTests {
     #expect(String(reflecting: Sealed(secret)) == "<secret>")
   }
 
-  @Test("shows a mirror nothing, however deep it looks")
+  @Test("a mirror shows nothing of a secret, also inside another value")
   func mirrored() {
     #expect(Mirror(reflecting: Secret(text)).children.isEmpty)
     #expect(Mirror(reflecting: Sealed(Secret(text))).children.isEmpty)
@@ -82,14 +82,14 @@ struct SecretTests {
     for child in Mirror(reflecting: value).children { walk(child.value, &seen) }
   }
 
-  @Test("is not Codable")
+  @Test("a secret is not Codable")
   func coding() {
     let secret: Any = Secret(text)
     #expect(!(secret is any Encodable))
     #expect(!(secret is any Decodable))
   }
 
-  @Test("opens")
+  @Test("revealed returns the text of a secret, and unsealed that of a sealed secret")
   func opens() {
     #expect(Secret(text).revealed() == text)
     #expect(Sealed(Secret(text)).unsealed().revealed() == text)
@@ -97,13 +97,13 @@ struct SecretTests {
     #expect(!Secret(text).isEmpty)
   }
 
-  @Test("equals what has the same bytes", arguments: ["", "a", text, "é", "\0", "🂡 and more"])
+  @Test("secrets of the same bytes are equal", arguments: ["", "a", text, "é", "\0", "🂡 and more"])
   func equal(text: String) {
     #expect(Secret(text) == Secret(text))
     #expect(Set([Secret(text), Secret(text)]).count == 1)
   }
 
-  @Test("differs by any one bit at any place")
+  @Test("secrets that differ in one bit are not equal")
   func differs() {
     let bytes = Array(text.utf8)
     for index in bytes.indices {
@@ -115,7 +115,7 @@ struct SecretTests {
     }
   }
 
-  @Test("differs by length and by bytes that only look alike")
+  @Test("secrets of different lengths or Unicode composition are not equal")
   func differsOtherwise() {
     #expect(Secret(text) != Secret(text + "x"))
     #expect(Secret(text) != Secret(String(text.dropLast())))

@@ -3,10 +3,10 @@ import Testing
 import UsherCore
 import UsherTestKit
 
-@Suite("A timestamp in RFC 3339")
+@Suite("Timestamps in RFC 3339")
 struct TimestampTextTests {
   @Test(
-    "is written and read alike",
+    "a timestamp is written in RFC 3339 and read back equal",
     arguments: [
       (0, "1970-01-01T00:00:00Z"),
       (1, "1970-01-01T00:00:00.001Z"),
@@ -28,7 +28,7 @@ struct TimestampTextTests {
     checkWire([Timestamp(milliseconds: milliseconds)], "[\"\(text)\"]")
   }
 
-  @Test("keeps every millisecond of a second")
+  @Test("the text of a timestamp keeps every millisecond")
   func milliseconds() {
     for start in [1_700_000_000_000, 4_102_444_800_000, -86_400_000] as [Int64] {
       for offset in 0..<1000 as Range<Int64> {
@@ -39,7 +39,7 @@ struct TimestampTextTests {
   }
 
   @Test(
-    "knows every day of the calendar's 400 years, and days of every other year",
+    "the text of each calendar day is read back equal and sorts in the order of time",
     arguments: [(-10_957, 146_097, 1), (-719_162, 36_159, 101)] as [(Int64, Int64, Int64)])
   func everyDay(first: Int64, count: Int64, step: Int64) {
     var before = ""
@@ -54,7 +54,7 @@ struct TimestampTextTests {
     }
   }
 
-  @Test("agrees with Foundation's calendar")
+  @Test("the text of a timestamp equals that of Foundation's calendar")
   func foundation() {
     let style = Date.ISO8601FormatStyle()
     for step in 0..<4000 as Range<Int64> {
@@ -65,7 +65,7 @@ struct TimestampTextTests {
   }
 
   @Test(
-    "is read with any offset, in either case, with any number of digits",
+    "an RFC 3339 text is read with any offset, either case and any number of digits",
     arguments: [
       ("2023-11-15T00:13:20+02:00", 1_700_000_000_000),
       ("2023-11-14T16:43:20-05:30", 1_700_000_000_000),
@@ -83,7 +83,7 @@ struct TimestampTextTests {
   }
 
   @Test(
-    "is refused where it is no date, no time or not RFC 3339",
+    "a text that is not a valid RFC 3339 time is refused",
     arguments: [
       "", "now", "0", "2023-11-14", "22:13:20Z", "2023-11-14T22:13:20", "2023-11-14T22:13Z",
       "2023-11-14 22:13:20Z", " 2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z ",
@@ -106,7 +106,7 @@ struct TimestampTextTests {
     }
   }
 
-  @Test("is not a number in JSON")
+  @Test("a JSON number is not decoded as a timestamp")
   func number() {
     #expect(throws: DecodingError.self) {
       try JSONDecoder().decode([Timestamp].self, from: Data("[1700000000]".utf8))
@@ -114,24 +114,24 @@ struct TimestampTextTests {
   }
 }
 
-@Suite("A timestamp")
+@Suite("Timestamps")
 struct TimestampTests {
   private let now = Timestamp(milliseconds: 1_700_000_000_000)
 
-  @Test("begins with the year 0001", arguments: [Int64.min, -62_135_596_800_001])
+  @Test("no timestamp is before the year 0001", arguments: [Int64.min, -62_135_596_800_001])
   func early(milliseconds: Int64) {
     #expect(Timestamp(milliseconds: milliseconds) == .earliest)
     #expect(Timestamp.earliest.description == "0001-01-01T00:00:00Z")
   }
 
   @Test(
-    "ends with the year 9999", arguments: [Int64.max, 253_402_300_800_000, 1 << 53])
+    "no timestamp is after the year 9999", arguments: [Int64.max, 253_402_300_800_000, 1 << 53])
   func late(milliseconds: Int64) {
     #expect(Timestamp(milliseconds: milliseconds) == .latest)
     #expect(Timestamp.latest.description == "9999-12-31T23:59:59.999Z")
   }
 
-  @Test("is made from any number of seconds")
+  @Test("a timestamp is made from any number of seconds, clamped to its range")
   func seconds() {
     #expect(Timestamp(seconds: 1_700_000_000) == now)
     #expect(Timestamp(seconds: 1.0006).milliseconds == 1001)
@@ -144,7 +144,7 @@ struct TimestampTests {
     #expect(now.seconds == 1_700_000_000)
   }
 
-  @Test("is moved by durations and compared")
+  @Test("a timestamp is moved by durations and compared")
   func arithmetic() {
     #expect((now + .milliseconds(1)).milliseconds == 1_700_000_000_001)
     #expect((now - .seconds(1)).milliseconds == 1_699_999_999_000)
@@ -154,7 +154,7 @@ struct TimestampTests {
     #expect(!(now < now))
   }
 
-  @Test("stops at the end of time instead of trapping")
+  @Test("timestamp arithmetic stops at the ends of the range instead of trapping")
   func extremes() {
     let forever = Duration.seconds(Int64.max) + .seconds(Int64.max)
     #expect(now + forever == .latest)
@@ -167,7 +167,7 @@ struct TimestampTests {
     #expect((Timestamp.latest - .earliest).milliseconds == 315_537_897_599_999)
   }
 
-  @Test("A duration's milliseconds are whole, rounded to zero, and never trap")
+  @Test("a duration's milliseconds are rounded toward zero and clamped")
   func milliseconds() {
     #expect(Duration.seconds(2).milliseconds == 2000)
     #expect(Duration.microseconds(1999).milliseconds == 1)
@@ -178,7 +178,7 @@ struct TimestampTests {
     #expect((Duration.seconds(Int64.min) + .seconds(Int64.min)).milliseconds == .min)
   }
 
-  @Test("The machine's clock is somewhere in this century")
+  @Test("the system clock returns a time in this century")
   func machine() throws {
     let time = SystemClock().now()
     #expect(time > (try #require(Timestamp(rfc3339: "2024-01-01T00:00:00Z"))))

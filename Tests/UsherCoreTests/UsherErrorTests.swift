@@ -1,9 +1,9 @@
 import Testing
 import UsherCore
 
-@Suite("An error")
+@Suite("Error reasons")
 struct UsherErrorTests {
-  /// The errors of the wire contract; `true`: the same call may succeed later by itself.
+  /// The table of The errors of the wire contract; `true` if the same call may succeed later by itself.
   private static let table: [(code: Int, reason: String, isRetryable: Bool)] = [
     (-32700, "parse_error", false),
     (-32600, "invalid_request", false),
@@ -33,7 +33,7 @@ struct UsherErrorTests {
     (1401, "storage_unavailable", true),
   ]
 
-  @Test("has the contract's codes and reasons, no more and no less")
+  @Test("the error reasons have exactly the documented names, codes and retryable flags")
   func codes() {
     let reasons = UsherError.Reason.allCases
     #expect(reasons.map(\.rawValue) == Self.table.map(\.reason))
