@@ -6,7 +6,7 @@ import UsherTestKit
 
 @Suite("Calls after a lost connection", .timeLimit(.minutes(1)))
 struct RepeatTests {
-  @Test("the next call after a lost connection opens a new one")
+  @Test("the next call after a lost connection opens a new connection")
   func reconnect() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.status)

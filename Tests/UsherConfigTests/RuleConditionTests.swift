@@ -240,7 +240,7 @@ struct RuleConditionTests {
 
   // MARK: Locking
 
-  @Test("only root, the daemon's user and callers with a rule that lists it may lock or unlock")
+  @Test("only root, the daemon's user and callers whose rule lists the method may lock or unlock")
   func locking() throws {
     let root = CallerIdentity(uid: 0, gid: 0)
     let daemon = CallerIdentity(uid: 990, gid: 990)

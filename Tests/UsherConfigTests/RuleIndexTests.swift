@@ -58,7 +58,7 @@ struct RuleIndexTests {
     #expect(policy.caller(CallerIdentity(uid: 1, gid: 1)).clientName == "(user)")
   }
 
-  @Test("each of ten thousand callers gets its own one of ten thousand rules")
+  @Test("each of ten thousand callers is matched by its own rule")
   func callers() throws {
     let rules = (0..<10_000).map { place in
       let match =

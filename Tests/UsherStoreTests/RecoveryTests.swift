@@ -119,7 +119,7 @@ struct RecoveryTests {
     #expect(try slots() == before)
   }
 
-  @Test("a wrong recovery key, or one for a store that has none, is refused")
+  @Test("a wrong recovery key, or any key for a store without a recovery key, is refused")
   func refusals() async throws {
     try await fixture.create([.putFlow(.sample())])
     #expect(try fixture.open().hasRecoveryKey == false)

@@ -12,7 +12,7 @@ struct FingerprintServiceTests {
   private let verify = "net.reactivated.fprint.device.verify"
   private let setUserName = "net.reactivated.fprint.device.setusername"
 
-  @Test("a scan needs both polkit actions; with one or none of them it is not permitted")
+  @Test("a fingerprint scan needs both polkit actions, and is not permitted with fewer")
   func actions() async throws {
     let alice = try await Alice()
     try await alice.fprintd.allow(only: [verify, setUserName])

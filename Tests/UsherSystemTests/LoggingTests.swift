@@ -221,7 +221,7 @@ final class LogDestinationTests {
       journalSocket: directory.file(socket))
   }
 
-  @Test("entries go to the journal socket if stderr is its stream, or to stderr if it is closed")
+  @Test("log entries go to the journal if stderr is its stream and its socket exists, or to stderr")
   func journalStream() throws {
     var status = stat()
     try #require(fstat(file, &status) == 0)
