@@ -3,7 +3,7 @@ import UsherCore
 
 @Suite("Error reasons")
 struct UsherErrorTests {
-  /// The table of The errors of the wire contract; `true` if the same call may succeed later by itself.
+  /// The errors of the wire contract; `true` if the same call may succeed later by itself.
   private static let table: [(code: Int, reason: String, isRetryable: Bool)] = [
     (-32700, "parse_error", false),
     (-32600, "invalid_request", false),
