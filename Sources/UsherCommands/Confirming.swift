@@ -5,14 +5,15 @@ import UsherCore
 
 /// The options for how long an answer to a confirmation stays valid.
 struct AnswerSpan: ParsableArguments {
-  @Flag(help: "For once; the default.")
+  @Flag(help: "Answer this once (default).")
   var once = false
 
   @Flag(help: "Until usherd ends or is locked.")
   var session = false
 
   @Option(
-    name: .customLong("for"), help: ArgumentHelp("So long: 90s, 15m, 12h, 7d.", valueName: "span"))
+    name: .customLong("for"),
+    help: ArgumentHelp("For this long: 90s, 15m, 12h, 7d.", valueName: "span"))
   var span: Span?
 
   struct Span: ExpressibleByArgument {
@@ -29,7 +30,7 @@ struct AnswerSpan: ParsableArguments {
 
   func validate() throws {
     guard [once, session, span != nil].filter({ $0 }).count <= 1 else {
-      throw ValidationError("Only one of --once, --session and --for.")
+      throw ValidationError("Use only one of --once, --session and --for.")
     }
   }
 

@@ -45,11 +45,11 @@ typealias Option = ArgumentParser.Option
 struct Root: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usherctl",
-    abstract: "Ask usherd for tokens, sign people in, and see how it is.",
+    abstract: "Get tokens from usherd, sign in to accounts, and inspect the daemon.",
     discussion: """
       Exit status:
         0   done
-        1   usherd refused, or what was asked for is not well
+        1   request refused, or check failed
         3   the flow failed, expired or was cancelled
         64  the command line is wrong
         69  usherd cannot be reached

@@ -111,7 +111,7 @@ struct AuditVerbTests {
       asking: [
         .ask("audit.list", ["limit": 1000], #"{"rows":[\#(Self.row)],"unreadable":[8]}"#)
       ])
-    #expect(outcome.error == "row 8 does not open: see usherctl audit verify\n")
+    #expect(outcome.error == "row 8 cannot be decrypted; run: usherctl audit verify\n")
   }
 
   @Test(

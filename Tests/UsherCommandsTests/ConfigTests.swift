@@ -74,7 +74,7 @@ struct ConfigTests {
   @Test("config check reports a missing configuration and a missing file")
   func nothing() async {
     let none = await usherctl("config check")
-    #expect(none.error == "usherctl: there is no configuration in /tmp/usher-no-such-folder\n")
+    #expect(none.error == "usherctl: no configuration file in /tmp/usher-no-such-folder\n")
     #expect(none.status == 1)
     let missing = await usherctl("config check /tmp/usher-no-such-file")
     #expect(missing.error == "usherctl: /tmp/usher-no-such-file cannot be read\n")

@@ -113,7 +113,7 @@ struct ConfirmTests {
         .ask(
           "confirm.answer", ["confirmation": "cnf_2", "allow": false, "remember": "once"], "{}"),
       ])
-    let again = "one of these letters, or a number from 1 to 30, please\n"
+    let again = "enter one of these letters, or a number from 1 to 30\n"
     #expect(
       outcome.error
         == "\(Self.prompt)\(Self.prompt)\(again)\(Self.prompt)\(again)\(Self.prompt)"
@@ -174,7 +174,7 @@ struct ConfirmTests {
   func forget() async throws {
     let outcome = try await usherctl(
       "confirm forget cnf_9", asking: [.ask("confirm.forget", ["answer": "cnf_9"], "{}")])
-    #expect(outcome.error == "cnf_9 is forgotten\n")
+    #expect(outcome.error == "answer cnf_9 withdrawn\n")
     #expect(outcome.status == 0)
   }
 
@@ -224,7 +224,7 @@ struct ConfirmTests {
     #expect(
       outcome.error == """
         usherctl: a person has to agree to this call first
-        agree by: usherctl confirm allow cnf_1
+        to allow it, run: usherctl confirm allow cnf_1
 
         """)
     #expect(outcome.status == 75)

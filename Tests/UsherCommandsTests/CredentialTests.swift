@@ -20,7 +20,7 @@ struct CredentialTests {
       (["a\r", ""], "a"), ([" a "], " a "),
     ] {
       let outcome = try await set(ScriptedTerminal(typed), keeps: value)
-      #expect(outcome.error == "credential key is kept\n")
+      #expect(outcome.error == "credential key stored\n")
       #expect(outcome.output == "")
       #expect(outcome.status == 0)
     }
@@ -31,7 +31,7 @@ struct CredentialTests {
     let terminal = ScriptedTerminal(["s3cret"], interactive: true)
     let outcome = try await set(terminal, keeps: "s3cret")
     #expect(terminal.hiddenLines == ["s3cret"])
-    #expect(outcome.error == "value of key (not shown): \ncredential key is kept\n")
+    #expect(outcome.error == "value of key (not shown): \ncredential key stored\n")
   }
 
   @Test("credential set refuses an empty value and one that is too long")
@@ -56,6 +56,6 @@ struct CredentialTests {
     let delete = try await usherctl(
       "credential delete key", asking: [.ask("credential.delete", ["name": "key"], "{}")],
       sockets: ["USHER_ADMIN_SOCKET"])
-    #expect(delete.error == "credential key is gone\n")
+    #expect(delete.error == "credential key deleted\n")
   }
 }

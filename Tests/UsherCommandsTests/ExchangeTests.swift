@@ -31,11 +31,11 @@ struct ExchangeTests {
           request       q
         the backend's answer as a JSON object, or 'failed REASON'
         answer (not shown): 
-        that cannot be the answer: it is no JSON object
+        invalid answer: it is not a JSON object
         answer (not shown): 
-        that cannot be the answer: its member n is neither a text nor a number
+        invalid answer: its member n is neither a string nor a number
         answer (not shown): 
-        that cannot be the answer: its failure has no reason, or more stands beside it
+        invalid answer: its failure has no reason, or it has other members besides failure
         answer (not shown): 
 
         """)
@@ -53,18 +53,18 @@ struct ExchangeTests {
       """#
     #expect(
       program.runs == [.init(command: "swap", input: input + "\n", limit: .seconds(60))])
-    #expect(outcome.error == "the exchange command has 1 min\n")
+    #expect(outcome.error == "the exchange command has 1 min to answer\n")
   }
 
   @Test(
     "an error of the exchange command becomes the reason of the failed exchange",
     arguments: [
       (.failed(status: 3), "failed: status 3"), (.killed(signal: 9), "failed: signal 9"),
-      (.endless, "answered too much"),
-      (.done(output: Secret("")), "answered wrongly: it is no JSON object"),
+      (.endless, "printed too much"),
+      (.done(output: Secret("")), "gave an invalid answer: it is not a JSON object"),
       (
         .done(output: Secret(#"{"a":"secret","b":{}}"#)),
-        "answered wrongly: its member b is neither a text nor a number"
+        "gave an invalid answer: its member b is neither a string nor a number"
       ),
     ] as [(CommandEnding, String)])
   func failing(ending: CommandEnding, reason: String) async throws {
@@ -106,7 +106,7 @@ struct ExchangeTests {
         .start([:], Reply.flow(1, step: Steps.exchange(until: "00:00"))),
         .wait(after: 1, Reply.flow(2, status: "succeeded")),
       ])
-    #expect(outcome.error == "the exchange command has 0 s\n")
+    #expect(outcome.error == "the exchange command has 0 s to answer\n")
   }
 
   @Test("an exchange command is cancelled when its flow moves on")
@@ -124,7 +124,7 @@ struct ExchangeTests {
   func refused() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"access_token":"t"}"#)))
     let message = "input.success.accessToken is missing"
-    let reason = "exchange command answered wrongly: \(message)"
+    let reason = "exchange command gave an invalid answer: \(message)"
     let outcome = try await usherctl(
       "flow run work authorize --exchange-command swap", programs: program,
       asking: [
@@ -160,7 +160,7 @@ struct ExchangeTests {
         "flow run work authorize --exchange-command swap", programs: program,
         time: TestTime(until: 1), environment: ["USHER_SOCKET": daemon.path])
     }
-    #expect(outcome.error.contains("it may not have got your answer\n"))
+    #expect(outcome.error.contains("your answer may be lost\n"))
     #expect(program.runs.count == 1)
     #expect(outcome.status == 0)
   }

@@ -86,7 +86,7 @@ struct FlowParamTests {
     arguments: [
       ("--param body=@/tmp/usher-no-such-file", "/tmp/usher-no-such-file cannot be read", 1),
       ("--param body=@-", "--param body: - is not JSON", 64),
-      ("--param a=b --param a.c=d --param body={}", "--param a.c: a part of it is no object", 64),
+      ("--param a=b --param a.c=d --param body={}", "--param a.c: its parent is not an object", 64),
     ])
   func wrong(params: String, message: String, status: Int) async throws {
     let outcome = try await usherctl(
@@ -135,20 +135,20 @@ struct FlowParamTests {
   func help() async {
     let help = await usherctl("flow run --help").output
     #expect(help.contains("--phone <number>  "), "\(help)")
-    #expect(help.contains("Same as --param phoneNumber=number"), "\(help)")
-    #expect(help.contains("Same as --param countryCode=code"), "\(help)")
+    #expect(help.contains("Same as --param phoneNumber=NUMBER"), "\(help)")
+    #expect(help.contains("Same as --param countryCode=CODE"), "\(help)")
   }
 
   @Test(
     "a parameter that is given in two ways exits with 64, and the daemon is not asked",
     arguments: [
-      ("--phone 1 --param phoneNumber=1", "--phone and --param both say what phoneNumber is"),
-      ("--phone 1 --param phoneNumber.x=1", "--phone and --param both say what phoneNumber is"),
+      ("--phone 1 --param phoneNumber=1", "--phone and --param both set phoneNumber"),
+      ("--phone 1 --param phoneNumber.x=1", "--phone and --param both set phoneNumber"),
       (
         #"--country IN --params {"countryCode":null} --param a=true"#,
-        "--country and --params both say what countryCode is"
+        "--country and --params both set countryCode"
       ),
-      ("--country IN --params []", "--params is no object"),
+      ("--country IN --params []", "--params is not a JSON object"),
     ])
   func saidTwice(params: String, message: String) async {
     let outcome = await usherctl("flow run work sca \(params)")
@@ -165,7 +165,7 @@ struct FlowParamTests {
   func loginSaidTwice(option: String, param: String) async {
     let outcome = await usherctl("login work \(option) --param \(param)=true")
     let name = option.split(separator: " ")[0]
-    #expect(outcome.error == "usherctl: \(name) and --param both say what \(param) is\n")
+    #expect(outcome.error == "usherctl: \(name) and --param both set \(param)\n")
     #expect(outcome.status == 64)
   }
 

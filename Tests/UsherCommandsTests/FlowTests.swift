@@ -22,7 +22,7 @@ struct FlowTests {
     #expect(terminal.hiddenLines == ["", "pass word "])
     #expect(
       shown.error == """
-        a password is asked for
+        a password is required
         password (not shown): 
         password (not shown): 
 
@@ -34,7 +34,7 @@ struct FlowTests {
     // A PIN can look like a number of the list, so the PIN is asked for first.
     let (asked, _) = try await answering(
       others, typed: ["1"], with: ["type": "enterPassword", "password": "1"])
-    #expect(asked.error.hasSuffix("password (not shown; nothing for another way): \n"))
+    #expect(asked.error.hasSuffix("password (not shown; Enter for another method): \n"))
   }
 
   @Test("an option is chosen by its number, and other input is asked for again")
@@ -50,8 +50,8 @@ struct FlowTests {
         choose an account:
           1  First
           2  Second\u{FFFD}[2J
-        number: a number from 1 to 2, please
-        number: a number from 1 to 2, please
+        number: enter a number from 1 to 2
+        number: enter a number from 1 to 2
         number: 
         """)
   }
@@ -70,8 +70,8 @@ struct FlowTests {
     #expect(
       outcome.error == """
         please fill in:
-        last name: last name is needed
-        last name: at most 3 characters, please
+        last name: last name is required
+        last name: enter at most 3 characters
         last name: pin (not shown): 
         mail (an e-mail address, optional): 
         """)
@@ -93,7 +93,7 @@ struct FlowTests {
     let (outcome, _) = try await answering(
       step, typed: ["y", "0", "4", "1 x", ",", typed], with: input)
     let question = "Enter to grant all, numbers to grant some, n to deny: "
-    let again = question + "numbers of this list, please\n"
+    let again = question + "enter numbers from this list\n"
     #expect(
       outcome.error
         == "Till asks for:\n  1  name (granted before)\n  2  mail\n  3  phone\n"
@@ -114,7 +114,7 @@ struct FlowTests {
       ])
     #expect(terminal.opened.isEmpty)
     #expect(outcome.output == "signed in as Ann (acc_1)\n")
-    #expect(outcome.error.hasSuffix(": \nwaiting: the provider (at most 10 min)\n"))
+    #expect(outcome.error.hasSuffix(": \nwaiting for the provider (at most 10 min)\n"))
     #expect(outcome.status == 0)
   }
 
@@ -166,7 +166,7 @@ struct FlowTests {
         .ask("flow.get", ["flow": "flw_1"], Reply.flow(5, step: Steps.code)),
         .submit(5, ["type": "enterCode", "code": "222222"], done),
       ])
-    #expect(outcome.error.contains("the flow has moved on meanwhile\n"))
+    #expect(outcome.error.contains("the flow has already moved on\n"))
     #expect(outcome.status == 0)
   }
 
@@ -195,7 +195,7 @@ struct FlowTests {
           terminal: ScriptedTerminal(["111111", "222222"], interactive: true, silence: true),
           environment: ["USHER_SOCKET": daemon.path])
       }
-      #expect(outcome.error.contains("; it may not have got your answer\n"))
+      #expect(outcome.error.contains("; your answer may be lost\n"))
       #expect(outcome.error.contains("usherd is stopping") == stopping)
       #expect(outcome.status == 0)
     }
@@ -225,11 +225,11 @@ struct FlowTests {
       {"type":"choose","what":"verification","options":[{"id":"OTP.SMS","label":"SMS"}],\#
       "operation":\#(operation)}
       """#, typed: ["1"], with: ["type": "choose", "id": "OTP.SMS"])
-    #expect(choice.error == line + "choose how to be verified:\n  1  SMS\nnumber: ")
+    #expect(choice.error == line + "choose a verification method:\n  1  SMS\nnumber: ")
     let (password, _) = try await answering(
       #"{"type":"enterPassword","purpose":"pin","operation":\#(operation)}"#, typed: ["1234"],
       with: ["type": "enterPassword", "password": "1234"])
-    #expect(password.error.hasPrefix(line + "a PIN is asked for\nPIN (not shown): "))
+    #expect(password.error.hasPrefix(line + "a PIN is required\nPIN (not shown): "))
   }
 
   @Test("a page that the daemon polls is waited for, and a pasted address is submitted")
@@ -240,7 +240,7 @@ struct FlowTests {
       step, typed: ["https://shop.example/?status=success"],
       with: ["type": "openURL", "redirectURL": "https://shop.example/?status=success"])
     #expect(terminal.opened == ["https://id.example/a"])
-    #expect(pasted.error.hasPrefix("open this page to go on at work:\n  https://id.example/a\n"))
+    #expect(pasted.error.hasPrefix("open this page to continue at work:\n  https://id.example/a\n"))
     for interactive in [true, false] {
       let waited = try await usherctl(
         "flow run work authorize",

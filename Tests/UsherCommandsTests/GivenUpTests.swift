@@ -23,9 +23,9 @@ struct GivenUpTests {
     (Steps.exchange, "answer (not shown): "),
     (
       #"{"type":"localAuth","methods":["passcode"],"reason":"r","scanning":false}"#,
-      "passcode (not shown), o for another way, c to cancel: "
+      "passcode (not shown), o for another method, c to cancel: "
     ),
-    (Steps.wait, "waiting: the provider (at most 10 min)"),
+    (Steps.wait, "waiting for the provider (at most 10 min)"),
   ]
 
   @Test("a question is withdrawn when its flow moves on by itself", arguments: steps)

@@ -24,7 +24,7 @@ struct LocalAuthTests {
     #expect(
       outcome.error == """
         to sign up
-        passcode (not shown), Enter for the fingerprint reader, o for another way, c to cancel: 
+        passcode (not shown), Enter for the fingerprint reader, o for another method, c to cancel: 
 
         """)
     #expect(terminal.hiddenLines == typed)
@@ -49,7 +49,7 @@ struct LocalAuthTests {
       outcome.error == """
         to sign up
         touch the fingerprint reader
-        \(passcode)Enter for another way, c to cancel: 
+        \(passcode)Enter for another method, c to cancel: 
 
         """)
   }
@@ -59,13 +59,13 @@ struct LocalAuthTests {
     let (outcome, _) = try await answering(
       Self.step(#""passcode""#), typed: ["", "0000"],
       with: ["type": "localAuth", "passcode": "0000"])
-    let question = "passcode (not shown), o for another way, c to cancel: \n"
+    let question = "passcode (not shown), o for another method, c to cancel: \n"
     #expect(outcome.error == "to sign up\n" + question + question)
 
     let (other, _) = try await answering(
       Self.step(#""biometric""#), typed: ["0000", ""],
       with: ["type": "localAuth", "biometric": true])
-    #expect(other.error.contains("one of these letters, please\n"))
+    #expect(other.error.contains("enter one of these letters\n"))
   }
 
   @Test("a flow with an active fingerprint reader completes without typed input")
@@ -156,11 +156,11 @@ struct LocalVerbTests {
     let outcome = try await usherctl(
       "local passcode", terminal: terminal, asking: [status("notEnrolled")])
     #expect(
-      outcome.error.hasSuffix("usherctl: these are two different passcodes; nothing has changed\n"))
+      outcome.error.hasSuffix("usherctl: the two passcodes differ; nothing has changed\n"))
     #expect(outcome.status == 1)
     let short = try await usherctl(
       "local passcode", terminal: ScriptedTerminal(["a"]), asking: [status("ready")])
-    #expect(short.error == "usherctl: the new passcode is missing: the input has ended\n")
+    #expect(short.error == "usherctl: the new passcode is missing: the input ended\n")
   }
 
   @Test("local passcode --uid sets another user's passcode without the old one")

@@ -30,7 +30,7 @@ struct OwnerVerbTests {
       sockets: ["USHER_ADMIN_SOCKET"])
     #expect(
       outcome.error
-        == "what is stored for uid 1000 belongs to user anna-b from now on\n")
+        == "user anna-b now owns the data stored for uid 1000\n")
   }
 
   @Test("owner forget prints what was forgotten, and how many tokens were not revoked")
@@ -44,7 +44,7 @@ struct OwnerVerbTests {
       ], sockets: ["USHER_ADMIN_SOCKET"])
     #expect(outcome.output == "forgot 2 accounts and 1 flow of uid 1000\n")
     #expect(
-      outcome.error == "the tokens of 1 are not revoked so far, and may live until they expire\n")
+      outcome.error == "the tokens of 1 are not yet revoked and may stay valid until they expire\n")
   }
 
   @Test("owner accept refuses an invalid uid", arguments: ["anna", "-1", "4294967296", ""])

@@ -30,12 +30,13 @@ struct PolicyTests {
     #expect(
       outcome.output == """
         allowed: rule till lists it as "token.get work"
-          if                    the person has proved to be there within 300 s, and a person agrees
+          if                    the user proved presence within the last 300 s, and a person \
+        approves
           scopes at most        openid, email
           members shown         none
           client                till
           accounts are          the client's
-          may read those of     shop, bank
+          may read accounts of  shop, bank
           answers questions of  kiosk
 
         RULE   WHERE                       SAYS
@@ -58,10 +59,10 @@ struct PolicyTests {
     #expect(
       outcome.output == """
         denied: no rule matches the caller
-          the caller is told  permission_denied
-          again in            10 h 21 min
-          client              (user)
-          accounts are        the user's
+          error reason      permission_denied
+          allowed again in  10 h 21 min
+          client            (user)
+          accounts are      the user's
 
         """)
     #expect(outcome.error == "")
@@ -109,8 +110,8 @@ struct PolicyTests {
           match  user 7
           allow  nothing
 
-        Whom no rule matches: root and the daemon's own user may do everything, members of
-        usher everything but locking, others nothing. The admin socket asks no rule.
+        Callers that no rule matches: root and the daemon's own user may do everything, members of
+        usher everything except locking, others nothing. Rules do not apply on the admin socket.
 
         """)
     #expect(outcome.status == 0)
@@ -153,9 +154,9 @@ struct PolicyTests {
     #expect(
       root.output == """
         allowed: no rule matches the caller, and root may do everything
-          client                         (user)
-          accounts are                   the user's
-          if its process cannot be told  it has no right: rule till may be about it
+          client                     (user)
+          accounts are               the user's
+          if its process is unknown  denied: rule till may match
 
         """)
     #expect(root.status == 0)
@@ -164,10 +165,10 @@ struct PolicyTests {
       list.output.hasPrefix(
         """
         denied: rule till matches the caller and does not list the call
-          the caller is told             permission_denied
-          client                         till
-          accounts are                   the user's
-          if its process cannot be told  it has no right: rule till may be about it
+          error reason               permission_denied
+          client                     till
+          accounts are               the user's
+          if its process is unknown  denied: rule till may match
 
         RULE  WHERE
         """))
@@ -212,7 +213,7 @@ struct PolicyTests {
           allow  token.get work
           hours  Mon 08:00-12:00
 
-        Whom no rule matches: 
+        Callers that no rule matches: 
         """))
   }
 

@@ -45,7 +45,7 @@ struct RegistrationTests {
     for line in ["--provider bsa", "--provider bsa --email a@b --phone 07700900123"] {
       let outcome = await usherctl("registration check-duplicate \(line)")
       #expect(outcome.status == 64)
-      #expect(outcome.error.contains("Name an address by --email, or a number by --phone."))
+      #expect(outcome.error.contains("Name an address with --email, or a number with --phone."))
     }
     for line in ["check-duplicate --email a@b", "check-user-key ada.1815", "check-user-key"] {
       let outcome = await usherctl("registration \(line)")

@@ -34,7 +34,8 @@ struct RestoreSafetyTests: RestoreFixture {
     try machine.write([8], to: backup + "-wal")
     refuse(new)
     let done = try await machine.usherctl(["restore", backup] + byHand)
-    #expect(done.status == 1 && done.error.contains("the database is as it was"), "\(done)")
+    #expect(
+      done.status == 1 && done.error.contains("the previous database is back in place"), "\(done)")
     #expect(machine.read(database) == old && machine.read(database + "-wal") == [7, 7])
     #expect(names == ["usherd.db", "usherd.db-wal"])
     var status = stat()
@@ -81,7 +82,7 @@ struct RestoreSafetyTests: RestoreFixture {
       state.before = { if $0.hasPrefix("systemctl stop") { unlink(draft) } }
     }
     let done = try await machine.usherctl(["restore", backup])
-    #expect(done.status == 1 && done.error.contains("cannot become"), "\(done)")
+    #expect(done.status == 1 && done.error.contains("cannot be renamed to"), "\(done)")
     #expect(machine.read(database) == old)
     #expect(names == ["usherd.db"] + (hasLog ? ["usherd.db-wal"] : []))
     var status = stat()
@@ -99,7 +100,7 @@ struct RestoreSafetyTests: RestoreFixture {
     for verb in [["setup"], ["restore", backup], ["recover"]] {
       for more in [[], byHand] {
         let done = try await machine.usherctl(verb + more, typed: [key])
-        #expect(done.status == 75 && done.error.contains("is under way on"), "\(done)")
+        #expect(done.status == 75 && done.error.contains("is running on"), "\(done)")
       }
     }
     #expect(machine.runs == [] && names == ["usherd.db"])
@@ -137,7 +138,7 @@ struct RestoreSafetyTests: RestoreFixture {
     if geteuid() == 0 { #expect(chown(state, 1234, 1234) == 0) } else { state = "/" }
     for verb in [["setup"], ["restore", "--recovery-key", backup], ["recover"]] {
       let done = try await machine.usherctl(verb + ["--state", state], typed: [key])
-      #expect(done.status == 77 && done.error.contains("belongs to uid"), "\(done)")
+      #expect(done.status == 77 && done.error.contains("is owned by uid"), "\(done)")
     }
     #expect(machine.runs == [] && names == ["usherd.db"])
   }

@@ -115,7 +115,7 @@ struct RestoreTests: RestoreFixture {
     let done = try await machine.usherctl(["restore", backup] + (isSystem ? [] : byHand))
     #expect(done.status == 1, "\(done)")
     #expect(done.error.contains("usherctl: the database was sealed under another master key"))
-    #expect(done.error.contains("the database is as it was"))
+    #expect(done.error.contains("the previous database is back in place"))
     #expect(done.error.contains("--recovery-key"))
     #expect(machine.read(database) == old && machine.read(database + "-wal") == [7, 7])
     #expect(
@@ -154,7 +154,7 @@ struct RestoreTests: RestoreFixture {
     unlink(database)
     refuse(new, "no")
     let refused = try await machine.usherctl(["restore", backup] + byHand)
-    #expect(refused.status == 1 && refused.error.contains("there is no database, as before"))
+    #expect(refused.status == 1 && refused.error.contains("there is still no database"))
     #expect(machine.read(database) == nil)
     machine.state.withLock { $0.refusal = { nil } }
     #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
@@ -166,10 +166,10 @@ struct RestoreTests: RestoreFixture {
     var bytes = new
     let words: String
     switch number {
-    case 0: (bytes, words) = (Array("hello".utf8), "no backup of usherd's")
-    case 1: (bytes[70], words) = (0, "no backup of usherd's")
-    case 2: (bytes, words) = (FakeMachine.database("new", pages: 9), "is cut short")
-    case 3: words = "there is no"
+    case 0: (bytes, words) = (Array("hello".utf8), "is not a backup of a usherd database")
+    case 1: (bytes[70], words) = (0, "is not a backup of a usherd database")
+    case 2: (bytes, words) = (FakeMachine.database("new", pages: 9), "is truncated")
+    case 3: words = "does not exist"
     case 4: words = "is a symbolic link"
     default: words = "is not a regular file"
     }
@@ -191,11 +191,12 @@ struct RestoreTests: RestoreFixture {
     defer { close(lock) }
     #expect(flock(lock, LOCK_EX) == 0)
     let done = try await machine.usherctl(["restore", backup] + byHand)
-    #expect(done.status == 1 && done.error.contains("a usherd runs on"), "\(done)")
+    #expect(done.status == 1 && done.error.contains("is in use by a running usherd"), "\(done)")
     #expect(machine.read(database) == old && machine.read(aside) == nil)
     #expect(machine.read(database + ".restoring") == nil)
     let recover = try await machine.usherctl(["recover"] + byHand, typed: [key])
-    #expect(recover.status == 1 && recover.error.contains("a usherd runs on"), "\(recover)")
+    #expect(
+      recover.status == 1 && recover.error.contains("is in use by a running usherd"), "\(recover)")
   }
 
   @Test("the recovery key is passed in memory, for one start, and on no command line")
@@ -223,7 +224,8 @@ struct RestoreTests: RestoreFixture {
     try machine.write([1], to: folder + "/mine")
     chmod(folder, 0o755)
     let done = try await machine.usherctl(arguments, typed: [key])
-    #expect(done.status == 1 && done.error.contains("is not yours alone"), "\(done)")
+    #expect(
+      done.status == 1 && done.error.contains("is not a private directory of yours"), "\(done)")
     #expect(machine.names(folder) == ["mine"] && machine.read(database) == new)
   }
 
@@ -262,7 +264,8 @@ struct RestoreTests: RestoreFixture {
     try machine.seal([UInt8](repeating: 1, count: 32), on: "other")
     let before = machine.read(machine.sealed)
     let done = try await machine.usherctl(["recover"], typed: [key])
-    #expect(done.status == 0 && done.error.contains("opens by its master key again"), "\(done)")
+    #expect(
+      done.status == 0 && done.error.contains("the master key opens the database again"), "\(done)")
     #expect(machine.read(machine.sealed + ".unreadable") == before)
     #expect(machine.read(machine.sealed)?.starts(with: Array("this|".utf8)) == true)
     #expect(machine.names(machine.places.passing) == [])
@@ -304,6 +307,6 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(machine.sealed) == nil)
     unlink(database)
     let none = try await machine.usherctl(["recover"])
-    #expect(none.status == 1 && none.error.contains("there is no \(database)"))
+    #expect(none.status == 1 && none.error.contains("\(database) does not exist"))
   }
 }

@@ -19,7 +19,7 @@ struct TOTPTests {
     ] as [(String, JSONValue)] {
       let outcome = try await code(line, params, Self.reply("081804"))
       #expect(outcome.output == "081804\n")
-      #expect(outcome.error == "good for another 42 s\n")
+      #expect(outcome.error == "valid for another 42 s\n")
       #expect(outcome.status == 0)
     }
   }
@@ -29,7 +29,7 @@ struct TOTPTests {
     let outcome = try await code(
       "totp code bsa", ["provider": "bsa"], Self.reply("081804", until: "00:00"))
     #expect(outcome.output == "081804\n")
-    #expect(outcome.error == "its time is over\n")
+    #expect(outcome.error == "expired\n")
   }
 
   @Test("totp code does not print a code with invalid characters")
@@ -37,7 +37,7 @@ struct TOTPTests {
     for text in [#"08\u001b[2J"#, "08 04", "\u{0661}"] {
       let outcome = try await code("totp code bsa", ["provider": "bsa"], Self.reply(text))
       #expect(outcome.output == "")
-      #expect(outcome.error == "usherctl: usherd's code holds characters that no code may have\n")
+      #expect(outcome.error == "usherctl: the code from usherd has characters other than digits\n")
       #expect(outcome.status == 1)
     }
   }

@@ -66,7 +66,7 @@ struct VerbTests {
   func which(line: String) async {
     let outcome = await usherctl(line)
     #expect(outcome.status == 64)
-    #expect(outcome.error.contains("Name a provider, or an account by --account."))
+    #expect(outcome.error.contains("Name a provider, or an account with --account."))
   }
 
   @Test("--socket overrides USHER_SOCKET")
@@ -150,7 +150,7 @@ struct VerbTests {
       "token get work", asking: [.ask("token.get", ["provider": "work"], Reply.token(#"a\u001b"#))])
     #expect(outcome.output == "")
     #expect(
-      outcome.error == "usherctl: the provider's token holds characters that no token may have\n")
+      outcome.error == "usherctl: the provider's token has characters that a token cannot have\n")
     #expect(outcome.status == 1)
   }
 
@@ -177,8 +177,8 @@ struct VerbTests {
       asking: [
         .ask("token.revoke", ["provider": "work"], #"{"account":"acc_1","revoked":"failed"}"#)
       ])
-    #expect(revoked.output == "dropped the tokens of acc_1\n")
-    #expect(revoked.error == "warning: the provider did not revoke them\n")
+    #expect(revoked.output == "deleted the tokens of acc_1\n")
+    #expect(revoked.error == "warning: tokens not revoked at the provider\n")
     let forgotten = try await usherctl(
       "account forget --account acc_1 --no-revoke",
       asking: [
@@ -209,12 +209,12 @@ struct VerbTests {
     #expect(outcome.output == "forgot acc_1\n")
     #expect(
       outcome.error == """
-        warning: the refresh token for "openid mail" still lives: the provider cannot be reached, or \
-        puts the revocation off
-        warning: the access token for "openid" still lives, until 2030-01-01T00:00:00Z: the provider \
-        refused to revoke it
-        usherd goes on asking the provider until 2030-01-02T00:00:00Z; usherctl audit has the result
-        to end them now, remove this application where the provider lists the apps of the account
+        warning: the refresh token for "openid mail" is still valid: the provider cannot be \
+        reached or has postponed the revocation
+        warning: the access token for "openid" is still valid until 2030-01-01T00:00:00Z: the \
+        provider refused to revoke it
+        usherd retries until 2030-01-02T00:00:00Z; for the result, see: usherctl audit
+        to revoke them now, remove this application in your account settings at the provider
 
         """)
     #expect(outcome.status == 0)

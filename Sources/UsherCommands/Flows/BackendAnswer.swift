@@ -9,11 +9,11 @@ extension FlowInput {
   /// - Throws: ``BackendMisfit``, whose text contains no value of the answer.
   init(backendAnswer text: Secret) throws(BackendMisfit) {
     guard let members = (try? JSONValue(parsing: text.revealed()))?.objectValue else {
-      throw BackendMisfit("it is no JSON object")
+      throw BackendMisfit("it is not a JSON object")
     }
     if let failure = members["failure"] {
       guard members.count == 1, let reason = failure["reason"]?.stringValue else {
-        throw BackendMisfit("its failure has no reason, or more stands beside it")
+        throw BackendMisfit("its failure has no reason, or it has other members besides failure")
       }
       self = .exchangeFailed(reason: reason)
       return
@@ -21,7 +21,7 @@ extension FlowInput {
     var fields: [String: Secret] = [:]
     for (name, value) in members.sorted(by: { $0.key < $1.key }) {
       guard let text = value.textOrNumber else {
-        throw BackendMisfit("its member \(name) is neither a text nor a number")
+        throw BackendMisfit("its member \(name) is neither a string nor a number")
       }
       fields[name] = Secret(text)
     }

@@ -12,7 +12,7 @@ extension StepPrompts {
       if ["r", "resend"].contains(answer.lowercased()) {
         let pause = step.resendAt - clock.now()
         if pause <= .zero { return .resend }
-        console.note("a new code can be asked for in \(pause.words)")
+        console.note("a new code can be requested in \(pause.words)")
       } else if let code = step.code(typed: answer) {
         do {
           return .code(Secret(code), fields: try await fill(step.alsoAsk, besideCode: true))
@@ -20,7 +20,7 @@ extension StepPrompts {
           continue
         }
       } else if let digits = step.digits, !answer.isEmpty {
-        console.note("a code of \(digits) digits, please")
+        console.note("enter a code of \(digits) digits")
       }
     }
   }
@@ -46,7 +46,7 @@ extension Step.EnterCode {
   private func status(at now: Timestamp) -> String {
     var hints: [String] = []
     if let digits { hints.append("\(digits) digits") }
-    hints.append(now < expiresAt ? "\((expiresAt - now).words) left" : "the time is over")
+    hints.append(now < expiresAt ? "\((expiresAt - now).words) left" : "expired")
     if let attemptsLeft {
       hints.append(attemptsLeft == 1 ? "1 attempt left" : "\(attemptsLeft) attempts left")
     }

@@ -39,11 +39,11 @@ final class ExchangeCommand: Sendable {
       do {
         return try FlowInput(backendAnswer: output)
       } catch {
-        return failed("answered wrongly: \(error.what)")
+        return failed("gave an invalid answer: \(error.what)")
       }
     case .failed(let status): return failed("failed: status \(status)")
     case .killed(let signal): return failed("failed: signal \(signal)")
-    case .endless: return failed("answered too much")
+    case .endless: return failed("printed too much")
     case .outOfTime:
       console.note("the exchange command did not end in time")
       return nil

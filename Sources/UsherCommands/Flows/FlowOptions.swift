@@ -4,31 +4,32 @@ import ArgumentParser
 struct FlowOptions: ParsableArguments {
   @Option(
     name: .customLong("param"),
-    help: ArgumentHelp("One parameter; may be repeated.", valueName: "name=value"))
+    help: ArgumentHelp("Set one parameter; may be repeated.", valueName: "name=value"))
   var params: [NamedParam] = []
 
   @Option(
-    help: ArgumentHelp("Has your backend exchange a credential.", valueName: "command"))
+    help: ArgumentHelp("Command that has your backend exchange a credential.", valueName: "command")
+  )
   var exchangeCommand: String?
 
-  @Flag(help: "Print pages' addresses only.")
+  @Flag(help: "Print page addresses; do not open a browser.")
   var noBrowser = false
 
   /// The help text that explains these options.
   static let discussion = """
-    A --param is a text, or JSON where the flow takes something else; usherctl provider show lists \
-    what it takes. A dotted name is a member of an object, and @FILE or @- is JSON from a file or from \
-    standard input:
+    A --param value is text, or JSON if the flow expects another type; usherctl provider show \
+    lists the parameters. A dotted name sets a member of an object; @FILE or @- reads JSON from a \
+    file or from standard input:
       --param eventId=e-1 --param verification.method=OTP
       --param 'verification={"method":"OTP"}' --param body=@payment.json
 
-    While a code is asked for, r or resend and Enter asks for a new one; < goes back, also from \
-    what is asked besides.
+    At a prompt for a code, enter r or resend to request a new code, and < to go back; < also goes \
+    back from the questions after the code.
 
-    An --exchange-command is run by the shell when the flow hands out a credential. It reads JSON \
-    from standard input: code, requestId, and codeVerifier and redirectURI where there are any. It \
-    answers on standard output, within the time the flow gives it: a JSON object with what the \
-    backend said, such as {"accessToken":"…"}, or {"failure":{"reason":"…"}}. To end with \
-    another status than 0 is to fail.
+    The shell runs --exchange-command when the flow hands out a credential. The command reads a \
+    JSON object from standard input: code, requestId and, if the flow has them, codeVerifier and \
+    redirectURI. Before the flow's deadline it writes the backend's answer to standard output as a \
+    JSON object, such as {"accessToken":"…"}, or {"failure":{"reason":"…"}}. A non-zero exit \
+    status means failure.
     """
 }

@@ -54,7 +54,7 @@ struct FlowParams {
     for param in named {
       let value = try await value(of: param, by: schema?.member(param.path[...]))
       guard params.set(value, at: param.path[...]) else {
-        throw Failure("--param \(param.name): a part of it is no object", status: 64)
+        throw Failure("--param \(param.name): its parent is not an object", status: 64)
       }
     }
     return params
@@ -124,9 +124,9 @@ extension JSONValue {
         named.contains { $0.path[0] == form.param }
         ? "--param" : self[form.param].map { _ in "--params" }
       if let other {
-        throw Failure("\(form.option) and \(other) both say what \(form.param) is", status: 64)
+        throw Failure("\(form.option) and \(other) both set \(form.param)", status: 64)
       }
-      guard objectValue != nil else { throw Failure("--params is no object", status: 64) }
+      guard objectValue != nil else { throw Failure("--params is not a JSON object", status: 64) }
       params[form.param] = form.value
     }
     return params

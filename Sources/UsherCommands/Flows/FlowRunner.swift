@@ -118,7 +118,7 @@ extension FlowRunner {
       case .invalidInput: return try await refused(input, error, answering: flow)
       case .shuttingDown: return try await lost(input, error.message, answering: flow)
       case .conflict, .unexpectedInput, .flowFinished:
-        console.note("the flow has moved on meanwhile")
+        console.note("the flow has already moved on")
         return try await session.refresh()
       default: throw error
       }
@@ -131,7 +131,7 @@ extension FlowRunner {
   private func lost(
     _ input: FlowInput, _ message: String, answering flow: Flow
   ) async throws -> Flow {
-    console.note("\(message); it may not have got your answer")
+    console.note("\(message); your answer may be lost")
     // A command's answer needs no typing: without a delay it would be sent again in a tight loop.
     if input.isOfCommand(exchange) { try await environment.sleep(Self.pause) }
     return flow
@@ -148,7 +148,7 @@ extension FlowRunner {
     }
     guard case .exchanged = input else { throw error }
     return try await submit(
-      .exchangeFailed(reason: "exchange command answered wrongly: \(error.message)"),
+      .exchangeFailed(reason: "exchange command gave an invalid answer: \(error.message)"),
       answering: flow)
   }
 }

@@ -18,7 +18,7 @@ extension StepPrompts {
         if step.methods.contains(.biometric) { return .biometric }
       default:
         if step.methods.contains(.passcode) { return .passcode(Secret(answer)) }
-        console.note("one of these letters, please")
+        console.note("enter one of these letters")
       }
     }
   }
@@ -32,10 +32,10 @@ extension Step.LocalAuth {
       ways.append(scanning ? "or the passcode (not shown)" : "passcode (not shown)")
     }
     if scanning {
-      ways.append("Enter for another way")
+      ways.append("Enter for another method")
     } else {
       if methods.contains(.biometric) { ways.append("Enter for the fingerprint reader") }
-      ways.append("o for another way")
+      ways.append("o for another method")
     }
     return (ways + ["c to cancel"]).joined(separator: ", ")
   }

@@ -80,7 +80,7 @@ extension StepPrompts {
     while true {
       let answer = try await line("number", canGoBack: canGoBack)
       if let number = Int(answer), (1...max(1, count)).contains(number) { return number }
-      console.note("a number from 1 to \(count), please")
+      console.note("enter a number from 1 to \(count)")
     }
   }
 
@@ -102,7 +102,7 @@ extension StepPrompts {
 
   private func askForPassword(_ step: Step.EnterPassword) async throws -> FlowInput {
     let others = step.alternatives ?? []
-    let hint = others.isEmpty ? "not shown" : "not shown; nothing for another way"
+    let hint = others.isEmpty ? "not shown" : "not shown; Enter for another method"
     while true {
       let password = try await line("\(step.name) (\(hint))", echo: false)
       if !password.isEmpty { return .password(Secret(password)) }
@@ -144,9 +144,9 @@ extension StepPrompts {
     while true {
       let value = try await line(question, echo: !isHidden, canGoBack: canGoBack && !isHidden)
       if value.isEmpty && field.required {
-        console.note("\(name) is needed")
+        console.note("\(name) is required")
       } else if let limit = field.maxLength, value.count > limit {
-        console.note("at most \(limit) characters, please")
+        console.note("enter at most \(limit) characters")
       } else {
         return value
       }
@@ -165,7 +165,7 @@ extension StepPrompts {
         let chosen = zip(known, step.grants).filter { numbers.contains($0.0) }
         return .granted(chosen.map(\.1.id))
       }
-      console.note("numbers of this list, please")
+      console.note("enter numbers from this list")
     }
   }
 
@@ -181,7 +181,7 @@ extension StepPrompts {
       do {
         return try FlowInput(backendAnswer: Secret(answer))
       } catch {
-        console.note("that cannot be the answer: \(error.what)")
+        console.note("invalid answer: \(error.what)")
       }
     }
   }

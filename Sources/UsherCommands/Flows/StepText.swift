@@ -29,12 +29,12 @@ struct StepText {
     case .exchangeCredential(let step): lines(step)
     case .localAuth(let step):
       [step.reason] + (step.scanning ? ["touch the fingerprint reader"] : [])
-    case .wait(let step): ["waiting: \(step.for) (at most \((flow.expiresAt - now).words))"]
+    case .wait(let step): ["waiting for \(step.for) (at most \((flow.expiresAt - now).words))"]
     }
   }
 
   private func lines(_ step: Step.OpenURL) -> [String] {
-    let purpose = step.completes == .poll ? "to go on" : "to sign in"
+    let purpose = step.completes == .poll ? "to continue" : "to sign in"
     return ["open this page \(purpose) at \(flow.provider):", "  \(step.url)"]
   }
 
@@ -46,7 +46,9 @@ struct StepText {
 
   /// Shows the credential, because the step exists to hand it over, unless a command receives it.
   private func lines(_ step: Step.ExchangeCredential) -> [String] {
-    if exchangesByCommand { return ["the exchange command has \((step.deadline - now).words)"] }
+    if exchangesByCommand {
+      return ["the exchange command has \((step.deadline - now).words) to answer"]
+    }
     var lines = ["exchange this at your backend until \(step.deadline):"]
     lines.append("  code          \(step.credential.code.revealed())")
     if let verifier = step.codeVerifier { lines.append("  code verifier \(verifier.revealed())") }
@@ -83,8 +85,8 @@ extension Step.EnterCode {
 extension Step.EnterPassword {
   fileprivate var whatIsAsked: String {
     switch purpose.lowercased() {
-    case "pin", "password", "login": "a \(name) is asked for"
-    default: "a \(name) is asked for: \(purpose)"
+    case "pin", "password", "login": "a \(name) is required"
+    default: "a \(name) is required: \(purpose)"
     }
   }
 
@@ -96,7 +98,7 @@ extension Step.Choose.Subject {
   fileprivate var words: String {
     switch self {
     case .account: "an account"
-    case .verification: "how to be verified"
+    case .verification: "a verification method"
     case .loginMethod: "how to sign in"
     }
   }

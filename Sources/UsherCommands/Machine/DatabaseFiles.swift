@@ -30,12 +30,12 @@ struct DatabaseFiles {
   static func check(_ file: OpenFile, _ status: stat) throws {
     let header = try file.read(atMost: 100)
     guard header.count == 100, header.starts(with: magic), Array(header[68..<72]) == application
-    else { throw Failure("\(file.path) is no backup of usherd's") }
+    else { throw Failure("\(file.path) is not a backup of a usherd database") }
     let pageSize = Int64(header[16]) << 8 | Int64(header[17])
     let pages = header[28..<32].reduce(Int64(0)) { $0 << 8 | Int64($1) }
     // The header encodes a page size of 65536 as 1.
     guard Int64(status.st_size) >= pages * (pageSize == 1 ? 65_536 : pageSize) else {
-      throw Failure("\(file.path) is cut short")
+      throw Failure("\(file.path) is truncated")
     }
   }
 
@@ -46,7 +46,7 @@ struct DatabaseFiles {
   ///   or cannot be copied; `CancellationError`.
   func take(_ backup: String) throws {
     guard let (source, status) = try Durable.opened(backup) else {
-      throw Failure("there is no \(backup)")
+      throw Failure("\(backup) does not exist")
     }
     if let present = try Durable.status(path), present.isSame(as: status) {
       throw Failure("\(backup) is the database itself")
@@ -199,7 +199,7 @@ final class DatabaseLock {
     guard opened >= 0 else { throw Durable.fault("\(path) cannot be opened") }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       close(opened)
-      throw Failure("a usherd runs on \(database): stop it first")
+      throw Failure("\(database) is in use by a running usherd; stop it first")
     }
     descriptor = opened
   }

@@ -17,12 +17,12 @@ enum Durable {
   static func status(_ path: String) throws -> stat? {
     var status = stat()
     if lstat(path, &status) == 0 { return status }
-    guard errno == ENOENT || errno == ENOTDIR else { throw fault("\(path) cannot be looked at") }
+    guard errno == ENOENT || errno == ENOTDIR else { throw fault("\(path) cannot be inspected") }
     return nil
   }
 
   static func owner(of path: String) throws -> Owner {
-    guard let status = try status(path) else { throw Failure("there is no \(path)") }
+    guard let status = try status(path) else { throw Failure("\(path) does not exist") }
     return Owner(user: status.st_uid, group: status.st_gid)
   }
 
@@ -32,13 +32,13 @@ enum Durable {
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       guard errno != ELOOP else {
-        throw Failure("\(path) is a symbolic link, and must be a file")
+        throw Failure("\(path) is a symbolic link; it must be a regular file")
       }
       throw fault("\(path) cannot be opened")
     }
     let file = OpenFile(path: path, descriptor: descriptor)
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw fault("\(path) cannot be looked at") }
+    guard fstat(descriptor, &status) == 0 else { throw fault("\(path) cannot be inspected") }
     guard status.st_mode & S_IFMT == S_IFREG else { throw Failure("\(path) is not a regular file") }
     return (file, status)
   }
@@ -63,7 +63,7 @@ enum Durable {
     let file = OpenFile(path: path, descriptor: descriptor)
     if let owner, owner != Owner(user: geteuid(), group: getegid()) {
       guard fchown(descriptor, owner.user, owner.group) == 0 else {
-        throw fault("\(path) cannot be given to its owner")
+        throw fault("the owner of \(path) cannot be set")
       }
     }
     return file
@@ -88,13 +88,13 @@ enum Durable {
 
   /// Renames a file; returns when the new name is on disk.
   static func rename(_ old: String, _ new: String) throws {
-    guard Glibc.rename(old, new) == 0 else { throw fault("\(old) cannot become \(new)") }
+    guard Glibc.rename(old, new) == 0 else { throw fault("\(old) cannot be renamed to \(new)") }
     try syncDirectory(of: new)
   }
 
   /// Gives a file a second name, which must not exist; returns when the new name is on disk.
   static func link(_ old: String, _ new: String) throws {
-    guard Glibc.link(old, new) == 0 else { throw fault("\(old) cannot become \(new)") }
+    guard Glibc.link(old, new) == 0 else { throw fault("\(old) cannot be linked to \(new)") }
     try syncDirectory(of: new)
   }
 
@@ -108,7 +108,9 @@ enum Durable {
   }
 
   static func makeDirectory(_ path: String) throws {
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw fault("\(path) cannot be made") }
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+      throw fault("\(path) cannot be created")
+    }
   }
 
   static func syncDirectory(of path: String) throws {
@@ -117,7 +119,7 @@ enum Durable {
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw fault("\(directory) cannot be opened") }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw fault("\(directory) cannot be made durable") }
+    guard fsync(descriptor) == 0 else { throw fault("\(directory) cannot be synced to disk") }
   }
 
   /// Returns a failure that ends with the error text of the last system call.
@@ -191,13 +193,13 @@ final class OpenFile {
   /// Whether the file still has the size and modification time of `before`.
   func isAs(_ before: stat) throws -> Bool {
     var now = stat()
-    guard fstat(descriptor, &now) == 0 else { throw Durable.fault("\(path) cannot be looked at") }
+    guard fstat(descriptor, &now) == 0 else { throw Durable.fault("\(path) cannot be inspected") }
     return now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec
       && now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
   }
 
   func sync() throws {
-    guard fsync(descriptor) == 0 else { throw Durable.fault("\(path) cannot be made durable") }
+    guard fsync(descriptor) == 0 else { throw Durable.fault("\(path) cannot be synced to disk") }
   }
 }
 

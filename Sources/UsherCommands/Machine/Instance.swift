@@ -37,7 +37,7 @@ enum Instance: Equatable {
 struct InstanceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Of a daemon that is run by hand; default: root's is the system's, another user's his own.",
+      "State directory. Default: the system's for root, otherwise your own.",
       valueName: "directory"))
   var state: String?
 

@@ -14,11 +14,12 @@ struct KeyFile {
     guard let (file, status) = try Durable.opened(path) else { return nil }
     let owner = try Durable.owner(of: directory)
     guard status.st_uid == owner.user, status.st_mode & 0o077 == 0 else {
-      throw Failure("\(path) is not the daemon's alone: owner or mode is wrong")
+      throw Failure(
+        "\(path) has the wrong owner or mode: only the daemon's user may have access to it")
     }
     let bytes = try file.read(atMost: MasterKeyText.length + 1)
     guard bytes.count == MasterKeyText.length, let key = MasterKeyText(bytes) else {
-      throw Failure("\(path) has \(bytes.count) bytes, and must have \(MasterKeyText.length)")
+      throw Failure("\(path) has \(bytes.count) bytes; it must have \(MasterKeyText.length)")
     }
     return key
   }

@@ -114,7 +114,7 @@ private final class RunningTool {
       guard isCancelled.isRaised || ContinuousClock.now >= deadline || isTooLong else { continue }
       kill()
       if isCancelled.isRaised { throw CancellationError() }
-      throw Failure("\(name) does not come to an end")
+      throw Failure("\(name) ran too long or printed too much")
     }
   }
 

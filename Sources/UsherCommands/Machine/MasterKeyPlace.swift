@@ -60,18 +60,18 @@ struct MasterKeyPlace {
     if let key = try file.read() { return key }
     guard try isRecovered || Durable.status(database) == nil else {
       throw Failure(
-        "there is a database and no master key: neither \(file.path) nor \(sealed.path)",
-        hints: ["by its recovery key it opens: usherctl recover"])
+        "the master key of the database is missing: neither \(file.path) nor \(sealed.path) exists",
+        hints: ["to open the database with its recovery key, run: usherctl recover"])
     }
     return .random()
   }
 
   private func closed(_ words: String) -> Failure {
     Failure(
-      "\(sealed.path) does not open here: \(words)",
+      "\(sealed.path) cannot be opened on this host: \(words)",
       hints: [
-        "it was sealed on another host, for another name, or this host's key or TPM has changed",
-        "usherctl recover makes a new one, by the recovery key",
+        "it was sealed on another host or for another name, or this host's key or TPM has changed",
+        "to make a new one with the recovery key, run: usherctl recover",
       ])
   }
 
@@ -94,13 +94,13 @@ struct MasterKeyPlace {
     }
     guard status.locked != true else {
       throw Failure(
-        "usherd is locked", hints: ["usherctl unlock --admin, then the same again"],
+        "usherd is locked", hints: ["run: usherctl unlock --admin, then repeat this command"],
         status: Failure.Status.tryAgain)
     }
     guard status.masterKey == Self.origin else {
       throw Failure(
-        "usherd has its master key from \(status.masterKey ?? "elsewhere")",
-        hints: ["does \(Units.service) have LoadCredentialEncrypted=\(SealedKey.name)?"]
+        "usherd uses another master key: \(status.masterKey ?? "its origin is not known")",
+        hints: ["check that \(Units.service) has LoadCredentialEncrypted=\(SealedKey.name)"]
           + (try await wayOut))
     }
     return status
@@ -127,7 +127,7 @@ struct MasterKeyPlace {
         key != other
       else { return [] }
       return [
-        "\(file.path) is another key than the sealed one; if the database is under that one:",
+        "\(file.path) holds another key than the sealed one; if the database uses that key, run:",
         "mv \(sealed.path) \(sealed.path).other, then usherctl setup",
       ]
     }
@@ -138,9 +138,9 @@ struct MasterKeyPlace {
     guard let key = try file.read() else { return }
     guard case .opens(key) = try await sealed.find() else {
       return context.console.note(
-        "\(file.path) is another key than the sealed one, and is not used; it stays")
+        "\(file.path) holds another key than the sealed one; it is not used and was not removed")
     }
     try file.remove()
-    context.console.note("\(file.path) is removed: the sealed key is the same")
+    context.console.note("removed \(file.path): it held the same key as the sealed one")
   }
 }

@@ -166,7 +166,7 @@ private struct PassingFolder {
   /// - Throws: ``Failure`` if the folder is not private to this user.
   func put(_ handed: Opening.Handed) throws {
     try Durable.makeDirectory(path)
-    guard isOurs else { throw Failure("\(path) is not yours alone") }
+    guard isOurs else { throw Failure("\(path) is not a private directory of yours") }
     try Durable.createdAnew("\(path)/\(handed.credential)")
       .write(Array(handed.text.revealed().utf8))
   }

@@ -27,7 +27,7 @@ struct SealedKey {
     let ending = try await creds("decrypt", path, "-", input: Secret(""))
     guard ending.status == 0 else { return .closed(ending.words) }
     guard let key = MasterKeyText(ending.output) else {
-      return .closed("what is sealed in it is no master key")
+      return .closed("it does not contain a master key")
     }
     return .opens(key)
   }
@@ -47,8 +47,8 @@ struct SealedKey {
       try file.sync()
       switch try await opened(draft) {
       case .opens(key): break
-      case .opens, .absent: throw Failure("what was sealed does not open as the same key")
-      case .closed(let words): throw Failure("what was sealed does not open again: \(words)")
+      case .opens, .absent: throw Failure("the sealed key opens as another key")
+      case .closed(let words): throw Failure("the sealed key cannot be opened again: \(words)")
       }
       // An existing credential must not be replaced: it may be the only key to a database.
       try Durable.link(draft, path)
@@ -63,7 +63,7 @@ struct SealedKey {
   func putAside() throws {
     let name = try FreeName.beside(path, "unreadable")
     try Durable.rename(path, name)
-    console.note("the master key that does not open here is \(name) now")
+    console.note("the sealed key that cannot be opened on this host was renamed to \(name)")
   }
 
   private func creds(_ verb: String, _ arguments: String..., input: Secret) async throws
@@ -84,7 +84,7 @@ enum FreeName {
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
     }
     guard let name = try names(beside: path, word).first(where: isFree) else {
-      throw Failure("there are too many \(path).\(word)")
+      throw Failure("there are too many files \(path).\(word)-N")
     }
     return name
   }

@@ -19,11 +19,11 @@ final class StateLock {
     guard let directory = try take(state), instance != .system else { return }
     var status = stat()
     guard fstat(directory.descriptor, &status) == 0 else {
-      throw Durable.fault("\(state) cannot be looked at")
+      throw Durable.fault("\(state) cannot be inspected")
     }
     guard status.st_uid == geteuid() else {
       throw Failure(
-        "\(state) belongs to uid \(status.st_uid), and only that user may do this",
+        "\(state) is owned by uid \(status.st_uid); only that user may do this",
         status: Failure.Status.notPermitted)
     }
   }
@@ -39,7 +39,7 @@ final class StateLock {
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       guard errno == EWOULDBLOCK else { throw Durable.fault("\(directory) cannot be locked") }
       throw Failure(
-        "another usherctl setup, restore or recover is under way on \(directory)",
+        "another usherctl setup, restore or recover is running on \(directory)",
         status: Failure.Status.tryAgain)
     }
     held.append(file)

@@ -96,10 +96,10 @@ struct Units {
 
   /// Exit status 243 of systemd: a credential exists but cannot be read.
   private static let credentials = Failure(
-    "systemd cannot hand over the daemon's credentials",
+    "systemd cannot pass the daemon its credentials",
     hints: [
-      "usherctl setup says whether it is the master key, and usherctl recover mends that",
-      "else: journalctl -u usherd.service",
+      "to see whether it is the master key, run: usherctl setup; usherctl recover repairs that",
+      "otherwise see: journalctl -u usherd.service",
     ])
 
   private static func properties(_ text: String) -> [String: String] {

@@ -76,7 +76,7 @@ struct Failure: Error, Equatable {
     }
     if let next = detail.next { hints.append("try: \(next.command)") }
     if let question = detail.confirmation {
-      hints.append("agree by: usherctl confirm allow \(question)")
+      hints.append("to allow it, run: usherctl confirm allow \(question)")
     }
     if let flow = detail.flow { hints.append("see: usherctl flow show \(flow)") }
     return hints

@@ -152,7 +152,7 @@ struct Pipe {
 
   init() throws {
     var ends: [CInt] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw Failure("there is no pipe left for the command") }
+    guard pipe(&ends) == 0 else { throw Failure("no pipe can be created for the command") }
     (reader, writer) = (ends[0], ends[1])
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
   }

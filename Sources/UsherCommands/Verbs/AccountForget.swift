@@ -9,7 +9,7 @@ struct AccountForgetVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var which: AccountChoice
 
-  @Flag(help: "Wipe it without a word to the provider.")
+  @Flag(help: "Wipe the account without contacting the provider.")
   var noRevoke = false
 
   func run(at context: CommandContext) async throws {

@@ -4,11 +4,11 @@ import UsherCore
 
 struct AccountListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Your accounts.")
+    commandName: "list", abstract: "List your accounts.")
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: "Only this provider's.")
+  @Option(help: "Only accounts at this provider.")
   var provider: String?
 
   func run(at context: CommandContext) async throws {

@@ -5,7 +5,7 @@ import UsherCore
 
 struct AccountShowVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "One account.")
+    commandName: "show", abstract: "Show one account.")
 
   @OptionGroup var options: GlobalOptions
 

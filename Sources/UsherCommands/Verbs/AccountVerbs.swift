@@ -2,6 +2,6 @@ import ArgumentParser
 
 struct AccountVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "account", abstract: "What sign-ins left behind.",
+    commandName: "account", abstract: "Manage signed-in accounts.",
     subcommands: [AccountListVerb.self, AccountShowVerb.self, AccountForgetVerb.self])
 }

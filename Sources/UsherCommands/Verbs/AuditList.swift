@@ -5,46 +5,47 @@ import UsherCore
 
 struct AuditListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Who got what, the oldest first.",
+    commandName: "list", abstract: "List the audit log, oldest entries first.",
     discussion: """
-      A row that stands for several calls has their number in the last column, and the time of the \
-      last of them. With --json there is a line for each thousand rows at most.
+      A row can record several equal calls: the last column has their number, and the time is that \
+      of the last one. With --json, each output line holds at most a thousand rows.
       """)
 
   private static let page = 1000
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: "From then on: 90s, 15m, 1h, 7d ago, or a time such as 2026-11-22T08:00:00Z.")
+  @Option(help: "Only later calls: 90s, 15m, 1h or 7d ago, or a time such as 2026-11-22T08:00:00Z.")
   var since: TimeArgument?
 
-  @Option(help: "Up to then.")
+  @Option(help: "Only earlier calls; same forms as --since.")
   var until: TimeArgument?
 
-  @Flag(help: "Only what was denied.")
+  @Flag(help: "Only denied calls.")
   var denied = false
 
   @Option(
-    help: ArgumentHelp("Only this client's: the name of a rule, or (user).", valueName: "name"))
+    help: ArgumentHelp(
+      "Only calls of this client: the name of a rule, or (user).", valueName: "name"))
   var client: String?
 
-  @Option(help: "Only this user's.")
+  @Option(help: "Only calls of this user.")
   var uid: UInt32?
 
-  @Option(help: ArgumentHelp("Only of this account.", valueName: "id"))
+  @Option(help: ArgumentHelp("Only calls about this account.", valueName: "id"))
   var account: String?
 
-  @Option(help: "Only this method.")
+  @Option(help: "Only calls of this method.")
   var method: String?
 
-  @Option(help: "Only of this provider.")
+  @Option(help: "Only calls about this provider.")
   var provider: String?
 
-  @Option(help: ArgumentHelp("So many rows at most.", valueName: "number"))
+  @Option(help: ArgumentHelp("Show at most this many rows.", valueName: "number"))
   var limit: Int?
 
   func validate() throws {
-    if let limit, limit < 1 { throw ValidationError("--limit is a number from 1 on.") }
+    if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
   }
 
   func run(at context: CommandContext) async throws {
@@ -81,7 +82,7 @@ struct AuditListVerb: Verb {
         ]
       })
     for n in reply.unreadable ?? [] {
-      context.console.note("row \(n) does not open: see usherctl audit verify")
+      context.console.note("row \(n) cannot be decrypted; run: usherctl audit verify")
     }
   }
 }

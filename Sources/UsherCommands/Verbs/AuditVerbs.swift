@@ -2,8 +2,8 @@ import ArgumentParser
 
 struct AuditVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "audit", abstract: "Who got what.",
-    discussion: "Asks on the admin socket. Without a command it lists.",
+    commandName: "audit", abstract: "Show the audit log.",
+    discussion: "Uses the admin socket. Without a subcommand, lists the log.",
     subcommands: [AuditListVerb.self, AuditVerifyVerb.self],
     defaultSubcommand: AuditListVerb.self)
 }

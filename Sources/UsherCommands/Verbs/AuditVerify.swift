@@ -5,10 +5,10 @@ import UsherCore
 
 struct AuditVerifyVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Whether the record of who got what is whole.",
+    commandName: "verify", abstract: "Check that the audit log is complete and unchanged.",
     discussion: """
-      Looks at every row. Exits with 1 where one was altered, is gone, or does not follow the one \
-      before it, with a sentence for each.
+      Checks every row. Exits with 1, and prints a line for each problem, if a row was altered, is \
+      missing, or does not follow the row before it.
       """)
 
   /// Long enough to verify ten million rows.

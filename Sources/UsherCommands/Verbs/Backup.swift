@@ -6,11 +6,11 @@ import UsherCore
 
 struct BackupVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "backup", abstract: "Fetch a whole copy of the database, as of one moment.",
+    commandName: "backup", abstract: "Save a consistent copy of the database.",
     discussion: """
-      It is sealed as the database is: it opens by the same master key, or by the recovery key, and \
-      is put back by usherctl restore. The daemon goes on meanwhile. The configuration and the \
-      credentials that systemd keeps are not in it.
+      The copy is encrypted like the database: open it with the same master key or the recovery \
+      key, using usherctl restore. The daemon keeps running. The copy does not contain the \
+      configuration or the credentials that systemd keeps.
       """)
 
   /// Upper bound for the daemon's reply; a large database takes long.
@@ -18,17 +18,17 @@ struct BackupVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(help: "Replace the file where it is there.")
+  @Flag(help: "Replace the file if it exists.")
   var force = false
 
-  @Argument(help: "Where to; - is standard output.")
+  @Argument(help: "The file to write; - is standard output.")
   var file: String
 
   func run(at context: CommandContext) async throws {
     let target = file == "-" ? nil : try Target(file, force: force)
     defer { target?.drop() }
     if target == nil, isatty(context.environment.output) == 1 {
-      throw Failure("a database is nothing for a terminal: name a file")
+      throw Failure("a backup cannot be written to a terminal; name a file")
     }
     let (reply, json) = try await context.admin.answer(
       to: SystemBackup(), deadline: Self.limit)
@@ -54,7 +54,9 @@ private struct Target {
   /// - Throws: ``Failure`` if the file cannot be written, or exists and may not be replaced.
   init(_ path: String, force: Bool) throws {
     if let status = try Durable.status(path) {
-      guard force else { throw Failure("\(path) is there already", hints: ["or --force"]) }
+      guard force else {
+        throw Failure("\(path) already exists", hints: ["to replace it, add --force"])
+      }
       guard status.st_mode & S_IFMT == S_IFREG else {
         throw Failure("\(path) is not a regular file")
       }
@@ -84,19 +86,19 @@ private struct DaemonsCopy {
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
     guard let (file, status) = try Durable.opened(path), let slash = path.lastIndex(of: "/") else {
-      throw Failure("the daemon's copy \(path) is not there", status: Failure.Status.tryAgain)
+      throw Failure("the daemon's copy \(path) does not exist", status: Failure.Status.tryAgain)
     }
     let owner = try Durable.owner(of: String(path[..<slash]))
     guard path[slash...].contains(".backup-"), status.st_uid == owner.user, status.st_nlink == 1,
       status.st_mode & 0o077 == 0
-    else { throw Failure("\(path) is not the daemon's own") }
+    else { throw Failure("\(path) is not a copy made by the daemon") }
     try DatabaseFiles.check(file, status)
     self.file = file
     size = Int64(reply.bytes)
   }
 
   func fetch(to target: OpenFile) throws {
-    guard try file.copy(to: target) == size else { throw Failure("\(file.path) is cut short") }
+    guard try file.copy(to: target) == size else { throw Failure("\(file.path) is truncated") }
   }
 
   func remove() { unlink(file.path) }

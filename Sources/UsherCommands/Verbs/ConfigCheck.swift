@@ -3,7 +3,7 @@ import UsherConfig
 
 struct ConfigCheckVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "check", abstract: "Check configuration files; names file, line and key.")
+    commandName: "check", abstract: "Check configuration files; report file, line and key.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var files: ConfigFiles
@@ -11,7 +11,7 @@ struct ConfigCheckVerb: Verb {
   func run(at context: CommandContext) async throws {
     let (config, paths) = try files.load(in: context.environment)
     guard !paths.isEmpty else {
-      throw Failure("there is no configuration in \(context.environment.configFolder)")
+      throw Failure("no configuration file in \(context.environment.configFolder)")
     }
     let problems =
       Files.distrust(of: paths, as: context.environment.userID)

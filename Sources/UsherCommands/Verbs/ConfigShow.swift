@@ -12,7 +12,7 @@ struct ConfigShowVerb: Verb {
     let (config, paths) = try files.load(in: context.environment)
     if paths.isEmpty {
       context.console.note(
-        "there is no configuration in \(context.environment.configFolder): the defaults")
+        "no configuration file in \(context.environment.configFolder); showing the defaults")
     }
     if context.printsJSON {
       try context.console.json(of: config)

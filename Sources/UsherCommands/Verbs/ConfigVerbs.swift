@@ -3,7 +3,7 @@ import UsherConfig
 
 struct ConfigVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "config", abstract: "The configuration, without the daemon.",
+    commandName: "config", abstract: "Check or print the configuration, without the daemon.",
     subcommands: [ConfigCheckVerb.self, ConfigShowVerb.self])
 }
 

@@ -4,14 +4,14 @@ import UsherCore
 
 struct ConfirmAllowVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "allow", abstract: "Agree: the call succeeds when it is made again.",
-    discussion: "Once, where nothing else is said: for the next such call within 5 minutes.")
+    commandName: "allow", abstract: "Allow a call: it succeeds when the program repeats it.",
+    discussion: "By default the answer is for the next such call within 5 minutes.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket
   @OptionGroup var span: AnswerSpan
 
-  @Argument(help: ArgumentHelp("The question; see usherctl confirm list.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The question's id; see usherctl confirm list.", valueName: "id"))
   var question: String
 
   func run(at context: CommandContext) async throws {

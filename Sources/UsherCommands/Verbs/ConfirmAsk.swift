@@ -5,8 +5,8 @@ import UsherCore
 
 struct ConfirmAskVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "ask", abstract: "Go through the open questions; the default.",
-    discussion: "Where nobody is at a terminal they are only listed.")
+    commandName: "ask", abstract: "Answer the open questions one by one (default).",
+    discussion: "Without a terminal, only lists the questions.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket
@@ -26,7 +26,7 @@ struct ConfirmAskVerb: Verb {
         do {
           try await context.answer(question.id.rawValue, allow, remember, on: client)
         } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
-          context.console.note("\(error.message): meanwhile it was answered, or its time is over")
+          context.console.note("\(error.message): it was already answered or has expired")
         }
       }
     }
@@ -52,7 +52,7 @@ struct ConfirmAskVerb: Verb {
         if let count = Int(text), (1...days).contains(count) {
           return .answer(true, .seconds(count * 86_400))
         }
-        console.note("one of these letters, or a number from 1 to \(days), please")
+        console.note("enter one of these letters, or a number from 1 to \(days)")
       }
     }
   }

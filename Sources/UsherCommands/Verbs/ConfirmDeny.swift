@@ -4,14 +4,14 @@ import UsherCore
 
 struct ConfirmDenyVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "deny", abstract: "Refuse: such calls are not permitted.",
-    discussion: "For a minute, where nothing else is said.")
+    commandName: "deny", abstract: "Refuse a call: such calls are not permitted.",
+    discussion: "By default the answer holds for a minute.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket
   @OptionGroup var span: AnswerSpan
 
-  @Argument(help: ArgumentHelp("The question; see usherctl confirm list.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The question's id; see usherctl confirm list.", valueName: "id"))
   var question: String
 
   func run(at context: CommandContext) async throws {

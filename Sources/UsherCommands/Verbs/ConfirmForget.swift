@@ -4,18 +4,18 @@ import UsherCore
 
 struct ConfirmForgetVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "forget", abstract: "Take an answer back: the next such call is a question again.")
+    commandName: "forget", abstract: "Withdraw an answer: the next such call asks again.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket
 
-  @Argument(help: ArgumentHelp("The answer; see usherctl confirm list.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The answer's id; see usherctl confirm list.", valueName: "id"))
   var answer: String
 
   func run(at context: CommandContext) async throws {
     let method = ConfirmForget(answer: ConfirmationID(answer))
     let (_, json) = try await context.proving(method, on: socket.client(context))
     if context.printsJSON { return context.console.json(json) }
-    context.console.note("\(answer) is forgotten")
+    context.console.note("answer \(answer) withdrawn")
   }
 }

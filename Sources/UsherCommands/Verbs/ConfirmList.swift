@@ -4,7 +4,7 @@ import UsherCore
 
 struct ConfirmListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "The questions that are open, and the answers that hold.")
+    commandName: "list", abstract: "List open questions and the answers in effect.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket

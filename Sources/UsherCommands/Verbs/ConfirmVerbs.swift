@@ -3,13 +3,14 @@ import UsherClient
 
 struct ConfirmVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "confirm", abstract: "Agree to what programs want to do, or refuse.",
+    commandName: "confirm", abstract: "Allow or refuse calls that need your approval.",
     discussion: """
-      A rule of the configuration can ask for it. Without a command, the open questions are listed, \
-      and on a terminal each is asked about.
+      A rule in the configuration can require approval. Without a subcommand, lists the open \
+      questions; on a terminal, asks about each one.
 
-      You answer those of your own programs, for which you have to prove to be there, and those that \
-      a rule names. With --admin everybody's are answered, on the admin socket.
+      You answer the questions of your own programs, after you prove your presence with a finger \
+      or your passcode, and those that a rule assigns to you. With --admin you answer the \
+      questions of all users, on the admin socket.
       """,
     subcommands: [
       ConfirmAskVerb.self, ConfirmListVerb.self, ConfirmAllowVerb.self, ConfirmDenyVerb.self,
@@ -19,7 +20,7 @@ struct ConfirmVerbs: AsyncParsableCommand {
 
 /// The option that selects the socket for answers.
 struct ConfirmSocket: ParsableArguments {
-  @Flag(help: "Everybody's, on the admin socket.")
+  @Flag(help: "The questions of all users, on the admin socket.")
   var admin = false
 
   func client(_ context: CommandContext) -> UsherClient { admin ? context.admin : context.app }

@@ -5,18 +5,18 @@ import UsherCore
 struct ConsentListVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: "Which program was granted what, and until when.",
+    abstract: "List what each program was granted, and until when.",
     discussion: """
-      A program is called as the rule of the configuration that matches it; (user) are all your \
-      programs that no rule matches, usherctl among them.
+      A program is listed under the name of the configuration rule that matches it; (user) means \
+      all your programs that no rule matches, including usherctl.
       """)
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: "Only this provider's.")
+  @Option(help: "Only consents at this provider.")
   var provider: String?
 
-  @Option(help: ArgumentHelp("Only this account's.", valueName: "id"))
+  @Option(help: ArgumentHelp("Only consents for this account.", valueName: "id"))
   var account: String?
 
   func run(at context: CommandContext) async throws {

@@ -5,25 +5,27 @@ import UsherCore
 struct ConsentRevokeVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "revoke",
-    abstract: "Take back what programs were granted; what nobody may know any more is wiped.")
+    abstract: "Revoke consents; data that no consent covers any more is wiped.")
 
   @OptionGroup var options: GlobalOptions
 
-  @Argument(help: "The provider: all your accounts of it.")
+  @Argument(help: "The provider: all your accounts there.")
   var provider: String?
 
-  @Option(help: ArgumentHelp("Only of this account.", valueName: "id"))
+  @Option(help: ArgumentHelp("Only consents for this account.", valueName: "id"))
   var account: String?
 
-  @Option(help: ArgumentHelp("Only this program's; see usherctl consent list.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp(
+      "Only consents of this program; see usherctl consent list.", valueName: "name"))
   var client: String?
 
-  @Option(help: ArgumentHelp("Only this one, such as read.email.", valueName: "grant"))
+  @Option(help: ArgumentHelp("Only this grant, such as read.email.", valueName: "grant"))
   var grant: String?
 
   func validate() throws {
     guard provider != nil || account != nil else {
-      throw ValidationError("Name a provider, or an account by --account.")
+      throw ValidationError("Name a provider, or an account with --account.")
     }
   }
 

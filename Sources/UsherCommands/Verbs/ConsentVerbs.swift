@@ -2,6 +2,6 @@ import ArgumentParser
 
 struct ConsentVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "consent", abstract: "What programs may know of you.",
+    commandName: "consent", abstract: "Manage what programs may know about you.",
     subcommands: [ConsentListVerb.self, ConsentRevokeVerb.self])
 }

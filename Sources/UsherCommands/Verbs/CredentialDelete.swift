@@ -3,7 +3,7 @@ import UsherAPI
 
 struct CredentialDeleteVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "delete", abstract: "Wipe a kept credential.")
+    commandName: "delete", abstract: "Delete a stored credential.")
 
   @OptionGroup var options: GlobalOptions
 
@@ -12,7 +12,7 @@ struct CredentialDeleteVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     try await context.show(CredentialDelete(name: name)) { _ in
-      context.console.note("credential \(name) is gone")
+      context.console.note("credential \(name) deleted")
     }
   }
 }

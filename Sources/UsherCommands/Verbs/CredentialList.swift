@@ -4,7 +4,7 @@ import UsherCore
 
 struct CredentialListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "The names of the kept credentials.")
+    commandName: "list", abstract: "List the names of the stored credentials.")
 
   @OptionGroup var options: GlobalOptions
 

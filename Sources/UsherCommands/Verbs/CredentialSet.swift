@@ -5,10 +5,10 @@ import UsherCore
 struct CredentialSetVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "set",
-    abstract: "Keep a credential; its value is read from standard input.",
+    abstract: "Store a credential; its value is read from standard input.",
     discussion: """
-      One newline at the end of the input does not count. On a terminal the value is asked for and \
-      not shown.
+      One newline at the end of the input is ignored. On a terminal, prompts for the value and \
+      does not show it.
       """)
 
   /// Upper bound for a value, in bytes; a private key in PEM fits.
@@ -22,7 +22,7 @@ struct CredentialSetVerb: Verb {
   func run(at context: CommandContext) async throws {
     let value = try await read(context.console)
     try await context.show(CredentialSet(name: name, value: WireSecret(value))) { _ in
-      context.console.note("credential \(name) is kept")
+      context.console.note("credential \(name) stored")
     }
   }
 

@@ -5,7 +5,7 @@ import UsherCore
 
 struct FlowCancelVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "cancel", abstract: "Cancel a flow; one that has ended stays as it is.")
+    commandName: "cancel", abstract: "Cancel a flow; a flow that has ended is unchanged.")
 
   @OptionGroup var options: GlobalOptions
 

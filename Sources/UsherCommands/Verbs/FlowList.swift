@@ -4,17 +4,18 @@ import UsherCore
 
 struct FlowListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Your flows, and those that ended within the last day.")
+    commandName: "list",
+    abstract: "List your flows, including those that ended within the last day.")
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: "Only this provider's.")
+  @Option(help: "Only flows at this provider.")
   var provider: String?
 
-  @Option(help: "Only this kind.")
+  @Option(help: "Only flows of this kind.")
   var kind: String?
 
-  @Option(help: "Only these: active, succeeded, failed, cancelled, expired.")
+  @Option(help: "Only flows with this status: active, succeeded, failed, cancelled, expired.")
   var status: FlowStatus?
 
   func run(at context: CommandContext) async throws {

@@ -7,9 +7,9 @@ import UsherCore
 struct FlowRunVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Run any flow, answering its steps here.",
+    abstract: "Run any flow and answer its steps in this terminal.",
     discussion: """
-      What a step asks for is read from standard input, a line each. Ctrl-C cancels the flow.
+      Answers to steps are read from standard input, one line each. Ctrl-C cancels the flow.
 
       \(FlowOptions.discussion)
       """)
@@ -25,13 +25,13 @@ struct FlowRunVerb: Verb {
   @Option(help: ArgumentHelp("All parameters at once, or @FILE or @-.", valueName: "json"))
   var params: String = "{}"
 
-  @Option(help: ArgumentHelp("Same as --param phoneNumber=number.", valueName: "number"))
+  @Option(help: ArgumentHelp("Same as --param phoneNumber=NUMBER.", valueName: "number"))
   var phone: String?
 
-  @Option(help: ArgumentHelp("Same as --param countryCode=code: two letters.", valueName: "code"))
+  @Option(help: ArgumentHelp("Same as --param countryCode=CODE: two letters.", valueName: "code"))
   var country: String?
 
-  @Option(help: ArgumentHelp("Begin it only once under this id.", valueName: "id"))
+  @Option(help: ArgumentHelp("Start the flow only once for this id.", valueName: "id"))
   var requestId: String?
 
   @OptionGroup var flowOptions: FlowOptions

@@ -5,7 +5,7 @@ import UsherCore
 
 struct FlowShowVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "One flow and where it stands.")
+    commandName: "show", abstract: "Show one flow and its current step.")
 
   @OptionGroup var options: GlobalOptions
 

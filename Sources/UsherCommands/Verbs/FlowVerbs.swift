@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct FlowVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "flow", abstract: "Flows: sign-ins and the like, while they run.",
+    commandName: "flow", abstract: "Run and manage flows, such as sign-ins.",
     subcommands: [
       FlowListVerb.self, FlowShowVerb.self, FlowCancelVerb.self, FlowRunVerb.self,
     ])

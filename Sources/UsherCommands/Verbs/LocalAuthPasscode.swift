@@ -5,17 +5,17 @@ import UsherCore
 
 struct LocalAuthPasscodeVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "passcode", abstract: "Set your passcode; the old one is asked for first.",
+    commandName: "passcode", abstract: "Set your passcode; asks for the old one first.",
     discussion: """
-      On a terminal it is asked for twice and not shown. Otherwise it is read from standard input, \
-      a line each: the old one where there is one, then the new one.
+      On a terminal, asks for the new passcode twice and does not show it. Otherwise reads one \
+      line each from standard input: the old passcode if there is one, then the new one.
 
-      With --uid another user's is set anew, on the admin socket; the old one is then not needed.
+      With --uid, replaces another user's passcode on the admin socket, without the old one.
       """)
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: ArgumentHelp("Set this user's anew.", valueName: "number"))
+  @Option(help: ArgumentHelp("Replace this user's passcode.", valueName: "number"))
   var uid: UInt32?
 
   func run(at context: CommandContext) async throws {
@@ -27,7 +27,7 @@ struct LocalAuthPasscodeVerb: Verb {
     let new = try await context.console.readPasscode("new passcode")
     if context.console.isInteractive {
       guard try await context.console.readPasscode("new passcode once more") == new else {
-        throw Failure("these are two different passcodes; nothing has changed")
+        throw Failure("the two passcodes differ; nothing has changed")
       }
     }
     let method = LocalAuthSetPasscode(

@@ -4,8 +4,8 @@ import UsherCore
 
 struct LocalAuthStatusVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Whether you can be known by a finger, and by a passcode.",
-    discussion: "Fingers are enrolled by fprintd-enroll.")
+    commandName: "status", abstract: "Show whether a fingerprint and a passcode are set up.",
+    discussion: "To enroll a finger, run fprintd-enroll.")
 
   @OptionGroup var options: GlobalOptions
 

@@ -2,6 +2,6 @@ import ArgumentParser
 
 struct LocalAuthVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "local", abstract: "What this machine knows you by: fingers and a passcode.",
+    commandName: "local", abstract: "Manage fingerprint and passcode.",
     subcommands: [LocalAuthStatusVerb.self, LocalAuthPasscodeVerb.self])
 }

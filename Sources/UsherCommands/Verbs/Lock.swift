@@ -3,15 +3,15 @@ import UsherAPI
 
 struct LockVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "lock", abstract: "End everything that holds a secret, until it is unlocked.",
+    commandName: "lock", abstract: "Lock usherd: wipe secrets from memory until unlock.",
     discussion: """
-      Flows stand still, tokens are not given out, and it stays so over restarts. Without --admin a \
-      rule must allow it.
+      While locked, flows are paused and no tokens are issued, also after a restart. Without \
+      --admin a rule must allow this call.
       """)
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(help: "Ask on the admin socket.")
+  @Flag(help: "Use the admin socket.")
   var admin = false
 
   func run(at context: CommandContext) async throws {

@@ -9,8 +9,8 @@ struct LoginVerb: Verb {
     commandName: "login",
     abstract: "Sign in at a provider.",
     discussion: """
-      Prints the page to open, opens it where there is a screen, and waits until you come back. Over \
-      SSH, paste the address your browser ended at. Ctrl-C cancels the sign-in.
+      Prints the page to open, opens it if there is a screen, and waits until the sign-in is done. \
+      Over SSH, paste the address your browser ended at. Ctrl-C cancels the sign-in.
 
       \(FlowOptions.discussion)
       """)
@@ -23,22 +23,22 @@ struct LoginVerb: Verb {
   @Option(help: "The flow: authorize, or device to use another device's browser.")
   var kind = "authorize"
 
-  @Option(help: "What to ask for; default: what the configuration says.")
+  @Option(help: "The scopes to request. Default: those in the configuration.")
   var scope: String?
 
   @Option(help: ArgumentHelp("Sign in to this account again.", valueName: "id"))
   var account: String?
 
   @Option(
-    help: ArgumentHelp("Who is about to sign in, for the provider's page.", valueName: "name"))
+    help: ArgumentHelp("User name to prefill on the provider's page.", valueName: "name"))
   var loginHint: String?
 
   @Option(
     help: ArgumentHelp(
-      "What to be told of the person, such as read.email; may be repeated.", valueName: "grant"))
+      "Personal data to request, such as read.email; may be repeated.", valueName: "grant"))
   var grant: [String] = []
 
-  @Flag(help: "Have the daemon renew the tokens though nobody asks for them.")
+  @Flag(help: "Refresh tokens in the background.")
   var keepAlive = false
 
   @OptionGroup var flowOptions: FlowOptions

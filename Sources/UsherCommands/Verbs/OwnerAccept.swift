@@ -4,8 +4,9 @@ import UsherAPI
 struct OwnerAcceptVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "accept",
-    abstract: "Accept the user whom a uid has now as the owner of what is stored for the uid.",
-    discussion: "For a user who was renamed. For another person: usherctl owner forget.")
+    abstract: "Accept a uid's present user as the owner of the uid's stored data.",
+    discussion:
+      "Use this if the user was renamed. If it is another person, use usherctl owner forget.")
 
   @OptionGroup var options: GlobalOptions
 
@@ -15,7 +16,7 @@ struct OwnerAcceptVerb: Verb {
   func run(at context: CommandContext) async throws {
     try await context.show(OwnerAccept(uid: uid)) { reply in
       let user = reply.user.map { "user \($0)" } ?? "a user without a name"
-      context.console.note("what is stored for uid \(reply.uid) belongs to \(user) from now on")
+      context.console.note("\(user) now owns the data stored for uid \(reply.uid)")
     }
   }
 }

@@ -6,10 +6,10 @@ import UsherCore
 struct OwnerForgetVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "forget",
-    abstract: "Forget all that is stored for a uid; tokens are revoked where the provider can.",
+    abstract: "Delete all data stored for a uid; revoke its tokens if the provider can.",
     discussion: """
-      For a user who was removed, and for a uid that another person has now: accounts, flows, the \
-      passcode, questions and answers.
+      Use this if the user was removed, or if another person has the uid now. Deletes accounts, \
+      flows, the passcode, questions and answers.
       """)
 
   /// Long enough to revoke the tokens of many accounts at slow providers.
@@ -30,6 +30,6 @@ struct OwnerForgetVerb: Verb {
         + "flow\(flows == 1 ? "" : "s") of uid \(reply.uid)")
     guard reply.notRevoked > 0 else { return }
     context.console.note(
-      "the tokens of \(reply.notRevoked) are not revoked so far, and may live until they expire")
+      "the tokens of \(reply.notRevoked) are not yet revoked and may stay valid until they expire")
   }
 }

@@ -2,13 +2,13 @@ import ArgumentParser
 
 struct OwnerVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "owner", abstract: "Whose the stored accounts are, where a uid was given anew.",
+    commandName: "owner", abstract: "Decide who owns stored data after a uid was reassigned.",
     discussion: """
-      What usherd stores for a user belongs to the user's uid. usherd remembers the name that the uid \
-      had, and withholds everything while the uid has another name: until an operator accepts the \
-      new name, for a user who was renamed, or has all of it forgotten, for another person.
+      usherd stores data per uid and remembers the user name of each uid. While a uid has another \
+      name, usherd withholds its data until an operator decides: usherctl owner accept if the user \
+      was renamed, usherctl owner forget if another person has the uid now.
 
-      After a user was removed: usherctl owner forget UID. Asks on the admin socket.
+      After removing a user, run: usherctl owner forget UID. Uses the admin socket.
       """,
     subcommands: [OwnerListVerb.self, OwnerAcceptVerb.self, OwnerForgetVerb.self])
 }

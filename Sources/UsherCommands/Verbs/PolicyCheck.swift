@@ -7,9 +7,9 @@ import UsherCore
 struct PolicyCheckVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Whether a caller may make a call, by which rule, and why.",
+    abstract: "Check whether a caller may make a call, by which rule, and why.",
     discussion: """
-      Asks on the admin socket; nothing is called. A caller is what is said of it and nothing else:
+      Uses the admin socket; makes no call. The options alone describe the caller:
         usherctl policy check --unit pos.service token.get paysafe
         usherctl policy check --client till flow.start paysafe/operation --operation GET:/wallets/7
         usherctl policy check --user anna --at "Sun 03:00" token.get work --scope "openid email"
@@ -20,25 +20,25 @@ struct PolicyCheckVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var source: RuleSource
 
-  @Option(help: ArgumentHelp("A caller as this rule wants it.", valueName: "rule"))
+  @Option(help: ArgumentHelp("A caller that this rule matches.", valueName: "rule"))
   var client: String?
 
-  @Option(help: ArgumentHelp("The user it runs as.", valueName: "name|uid"))
+  @Option(help: ArgumentHelp("The user the caller runs as.", valueName: "name|uid"))
   var user: String?
 
   @Option(
     name: .customLong("group"),
     help: ArgumentHelp(
-      "A group it is in; may be repeated. Default: the user's.", valueName: "name|gid"))
+      "A group of the caller; may be repeated. Default: the user's.", valueName: "name|gid"))
   var groups: [String] = []
 
-  @Option(help: ArgumentHelp("The systemd unit it runs in.", valueName: "name"))
+  @Option(help: ArgumentHelp("The systemd unit the caller runs in.", valueName: "name"))
   var unit: String?
 
-  @Option(help: ArgumentHelp("The program that it is.", valueName: "path"))
+  @Option(help: ArgumentHelp("The program that the caller runs.", valueName: "path"))
   var executable: String?
 
-  @Argument(help: "What is called, such as token.get.")
+  @Argument(help: "The method to call, such as token.get.")
   var method: String
 
   @Argument(
@@ -46,19 +46,21 @@ struct PolicyCheckVerb: Verb {
   var target: String?
 
   @Option(
-    help: ArgumentHelp("The call of the provider's that a flow makes.", valueName: "METHOD:/path"))
+    help: ArgumentHelp("The provider call that the flow makes.", valueName: "METHOD:/path"))
   var operation: String?
 
-  @Option(help: ArgumentHelp("An account it has.", valueName: "id"))
+  @Option(help: ArgumentHelp("The account of the call.", valueName: "id"))
   var account: String?
 
-  @Option(help: "The account's subject, where a rule goes by it.")
+  @Option(help: "The account's subject, if a rule depends on it.")
   var subject: String?
 
-  @Option(help: ArgumentHelp("What a token is to be good for.", valueName: "scopes"))
+  @Option(help: ArgumentHelp("The scopes of the requested token.", valueName: "scopes"))
   var scope: String?
 
-  @Option(help: ArgumentHelp("When, such as \"Mon 08:30\"; default: now.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp(
+      "The time of the call, such as \"Mon 08:30\". Default: now.", valueName: "time"))
   var at: String?
 
   func run(at context: CommandContext) async throws {
@@ -103,15 +105,15 @@ extension PolicyCheck.Reply {
     console.say("\(allowed ? "allowed" : "denied"): \(why)")
     console.facts(
       [
-        ("  the caller is told", reason), ("  again in", retryAfterMs.map(Self.words)),
+        ("  error reason", reason), ("  allowed again in", retryAfterMs.map(Self.words)),
         ("  if", conditions?.demands), ("  scopes at most", conditions?.scopes?.listed),
         ("  members shown", conditions?.fields?.listed), ("  client", client),
         ("  accounts are", owner == .client ? "the client's" : "the user's"),
-        ("  may read those of", lenders.isEmpty ? nil : lenders.listed),
+        ("  may read accounts of", lenders.isEmpty ? nil : lenders.listed),
         ("  answers questions of", confirms.isEmpty ? nil : confirms.listed),
         (
-          "  if its process cannot be told",
-          unidentified.map { "it has no right: rule \($0) may be about it" }
+          "  if its process is unknown",
+          unidentified.map { "denied: rule \($0) may match" }
         ),
       ])
     if !considered.isEmpty { console.say("") }
@@ -132,8 +134,8 @@ extension PolicyCheck.Reply {
 extension PolicyCheck.Conditions {
   /// The conditions that a person must meet for the call; nil if there are none.
   fileprivate var demands: String? {
-    let seconds = localAuthSeconds.map { "the person has proved to be there within \($0) s" }
-    let demands = [seconds, confirmation ? "a person agrees" : nil].compactMap { $0 }
+    let seconds = localAuthSeconds.map { "the user proved presence within the last \($0) s" }
+    let demands = [seconds, confirmation ? "a person approves" : nil].compactMap { $0 }
     return demands.isEmpty ? nil : demands.joined(separator: ", and ")
   }
 }

@@ -6,8 +6,8 @@ import UsherConfig
 struct PolicyShowVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "show",
-    abstract: "The rules in the order in which they are tried, each with its file and line.",
-    discussion: "Asks on the admin socket.")
+    abstract: "List the rules in the order they are tried, with file and line.",
+    discussion: "Uses the admin socket.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var source: RuleSource
@@ -34,8 +34,9 @@ struct PolicyShowVerb: Verb {
     }
     console.page(
       """
-      Whom no rule matches: root and the daemon's own user may do everything, members of
-      \(list.group) everything but locking, others nothing. The admin socket asks no rule.
+      Callers that no rule matches: root and the daemon's own user may do everything, members of
+      \(list.group) everything except locking, others nothing. Rules do not apply on the admin \
+      socket.
       """)
   }
 }

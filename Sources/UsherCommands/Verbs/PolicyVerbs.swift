@@ -3,7 +3,7 @@ import UsherConfig
 
 struct PolicyVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "policy", abstract: "Who may do what, by which rule.",
+    commandName: "policy", abstract: "Show and test the access rules.",
     subcommands: [PolicyShowVerb.self, PolicyCheckVerb.self])
 }
 
@@ -12,7 +12,7 @@ struct RuleSource: ParsableArguments {
   @Option(
     name: .customLong("config"),
     help: ArgumentHelp(
-      "Without the daemon, the rules of this file; may be repeated.", valueName: "file"))
+      "Read the rules from this file, without the daemon; may be repeated.", valueName: "file"))
   var files: [String] = []
 
   /// Returns the configuration in the files; nil if the daemon is to be asked.

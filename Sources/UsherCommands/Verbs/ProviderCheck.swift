@@ -6,8 +6,8 @@ import UsherCore
 struct ProviderCheckVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Try a provider: discovery, credential, keys, clock.",
-    discussion: "Asks on the admin socket. Exits with 1 when something is not well.")
+    abstract: "Test a provider: discovery, credential, keys, clock.",
+    discussion: "Uses the admin socket. Exits with 1 if a check fails.")
 
   @OptionGroup var options: GlobalOptions
 

@@ -4,7 +4,7 @@ import UsherCore
 
 struct ProviderListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "The providers you may use.")
+    commandName: "list", abstract: "List the providers you may use.")
 
   @OptionGroup var options: GlobalOptions
 

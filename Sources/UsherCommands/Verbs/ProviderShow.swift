@@ -5,7 +5,7 @@ import UsherCore
 
 struct ProviderShowVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "A provider's flows and what each takes.")
+    commandName: "show", abstract: "Show a provider's flows and their parameters.")
 
   @OptionGroup var options: GlobalOptions
 

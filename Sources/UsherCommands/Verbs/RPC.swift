@@ -5,10 +5,10 @@ import UsherClient
 struct RPCVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "rpc",
-    abstract: "Make any call and print its result as JSON.",
+    abstract: "Call any method and print its result as JSON.",
     discussion: """
-      Params are a JSON object; - reads them from standard input, which keeps secrets out of the \
-      list of processes. The result may hold secrets.
+      The params are a JSON object; - reads them from standard input, which keeps secrets out of \
+      the process list. The result may contain secrets.
       """)
 
   @OptionGroup var options: GlobalOptions

@@ -6,24 +6,24 @@ import UsherCore
 struct RecoverVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "recover",
-    abstract: "Open a database by its recovery key, or one that was changed.",
+    abstract: "Open a database with its recovery key, or after it was changed.",
     discussion: """
-      For a master key that is gone, or that this host does not open any more: the daemon opens the \
-      database by the recovery key, and puts it under its present master key, or a new one. \
-      Nothing else changes, and the recovery key stays.
+      Use this if the master key is lost or cannot be opened on this host any more: the daemon \
+      opens the database with the recovery key, and encrypts it for its present master key or a \
+      new one. Nothing else changes, and the recovery key stays valid.
 
-      The recovery key is asked for: on a terminal it is not shown, otherwise it is a line of \
-      standard input. A daemon that is run by hand has to be stopped first.
+      On a terminal, asks for the recovery key and does not show it; otherwise reads it as one \
+      line from standard input. Stop a daemon that systemd does not manage first.
 
-      With --accept-changes no key is asked for: the daemon opens, by its master key, a database in \
-      which something other than usherd deleted rows or put older ones back. It is locked then. \
-      Where there is a backup, restore that instead.
+      With --accept-changes, no key is needed: the daemon uses its master key to open a database \
+      in which something other than usherd deleted rows or put older ones back, and locks itself. \
+      If you have a backup, restore it instead.
       """)
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var chosen: InstanceOptions
 
-  @Flag(help: "Accept the database although something other than usherd changed its tables.")
+  @Flag(help: "Accept a database that something other than usherd changed.")
   var acceptChanges = false
 
   func run(at context: CommandContext) async throws {
@@ -33,9 +33,11 @@ struct RecoverVerb: Verb {
     let opening = Opening(context: context, instance: instance)
     try opening.sweep()
     let database = try instance.database(context.environment)
-    guard try Durable.status(database) != nil else { throw Failure("there is no \(database)") }
+    guard try Durable.status(database) != nil else {
+      throw Failure("\(database) does not exist")
+    }
     if instance == .system, try await Units(environment: context.environment).isActive {
-      return context.console.note("usherd runs: its master key opens the database")
+      return context.console.note("usherd is running: its master key opens the database")
     }
     guard !acceptChanges else { return try await accept(opening, instance, database, context) }
     let key = try await context.console.readRecoveryKey()
@@ -43,7 +45,7 @@ struct RecoverVerb: Verb {
     guard instance == .system else {
       try DatabaseLock(of: database).release()
       try await opening.open(.recoveryKey(key))
-      return context.console.note("the database opens by its master key again")
+      return context.console.note("the master key opens the database again")
     }
     let place = MasterKeyPlace(context: context)
     do {
@@ -53,7 +55,7 @@ struct RecoverVerb: Verb {
       await opening.listen()
       throw error
     }
-    context.console.note("the database opens by its master key again")
+    context.console.note("the master key opens the database again")
     try await place.removeFile()
   }
 
@@ -68,6 +70,7 @@ struct RecoverVerb: Verb {
       await opening.listen()
       throw error
     }
-    context.console.note("the database is accepted as it is, and locked: usherctl unlock --admin")
+    context.console.note(
+      "the database is accepted as it is, and usherd is locked; run: usherctl unlock --admin")
   }
 }

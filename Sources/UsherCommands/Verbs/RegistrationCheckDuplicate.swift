@@ -5,7 +5,7 @@ import UsherCore
 struct RegistrationCheckDuplicateVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "check-duplicate",
-    abstract: "Whether somebody has an e-mail address or a phone number already.",
+    abstract: "Check whether an e-mail address or phone number is registered.",
     discussion: "Prints \"taken\" or \"free\".")
 
   @OptionGroup var options: GlobalOptions
@@ -13,15 +13,15 @@ struct RegistrationCheckDuplicateVerb: Verb {
   @Option(help: ArgumentHelp("The provider, of type bsa.", valueName: "name"))
   var provider: String
 
-  @Option(help: ArgumentHelp("This e-mail address.", valueName: "address"))
+  @Option(help: ArgumentHelp("The e-mail address to check.", valueName: "address"))
   var email: String?
 
-  @Option(help: ArgumentHelp("This phone number.", valueName: "number"))
+  @Option(help: ArgumentHelp("The phone number to check.", valueName: "number"))
   var phone: String?
 
   func validate() throws {
     guard (email == nil) != (phone == nil) else {
-      throw ValidationError("Name an address by --email, or a number by --phone.")
+      throw ValidationError("Name an address with --email, or a number with --phone.")
     }
   }
 

@@ -4,7 +4,7 @@ import UsherCore
 
 struct RegistrationCheckUserKeyVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "check-user-key", abstract: "Whether a user key is free.",
+    commandName: "check-user-key", abstract: "Check whether a user key is free.",
     discussion: "Prints \"taken\" or \"free\".")
 
   @OptionGroup var options: GlobalOptions

@@ -5,10 +5,10 @@ import UsherConfig
 
 struct ReloadVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "reload", abstract: "Have usherd read its configuration again.",
+    commandName: "reload", abstract: "Reload usherd's configuration.",
     discussion: """
-      Asks on the admin socket. Exits with 1 where something is wrong, and says what; then nothing \
-      has changed. What needs a restart is among it.
+      Uses the admin socket. If there are errors, prints them, changes nothing, and exits with 1. \
+      Settings that need a restart are reported as errors.
       """)
 
   @OptionGroup var options: GlobalOptions

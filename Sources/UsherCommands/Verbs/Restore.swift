@@ -5,24 +5,24 @@ import UsherCore
 
 struct RestoreVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Put a backup in the place of the database.",
+    commandName: "restore", abstract: "Replace the database with a backup.",
     discussion: """
-      The daemon is stopped, the database there is put aside (usherd.db.before-restore), and the \
-      daemon is started on the backup. Where that does not open it, the old one is put back. Killed, \
-      it is run again.
+      Stops the daemon, renames the present database (usherd.db.before-restore), and starts the \
+      daemon with the backup. If the daemon cannot open the backup, puts the old database back. If \
+      this command is killed, run it again.
 
-      A backup of another host, or of another master key, needs --recovery-key. The recovery key is \
-      asked for: on a terminal it is not shown, otherwise it is a line of standard input. A daemon \
-      that is run by hand has to be stopped first.
+      A backup from another host, or under another master key, needs --recovery-key. On a \
+      terminal, asks for the key and does not show it; otherwise reads it as one line from \
+      standard input. Stop a daemon that systemd does not manage first.
       """)
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var chosen: InstanceOptions
 
-  @Flag(help: "Ask for the recovery key, by which the backup opens.")
+  @Flag(help: "Ask for the recovery key and open the backup with it.")
   var recoveryKey = false
 
-  @Argument(help: "What usherctl backup has written, or restore has put aside.")
+  @Argument(help: "A file that usherctl backup wrote or restore put aside.")
   var file: String
 
   func run(at context: CommandContext) async throws {
@@ -35,8 +35,8 @@ struct RestoreVerb: Verb {
     let key = recoveryKey ? try await context.console.readRecoveryKey() : nil
     guard try Durable.status(files.directory) != nil else {
       throw Failure(
-        "there is no \(files.directory)",
-        hints: instance == .system ? ["systemctl start \(Units.service) makes it"] : [])
+        "\(files.directory) does not exist",
+        hints: instance == .system ? ["to create it, run: systemctl start \(Units.service)"] : [])
     }
     // The backup is checked before the daemon is stopped, so most errors are found early.
     try files.take(file)
@@ -58,8 +58,8 @@ struct RestoreVerb: Verb {
     } catch {
       try await putBack(aside, files, opening, because: error)
     }
-    if let aside { context.console.note("the database before is \(aside)") }
-    context.console.note("the backup is the database now")
+    if let aside { context.console.note("the previous database is \(aside)") }
+    context.console.note("the backup is restored")
     if instance == .system, key != nil { try await MasterKeyPlace(context: context).removeFile() }
   }
 
@@ -76,14 +76,14 @@ struct RestoreVerb: Verb {
       try await putBack.value
     } catch {
       throw Failure(
-        "the backup does not open, and the database cannot be put back",
-        hints: (Failure(error)?.lines ?? []) + (aside.map { ["it is \($0)"] } ?? []))
+        "the backup cannot be opened, and the database cannot be put back",
+        hints: (Failure(error)?.lines ?? []) + (aside.map { ["the database is in \($0)"] } ?? []))
     }
     guard var failure = Failure(error), !(error is CancellationError) else { throw error }
     failure.lines.append(
-      aside == nil ? "there is no database, as before" : "the database is as it was")
+      aside == nil ? "there is still no database" : "the previous database is back in place")
     if !recoveryKey {
-      failure.lines.append("a backup of another host or master key needs --recovery-key")
+      failure.lines.append("a backup from another host or with another key needs --recovery-key")
     }
     throw failure
   }

@@ -15,10 +15,10 @@ struct RevocationWords {
     var lines = living.map(\.words)
     if let retriedUntil {
       lines.append(
-        "usherd goes on asking the provider until \(retriedUntil); usherctl audit has the result")
+        "usherd retries until \(retriedUntil); for the result, see: usherctl audit")
     }
     lines.append(
-      "to end them now, remove this application where the provider lists the apps of the account")
+      "to revoke them now, remove this application in your account settings at the provider")
     self.lines = lines
   }
 }
@@ -26,9 +26,9 @@ struct RevocationWords {
 extension AccountForget.Revocation {
   fileprivate var words: String {
     switch self {
-    case .done: "the provider has revoked them"
-    case .skipped: "the provider was not asked to revoke them"
-    case .failed: "warning: the provider did not revoke them"
+    case .done: "tokens revoked at the provider"
+    case .skipped: "tokens not revoked: the provider was not asked"
+    case .failed: "warning: tokens not revoked at the provider"
     }
   }
 }
@@ -41,8 +41,8 @@ extension LivingToken {
       case .accessToken: "access token"
       }
     let purpose = scope.isEmpty ? "" : " for \"\(scope)\""
-    let end = expiresAt.map { ", until \($0)" } ?? ""
-    return "warning: the \(name)\(purpose) still lives\(end): \(why.words)"
+    let end = expiresAt.map { " until \($0)" } ?? ""
+    return "warning: the \(name)\(purpose) is still valid\(end): \(why.words)"
   }
 }
 
@@ -52,8 +52,8 @@ extension LivingToken.Reason {
     case .notAsked: "the provider was not asked to revoke it"
     case .unsupported: "the provider has no way to revoke it"
     case .refused: "the provider refused to revoke it"
-    case .unreachable: "the provider cannot be reached, or puts the revocation off"
-    case .notConfigured: "its provider is not in the configuration any more"
+    case .unreachable: "the provider cannot be reached or has postponed the revocation"
+    case .notConfigured: "its provider is no longer configured"
     }
   }
 }

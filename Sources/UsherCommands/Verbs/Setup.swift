@@ -5,19 +5,19 @@ import UsherCore
 
 struct SetupVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "setup", abstract: "Seal the master key, once, and make a recovery key.",
+    commandName: "setup", abstract: "Seal the master key and create a recovery key.",
     discussion: """
-      As root, for the system's daemon: its master key becomes the systemd credential \
-      usherd.master-key, which only this host opens, and its key file is removed. Then, and for \
-      any other daemon, a recovery key is made and printed, this once: write it down.
+      As root, for the system's daemon: stores the master key as the systemd credential \
+      usherd.master-key, which only this host can open, and removes the key file. Then, and for \
+      any other daemon, creates a recovery key and prints it only once: write it down.
 
-      Run again it says what is there and changes nothing. Killed, it is run again.
+      If both keys exist, reports them and changes nothing. If this command is killed, run it again.
       """)
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var chosen: InstanceOptions
 
-  @Flag(help: "Make another recovery key, as when the one there is was lost.")
+  @Flag(help: "Replace the recovery key, for example if it was lost.")
   var newRecoveryKey = false
 
   func run(at context: CommandContext) async throws {
@@ -48,11 +48,11 @@ struct SetupVerb: Verb {
     if context.printsJSON {
       try context.console.json(of: Done(masterKey: status.masterKey, recoveryKey: key))
     } else if let key {
-      context.console.note("the recovery key, which is shown this once; write it down:")
+      context.console.note("the recovery key, shown only once; write it down:")
       context.console.reveal(key.secret)
     } else {
       context.console.note(
-        "there is a recovery key; if it was lost: usherctl setup --new-recovery-key")
+        "a recovery key exists; if it was lost, run: usherctl setup --new-recovery-key")
     }
     try await last()
   }

@@ -5,11 +5,11 @@ import UsherCore
 
 struct StatusVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Whether the daemon is well, and its providers.")
+    commandName: "status", abstract: "Show the state of the daemon and its providers.")
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(help: "Ask on the admin socket, for the whole daemon instead of what is yours.")
+  @Flag(help: "Use the admin socket: show the whole daemon, not only what is yours.")
   var admin = false
 
   func run(at context: CommandContext) async throws {
@@ -28,7 +28,7 @@ struct StatusVerb: Verb {
       let lock = try? StateLock(of: .system, in: context.environment)
     else { return }
     lock.release()
-    context.console.note("the recovery key is left in \(path): usherctl setup removes it")
+    context.console.note("the recovery key is still in \(path); to remove it, run: usherctl setup")
   }
 
   /// Adds why the daemon does not run, if it is the system's daemon and root asks.
@@ -57,7 +57,7 @@ struct StatusVerb: Verb {
         ("store", status.store?.summary),
         ("master key", status.masterKey),
         ("recovery key", status.recoveryKeySentence),
-        ("callers known by", status.peerIdentity),
+        ("callers identified by", status.peerIdentity),
       ])
       if !status.providers.isEmpty { console.say("") }
       console.table(
@@ -69,7 +69,7 @@ struct StatusVerb: Verb {
 
 extension SystemStatus.Reply {
   fileprivate var recoveryKeySentence: String? {
-    hasRecoveryKey.map { $0 ? "there is one" : "none: usherctl setup makes one" }
+    hasRecoveryKey.map { $0 ? "set" : "none; to create one, run: usherctl setup" }
   }
 }
 

@@ -6,8 +6,8 @@ import UsherCore
 struct TOTPCodeVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "code",
-    abstract: "Print the one-time code of an account, and beside it how long it is good.",
-    discussion: "The time goes to standard error: for scripts, the code is all there is.")
+    abstract: "Print an account's one-time code and how long it is valid.",
+    discussion: "The code goes to standard output, the remaining time to standard error.")
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var which: AccountChoice
@@ -19,10 +19,10 @@ struct TOTPCodeVerb: Verb {
     if context.printsJSON { return context.console.json(json) }
     let code = reply.code.secret
     guard code.revealed().utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw Failure("usherd's code holds characters that no code may have")
+      throw Failure("the code from usherd has characters other than digits")
     }
     context.console.reveal(code)
     let left = reply.expiresAt - context.environment.clock.now()
-    context.console.note(left > .zero ? "good for another \(left.words)" : "its time is over")
+    context.console.note(left > .zero ? "valid for another \(left.words)" : "expired")
   }
 }

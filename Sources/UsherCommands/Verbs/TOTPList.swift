@@ -4,11 +4,11 @@ import UsherCore
 
 struct TOTPListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Your accounts that have one-time codes.")
+    commandName: "list", abstract: "List your accounts that have one-time codes.")
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: "Only this provider's.")
+  @Option(help: "Only accounts at this provider.")
   var provider: String?
 
   func run(at context: CommandContext) async throws {

@@ -2,6 +2,6 @@ import ArgumentParser
 
 struct TOTPVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "totp", abstract: "One-time codes, as an authenticator shows them.",
+    commandName: "totp", abstract: "Get one-time codes, as an authenticator app shows them.",
     subcommands: [TOTPCodeVerb.self, TOTPListVerb.self])
 }

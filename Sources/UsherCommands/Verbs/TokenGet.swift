@@ -15,16 +15,17 @@ struct TokenGetVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var which: AccountChoice
 
-  @Option(help: "Within the granted scope; default: all of it.")
+  @Option(help: "The scopes of the token. Default: all that were granted.")
   var scope: String?
 
-  @Option(help: "For whom the token shall be.")
+  @Option(help: "The audience of the token.")
   var audience: String?
 
-  @Option(help: ArgumentHelp("How long it must still be valid.", valueName: "seconds"))
+  @Option(
+    help: ArgumentHelp("Refresh the token unless it is valid for this long.", valueName: "seconds"))
   var minValid: Int?
 
-  @Flag(help: "Refresh it though it is valid.")
+  @Flag(help: "Refresh the token even if it is valid.")
   var forceRefresh = false
 
   func run(at context: CommandContext) async throws {
@@ -37,7 +38,7 @@ struct TokenGetVerb: Verb {
     let token = reply.accessToken.secret
     // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
     guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      throw Failure("the provider's token holds characters that no token may have")
+      throw Failure("the provider's token has characters that a token cannot have")
     }
     context.console.reveal(token)
   }
@@ -45,10 +46,10 @@ struct TokenGetVerb: Verb {
 
 /// One account, given by its id, or by its provider if that has only one.
 struct AccountChoice: ParsableArguments {
-  @Argument(help: "The provider, where you have one account of it.")
+  @Argument(help: "The provider, if you have one account there.")
   var provider: String?
 
-  @Option(help: ArgumentHelp("The account.", valueName: "id"))
+  @Option(help: ArgumentHelp("The account's id.", valueName: "id"))
   var account: String?
 
   var names: (account: AccountID?, provider: ProviderName?) {
@@ -57,7 +58,7 @@ struct AccountChoice: ParsableArguments {
 
   func validate() throws {
     guard (provider == nil) != (account == nil) else {
-      throw ValidationError("Name a provider, or an account by --account.")
+      throw ValidationError("Name a provider, or an account with --account.")
     }
   }
 }

@@ -4,14 +4,14 @@ import UsherCore
 
 struct TokenListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Your tokens, without their values.")
+    commandName: "list", abstract: "List your tokens, without their values.")
 
   @OptionGroup var options: GlobalOptions
 
-  @Option(help: "Only this provider's.")
+  @Option(help: "Only tokens of this provider.")
   var provider: String?
 
-  @Option(help: ArgumentHelp("Only this account's.", valueName: "id"))
+  @Option(help: ArgumentHelp("Only tokens of this account.", valueName: "id"))
   var account: String?
 
   func run(at context: CommandContext) async throws {

@@ -12,7 +12,7 @@ struct TokenRevokeVerb: Verb {
   func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
     try await context.show(TokenRevoke(account: account, provider: provider)) { reply in
-      context.console.say("dropped the tokens of \(reply.account)")
+      context.console.say("deleted the tokens of \(reply.account)")
       for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
         context.console.note(line)
       }

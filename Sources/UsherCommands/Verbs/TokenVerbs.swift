@@ -2,6 +2,6 @@ import ArgumentParser
 
 struct TokenVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "token", abstract: "Access tokens.",
+    commandName: "token", abstract: "Get and manage access tokens.",
     subcommands: [TokenGetVerb.self, TokenListVerb.self, TokenRevokeVerb.self])
 }

@@ -4,15 +4,16 @@ import UsherCore
 
 struct UnlockVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Take everything up again where it was locked.",
+    commandName: "unlock", abstract: "Unlock usherd: resume flows and issue tokens again.",
     discussion: """
-      Your passcode is asked for: on a terminal it is not shown, otherwise it is a line of standard \
-      input. With --admin there is none, and without it a rule must allow the call.
+      On a terminal, asks for your passcode and does not show it; otherwise reads it as one line \
+      from standard input. With --admin no passcode is needed; without it, a rule must allow this \
+      call.
       """)
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(help: "Ask on the admin socket, which needs no passcode.")
+  @Flag(help: "Use the admin socket, which needs no passcode.")
   var admin = false
 
   func run(at context: CommandContext) async throws {
@@ -32,7 +33,7 @@ extension Console {
   func readPasscode(_ name: String) async throws -> Secret {
     if isInteractive { prompt("\(name) (not shown): ") }
     guard let line = try await readLine(echo: false) else {
-      throw Failure("the \(name) is missing: the input has ended")
+      throw Failure("the \(name) is missing: the input ended")
     }
     return Secret(line.hasSuffix("\r") ? String(line.dropLast()) : line)
   }

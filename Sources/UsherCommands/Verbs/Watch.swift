@@ -6,18 +6,18 @@ import UsherCore
 
 struct WatchVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "watch", abstract: "Events as they come, a line each.")
+    commandName: "watch", abstract: "Print events as they happen, one line each.")
 
   @OptionGroup var options: GlobalOptions
 
   @Option(
     name: .customLong("topic"),
     help: ArgumentHelp(
-      "Only these: \(EventTopic.allCases.map(\.rawValue).joined(separator: ", ")); may be repeated.",
+      "One of \(EventTopic.allCases.map(\.rawValue).joined(separator: ", ")); may be repeated.",
       valueName: "topic"))
   var topics: [EventTopic] = []
 
-  @Option(help: ArgumentHelp("Begin after this cursor, as far as it is remembered."))
+  @Option(help: ArgumentHelp("Start after this cursor, as far back as usherd remembers."))
   var since: Int?
 
   func run(at context: CommandContext) async throws {

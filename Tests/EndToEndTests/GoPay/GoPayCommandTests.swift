@@ -83,7 +83,7 @@ struct GoPayCommandTests {
     _ = try fixture.redeem(String(code))
     try program.type("that is no JSON")
     try eventually("it asks again: \(program.log)") {
-      program.log.contains("that cannot be the answer")
+      program.log.contains("invalid answer")
     }
     try program.type(#"{"userCorrelationId": "corr-5678"}"#)
     try GoPayFixture.photograph(at: page(program, "/capture/pages/"))

@@ -224,7 +224,7 @@ struct BackupTests {
     let before = try Data(contentsOf: URL(fileURLWithPath: "\(daemon.statePath)/usherd.db"))
     let refused = try restore([], on: daemon)
     #expect(refused.status == 1 && refused.errors.contains("written by a newer usherd"))
-    #expect(refused.errors.contains("the database is as it was"), "\(refused)")
+    #expect(refused.errors.contains("the previous database is back in place"), "\(refused)")
     let after = try Data(contentsOf: URL(fileURLWithPath: "\(daemon.statePath)/usherd.db"))
     #expect(before == after)
     #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
