@@ -56,13 +56,13 @@ extension JSONSyntaxError.Problem {
     case .numberOutOfRange: "a number is out of range"
     case .controlCharacter: "a string holds a control character"
     case .malformedEscape: "an escape is malformed"
-    case .loneSurrogate: "a surrogate escape stands alone"
+    case .loneSurrogate: "a surrogate escape is unpaired"
     case .invalidUTF8: "the text is not valid UTF-8"
     case .byteOrderMark: "the text begins with a byte order mark"
     case .duplicateMember: "a member occurs twice"
     case .tooDeep: "the nesting is too deep"
     case .tooManyValues: "there are too many values"
-    case .trailingBytes: "something follows the value"
+    case .trailingBytes: "there is text after the value"
     case .tooLong: "the text is too long"
     }
   }

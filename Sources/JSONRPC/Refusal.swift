@@ -79,7 +79,7 @@ extension Refusal.Reason {
   fileprivate var sentence: String {
     switch self {
     case .syntax(let problem): problem.sentence
-    case .notAMessage: "a call is an object"
+    case .notAMessage: "a call must be an object"
     case .emptyBatch: "the batch is empty"
     case .batchTooLarge: "the batch has too many calls"
     case .version: "jsonrpc is not \"2.0\""
@@ -88,8 +88,8 @@ extension Refusal.Reason {
     case .paramsNotStructured: "params is neither an object nor an array"
     case .idOfWrongType: "the id is neither a string nor a number nor null"
     case .idTooLong: "the id has more than \(RequestID.longest) bytes"
-    case .notAResponse: "a response has an id and either a result or an error"
-    case .malformedError: "an error has an integer code and a string message"
+    case .notAResponse: "a response must have an id and either a result or an error"
+    case .malformedError: "an error must have an integer code and a string message"
     }
   }
 }

@@ -53,14 +53,14 @@ extension ConnectionError: CustomStringConvertible {
   /// A message for people that says what happened.
   public var message: String {
     switch kind {
-    case .noSocket: "there is no socket at \(socketPath)"
-    case .refused: "nobody listens on \(socketPath)"
-    case .notPermitted: "\(socketPath) may not be opened by you"
-    case .badPath: "\(socketPath) cannot be the path of a socket"
+    case .noSocket: "the socket \(socketPath) does not exist"
+    case .refused: "no process listens on \(socketPath)"
+    case .notPermitted: "you have no permission to open \(socketPath)"
+    case .badPath: "\(socketPath) is not a valid socket path"
     case .busy: "usherd is too busy to take another connection"
     case .lost: "usherd closed the connection before it answered"
     case .closed: "this client has been closed"
-    case .garbled: "what answered on \(socketPath) cannot be understood"
+    case .garbled: "the reply on \(socketPath) is not valid JSON-RPC"
     case .replyTooLarge: "usherd sent a reply that is too large"
     case .incompatible: "usherd speaks another version of the protocol"
     case .other: "\(socketPath) cannot be opened (error \(errorNumber ?? 0))"
@@ -70,12 +70,13 @@ extension ConnectionError: CustomStringConvertible {
   /// A suggestion for people what to do next; nil if there is none.
   public var hint: String? {
     switch kind {
-    case .noSocket, .refused: "is usherd running? systemctl start usherd.socket"
-    case .notPermitted: "some calls are for the administrator: ask whoever runs this machine"
-    case .lost: "see journalctl -u usherd"
-    case .garbled: "is it usherd that listens there?"
-    case .incompatible: "the versions of client and daemon must fit"
-    case .badPath: "give another one with USHER_SOCKET"
+    case .noSocket, .refused: "to start usherd, run: systemctl start usherd.socket"
+    case .notPermitted:
+      "some calls are for administrators only: ask the administrator of this machine"
+    case .lost: "see: journalctl -u usherd"
+    case .garbled: "check that usherd listens there"
+    case .incompatible: "use matching versions of client and daemon"
+    case .badPath: "set USHER_SOCKET to another path"
     case .busy: "try again in a moment"
     case .closed, .replyTooLarge, .other: nil
     }

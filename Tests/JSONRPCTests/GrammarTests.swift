@@ -163,6 +163,6 @@ struct GrammarTests {
     #expect(Scanner().scan(#"["ok","\ud800"]"#).refusal?.offset == 7)
     #expect(
       Scanner().scan(#"["ok","\ud800"]"#).refusal?.message
-        == "a surrogate escape stands alone at byte 7")
+        == "a surrogate escape is unpaired at byte 7")
   }
 }

@@ -74,13 +74,13 @@ struct StrictDecodingTests {
       (#"{"name":"a","inner":"i"}"#, "inner", "must be an object"),
       (#"{"name":"a","table":[]}"#, "table", "must be an object"),
       (#"{"name":"a","list":[1]}"#, "list.0", "must be an object"),
-      (#"{"name":"a","count":1.5}"#, "count", "must be an integer of 64 bits"),
-      (#"{"name":"a","count":9223372036854775808}"#, "count", "must be an integer of 64 bits"),
-      (#"{"name":"a","count":-9223372036854775809}"#, "count", "must be an integer of 64 bits"),
+      (#"{"name":"a","count":1.5}"#, "count", "must be a 64-bit integer"),
+      (#"{"name":"a","count":9223372036854775808}"#, "count", "must be a 64-bit integer"),
+      (#"{"name":"a","count":-9223372036854775809}"#, "count", "must be a 64-bit integer"),
       (#"{"name":"a","small":256}"#, "small", "must be an integer from 0 to 255"),
       (#"{"name":"a","small":-1}"#, "small", "must be an integer from 0 to 255"),
-      (#"{"name":"a","small":255.5}"#, "small", "must be an integer of 64 bits"),
-      (#"{"name":"a","small":1e300}"#, "small", "must be an integer of 64 bits"),
+      (#"{"name":"a","small":255.5}"#, "small", "must be a 64-bit integer"),
+      (#"{"name":"a","small":1e300}"#, "small", "must be a 64-bit integer"),
       (#"{"name":"a","list":[{"id":"i"},{"id":"i","n":1e3}]}"#, "list.1.n", "is not a parameter"),
       (#"{"name":"a","topic":"weather"}"#, "topic", "has a value that is not allowed"),
       (#"{"name":"a","at":"yesterday"}"#, "at", "has a value that is not allowed"),
@@ -101,7 +101,7 @@ struct StrictDecodingTests {
     let error = #expect(throws: UsherError.self) { try decode(text) }
     #expect(error?.reason == .invalidParams)
     #expect(error?.detail.field == "params")
-    #expect(error?.message == "params must be an object: parameters travel by name")
+    #expect(error?.message == "params must be an object: parameters are passed by name")
     let nested = #expect(throws: UsherError.self) { try decode(text, prefix: "params") }
     #expect(nested?.detail.field == "params")
     #expect(nested?.message == error?.message)

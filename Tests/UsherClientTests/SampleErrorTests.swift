@@ -17,8 +17,8 @@ struct SampleErrorTests {
   func noSocket() async {
     let found = await failure(client("/tmp/usher-no-such-socket"))
     #expect(found?.kind == .noSocket)
-    #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
-    #expect(found?.message == "there is no socket at /tmp/usher-no-such-socket")
+    #expect(found?.hint == "to start usherd, run: systemctl start usherd.socket")
+    #expect(found?.message == "the socket /tmp/usher-no-such-socket does not exist")
   }
 
   @Test("a socket without a listener is reported with the hint to start usherd")
@@ -38,7 +38,7 @@ struct SampleErrorTests {
     Glibc.close(fd)
     let found = await failure(client(path))
     #expect(found?.kind == .refused)
-    #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
+    #expect(found?.hint == "to start usherd, run: systemctl start usherd.socket")
   }
 
   @Test("a socket without permission is reported with the advice to ask the administrator")
@@ -46,7 +46,8 @@ struct SampleErrorTests {
     let found = ConnectionError(.notPermitted, socketPath: "/s", errorNumber: EACCES)
     #expect(
       "\(found)"
-        == "/s may not be opened by you; some calls are for the administrator: ask whoever runs this machine"
+        == "you have no permission to open /s; some calls are for administrators only: "
+        + "ask the administrator of this machine"
     )
   }
 

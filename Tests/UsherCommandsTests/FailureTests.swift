@@ -10,8 +10,8 @@ struct FailureTests {
     let outcome = await usherctl("status")
     #expect(
       outcome.error == """
-        usherctl: there is no socket at /tmp/usher-no-such-socket
-        is usherd running? systemctl start usherd.socket
+        usherctl: the socket /tmp/usher-no-such-socket does not exist
+        to start usherd, run: systemctl start usherd.socket
 
         """)
     #expect(outcome.status == 69)

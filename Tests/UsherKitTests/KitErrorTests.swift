@@ -31,7 +31,8 @@ struct KitErrorTests {
   @Test("a connection error maps to a KitError, and a missing socket's says how to start usherd")
   func noDaemon() {
     let setback = KitError(ConnectionError(.noSocket, socketPath: "/s"))
-    let message = "there is no socket at /s; is usherd running? systemctl start usherd.socket"
+    let message =
+      "the socket /s does not exist; to start usherd, run: systemctl start usherd.socket"
     #expect(setback == KitError(.unavailable, message))
     #expect(KitError(ConnectionError(.garbled, socketPath: "/s")).kind == .unexpected)
     #expect(KitError(ConnectionError(.notPermitted, socketPath: "/s")).kind == .notPermitted)

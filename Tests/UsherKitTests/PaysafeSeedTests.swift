@@ -53,7 +53,7 @@ struct PaysafeSeedTests {
         Issue.record("it did not fail")
         return
       }
-      #expect(detail.message.contains("is usherd running?"))
+      #expect(detail.message.contains("to start usherd, run:"))
     }
     #expect(screen.pages.withLock { $0 } == [])
   }

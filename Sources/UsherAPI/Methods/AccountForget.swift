@@ -5,7 +5,7 @@ public struct AccountForget: Method, Equatable {
   public static let name = "account.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
-    "Revoke an account's tokens at the provider where it can be done, then wipe it."
+    "Revoke an account's tokens at the provider if possible, then wipe the account."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?

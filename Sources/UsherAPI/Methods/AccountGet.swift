@@ -6,7 +6,7 @@ public struct AccountGet: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everythingAggregated, isConfirmable: true,
     showsProfiles: true, readsSharedAccounts: true)
-  public static let summary = "One of the caller's accounts."
+  public static let summary = "Return one of the caller's accounts."
 
   public var account: AccountID
 

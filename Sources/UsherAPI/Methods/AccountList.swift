@@ -6,7 +6,7 @@ public struct AccountList: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everythingAggregated, showsProfiles: true,
     readsSharedAccounts: true)
-  public static let summary = "The caller's accounts."
+  public static let summary = "List the caller's accounts."
 
   public var provider: ProviderName?
 

@@ -4,7 +4,7 @@ public import UsherCore
 public struct AuditList: Method, Equatable {
   public static let name = "audit.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "Who got what, the oldest first."
+  public static let summary = "List the audit log, oldest entries first."
 
   // Each filter that is given must match.
   /// The earliest time of a row, inclusive.

@@ -4,7 +4,7 @@ public import UsherCore
 public struct AuditVerify: Method, Equatable {
   public static let name = "audit.verify"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "Whether the record of who got what is whole."
+  public static let summary = "Check that the audit log is complete and unchanged."
 
   public init() {}
 

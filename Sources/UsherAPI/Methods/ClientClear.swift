@@ -9,7 +9,7 @@ public import UsherCore
 public struct ClientClear: Method, Equatable {
   public static let name = "client.clear"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
-  public static let summary = "Forget what the calling client has at a provider."
+  public static let summary = "Delete what the calling client has stored for a provider."
 
   public var provider: ProviderName
 

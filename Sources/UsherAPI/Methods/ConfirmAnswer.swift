@@ -8,7 +8,7 @@ public import UsherCore
 public struct ConfirmAnswer: Method, Equatable {
   public static let name = "confirm.answer"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Answer a client's question: whether it may make a call."
+  public static let summary = "Answer whether a client may make a call."
   public typealias Reply = Done
 
   public var confirmation: ConfirmationID

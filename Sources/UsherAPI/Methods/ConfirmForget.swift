@@ -7,7 +7,7 @@ public import UsherCore
 public struct ConfirmForget: Method, Equatable {
   public static let name = "confirm.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Take an answer back: the next such call is a question again."
+  public static let summary = "Withdraw an answer: the next such call asks again."
   public typealias Reply = Done
 
   /// The id of the question that the answer belongs to.

@@ -6,7 +6,7 @@ public struct ConfirmList: Method, Equatable {
   public static let name = "confirm.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
-    "The questions of clients that a person has to answer, and the answers that are remembered."
+    "List the calls that wait for a person's approval, and the remembered answers."
 
   public init() {}
 

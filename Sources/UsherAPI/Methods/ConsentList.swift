@@ -7,7 +7,7 @@ public import UsherCore
 public struct ConsentList: Method, Equatable {
   public static let name = "consent.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "What people agreed that the caller's clients be told."
+  public static let summary = "List the data that the owner agreed to share with clients."
 
   // Each filter that is given must match.
   public var account: AccountID?

@@ -7,7 +7,7 @@ public import UsherCore
 public struct ConsentRevoke: Method, Equatable {
   public static let name = "consent.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Take back what people agreed that clients be told."
+  public static let summary = "Revoke consents to share data with clients."
 
   /// The account. If neither the account nor ``provider`` is given, the call fails with
   /// `invalid_params` and field `account`.

@@ -4,7 +4,7 @@ public import UsherCore
 public struct CredentialList: Method, Equatable {
   public static let name = "credential.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "The names of the kept credentials; never a value."
+  public static let summary = "List the names of the stored credentials, never their values."
 
   public init() {}
 

@@ -3,7 +3,7 @@ public struct CredentialSet: Method, Equatable {
   public static let name = "credential.set"
   public static let traits = MethodTraits(access: .admin, repetition: .always, audit: .everything)
   public static let summary =
-    "Keep a provider credential, sealed; an older one of that name is replaced."
+    "Store a provider credential, sealed; replaces an older one of the same name."
   public typealias Reply = Done
 
   public var name: String

@@ -6,7 +6,7 @@ public struct EventsSubscribe: Method, Equatable {
   public static let name = "events.subscribe"
   public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
-    "Be told of what happens, by `events.notify`, until unsubscribed or overrun."
+    "Subscribe to events, sent as `events.notify` until unsubscribed or overrun."
 
   public var topics: [EventTopic]
   /// The opaque cursor of an earlier event of the same caller. The events after it are sent first.

@@ -7,7 +7,7 @@ public struct FlowCancel: Method, Equatable {
   public static let name = "flow.cancel"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary =
-    "Cancel a flow that has not finished; a finished one is left as it is."
+    "Cancel a flow; a finished flow is unchanged."
 
   public var flow: FlowID
 

@@ -4,7 +4,7 @@ public import UsherCore
 public struct FlowGet: Method, Equatable {
   public static let name = "flow.get"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
-  public static let summary = "One of the caller's flows."
+  public static let summary = "Return one of the caller's flows."
 
   public var flow: FlowID
 

@@ -6,7 +6,7 @@ public struct FlowList: Method, Equatable {
   public static let name = "flow.list"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary =
-    "The caller's flows, live ones and those that ended within the last day."
+    "List the caller's flows: live ones, and those that ended within the last day."
 
   // Each filter that is given must match.
   public var provider: ProviderName?

@@ -6,7 +6,7 @@ public struct FlowStart: Method, Equatable {
   public static let name = "flow.start"
   public static let traits = MethodTraits(
     access: .app, repetition: .ifGiven("requestId"), audit: .everything, isConfirmable: true)
-  public static let summary = "Begin a flow of a provider."
+  public static let summary = "Start a flow of a provider."
 
   public var provider: ProviderName
   public var kind: String

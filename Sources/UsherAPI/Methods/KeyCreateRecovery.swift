@@ -5,7 +5,7 @@
 public struct KeyCreateRecovery: Method, Equatable {
   public static let name = "key.createRecovery"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
-  public static let summary = "Make a recovery key, which is shown this once."
+  public static let summary = "Create a recovery key and return it only once."
 
   /// Whether to replace an existing recovery key; default false: the call fails with `conflict` if
   /// there is one. A replaced key still opens the copies of the database that were made before.

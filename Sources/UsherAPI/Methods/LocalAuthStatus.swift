@@ -4,7 +4,8 @@ public import UsherCore
 public struct LocalAuthStatus: Method, Equatable {
   public static let name = "localAuth.status"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "What this machine has to know the caller by."
+  public static let summary =
+    "Return whether the caller has enrolled fingers and a passcode on this machine."
 
   public init() {}
 

@@ -5,7 +5,7 @@ public struct OwnerAccept: Method, Equatable {
   public static let name = "owner.accept"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary =
-    "Accept the user whom a uid has now as the owner of what is stored for the uid."
+    "Accept a uid's present user as the owner of the uid's stored data."
 
   public var uid: UInt32
 

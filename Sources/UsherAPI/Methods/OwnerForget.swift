@@ -8,7 +8,7 @@ public struct OwnerForget: Method, Equatable {
   public static let name = "owner.forget"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary =
-    "Forget all that is stored for a uid; tokens are revoked where the provider can do that."
+    "Delete all data stored for a uid; revoke its tokens if the provider can."
 
   public var uid: UInt32
 

@@ -7,7 +7,7 @@ public struct OwnerList: Method, Equatable {
   public static let name = "owner.list"
   public static let traits = MethodTraits(access: .admin)
   public static let summary =
-    "The users who have called, or own something stored, and whether their uids are still theirs."
+    "List the users who called or own stored data, and whether they still have their uids."
 
   public init() {}
 

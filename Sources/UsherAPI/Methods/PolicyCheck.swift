@@ -9,7 +9,7 @@ public import UsherCore
 public struct PolicyCheck: Method, Equatable {
   public static let name = "policy.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "What a caller would be told, and why."
+  public static let summary = "Check whether a caller may make a call, and why."
 
   // The caller. A missing value is taken from the rule that `client` names; otherwise it is
   // unknown.

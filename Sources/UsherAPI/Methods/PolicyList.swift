@@ -4,7 +4,7 @@ public import JSONRPC
 public struct PolicyList: Method, Equatable {
   public static let name = "policy.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "The rules, in the order in which they are tried."
+  public static let summary = "List the access rules in the order they are tried."
 
   public init() {}
 

@@ -4,7 +4,7 @@ public import UsherCore
 public struct ProviderCheck: Method, Equatable {
   public static let name = "provider.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "Try a provider: discovery, credential, keys, clock skew."
+  public static let summary = "Test a provider: discovery, credential, keys, clock skew."
 
   public var provider: ProviderName
 

@@ -5,7 +5,7 @@ public import UsherCore
 public struct ProviderGet: Method, Equatable {
   public static let name = "provider.get"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "One provider: its type, its flows and what each takes."
+  public static let summary = "Return one provider: its type, its flows and their parameters."
 
   public var provider: ProviderName
 

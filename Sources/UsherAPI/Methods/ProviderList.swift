@@ -2,7 +2,7 @@
 public struct ProviderList: Method, Equatable {
   public static let name = "provider.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "The configured providers the caller may use."
+  public static let summary = "List the configured providers the caller may use."
 
   public init() {}
 

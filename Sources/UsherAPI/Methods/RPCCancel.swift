@@ -5,7 +5,7 @@ public struct RPCCancel: Method, Equatable {
   public static let name = "rpc.cancel"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
   public static let summary =
-    "Give up a call in flight on this connection; it still gets its one reply."
+    "Cancel a call in progress on this connection; it still gets its one reply."
   public typealias Reply = Done
 
   /// The JSON-RPC id of the call, as the client sent it.

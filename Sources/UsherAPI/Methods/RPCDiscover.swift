@@ -5,7 +5,7 @@ public struct RPCDiscover: Method, Equatable {
   public static let name = "rpc.discover"
   public static let traits = MethodTraits(
     access: .app, audience: .everybody, repetition: .always, worksLocked: true)
-  public static let summary = "The OpenRPC document of this daemon."
+  public static let summary = "Return the OpenRPC document of this daemon."
   public typealias Reply = JSONValue
 
   public init() {}

@@ -2,7 +2,7 @@
 public struct RPCHello: Method, Equatable {
   public static let name = "rpc.hello"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
-  public static let summary = "Tell each other name, version and limits; an optional first call."
+  public static let summary = "Exchange name, version and limits; an optional first call."
 
   /// The protocol versions that the client supports. The daemon supports only version 1, and
   /// refuses a list without it with `invalid_params`.

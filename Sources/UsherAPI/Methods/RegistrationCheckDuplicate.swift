@@ -10,7 +10,8 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let name = "registration.checkDuplicate"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
-  public static let summary = "Whether somebody has an e-mail address or a phone number already."
+  public static let summary =
+    "Check whether an e-mail address or phone number is already registered."
 
   public var provider: ProviderName
   public var verifyType: VerifyType

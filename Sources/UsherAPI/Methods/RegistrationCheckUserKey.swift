@@ -10,7 +10,7 @@ public struct RegistrationCheckUserKey: Method, Equatable {
   public static let name = "registration.checkUserKey"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
-  public static let summary = "Whether a user key is free."
+  public static let summary = "Check whether a user key is free."
 
   public var provider: ProviderName
   /// The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give

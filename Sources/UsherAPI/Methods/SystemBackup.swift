@@ -7,7 +7,7 @@
 public struct SystemBackup: Method, Equatable {
   public static let name = "system.backup"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
-  public static let summary = "Write a whole copy of the database, as of one moment."
+  public static let summary = "Write a consistent copy of the database."
 
   public init() {}
 

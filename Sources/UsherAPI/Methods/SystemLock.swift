@@ -7,7 +7,7 @@ public struct SystemLock: Method, Equatable {
   public static let name = "system.lock"
   public static let traits = MethodTraits(
     access: .app, audience: .operators, repetition: .always, audit: .everything, worksLocked: true)
-  public static let summary = "End everything that holds a secret, until `system.unlock`."
+  public static let summary = "Lock the daemon: wipe secrets from memory until `system.unlock`."
   public typealias Reply = Done
 
   public init() {}

@@ -7,7 +7,7 @@ public struct SystemReload: Method, Equatable {
   public static let traits = MethodTraits(
     access: .admin, repetition: .always, audit: .everything, worksLocked: true)
   public static let summary =
-    "Read the configuration again; all of it comes into force, or nothing."
+    "Reload the configuration; either all of it takes effect or nothing changes."
 
   public init() {}
 

@@ -5,7 +5,7 @@ public struct SystemStatus: Method, Equatable {
   public static let name = "system.status"
   public static let traits = MethodTraits(
     access: .app, audience: .everybody, repetition: .always, worksLocked: true)
-  public static let summary = "Whether the daemon is well, and how it stands with its providers."
+  public static let summary = "Return the state of the daemon and its providers."
 
   public init() {}
 

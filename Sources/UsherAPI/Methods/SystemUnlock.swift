@@ -5,7 +5,7 @@ public struct SystemUnlock: Method, Equatable {
   public static let name = "system.unlock"
   public static let traits = MethodTraits(
     access: .app, audience: .operators, audit: .everything, worksLocked: true)
-  public static let summary = "Take everything up again where `system.lock` has ended it."
+  public static let summary = "Unlock the daemon: resume what `system.lock` stopped."
   public typealias Reply = Done
 
   /// The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on the

@@ -7,7 +7,7 @@ public struct TOTPCode: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, audit: .everythingAggregated, isConfirmable: true, handsOutSecret: true,
     readsSharedAccounts: true)
-  public static let summary = "The one-time code that an account's authenticator shows now."
+  public static let summary = "Return an account's current one-time code."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?

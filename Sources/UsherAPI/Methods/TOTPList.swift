@@ -5,7 +5,7 @@ public struct TOTPList: Method, Equatable {
   public static let name = "totp.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
-  public static let summary = "The caller's accounts that have one-time codes."
+  public static let summary = "List the caller's accounts that have one-time codes."
 
   public var provider: ProviderName?
 

@@ -7,7 +7,7 @@ public struct TokenGet: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .unlessTrue("forceRefresh"), audit: .everythingAggregated,
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
-  public static let summary = "An access token that is valid now; refreshed once, however many ask."
+  public static let summary = "Return a valid access token; concurrent calls share one refresh."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?

@@ -5,7 +5,7 @@ public struct TokenList: Method, Equatable {
   public static let name = "token.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
-  public static let summary = "The caller's tokens, without their values."
+  public static let summary = "List the caller's tokens, without their values."
 
   // Each filter that is given must match.
   public var account: AccountID?

@@ -5,7 +5,7 @@ public struct TokenRevoke: Method, Equatable {
   public static let name = "token.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
-    "Revoke an account's tokens at the provider and drop them; the account stays."
+    "Revoke an account's tokens at the provider and delete them; the account stays."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?

@@ -73,7 +73,7 @@ extension FlowInput {
     case .exchangeCredential: self = try FlowInput(exchange: &reader)
     case .localAuth: self = try FlowInput(localAuth: &reader)
     case .displayCode, .wait:
-      throw reader.wrong("type", "names a step that takes no input")
+      throw reader.wrong("type", "is a step that takes no input")
     }
   }
 

@@ -29,7 +29,8 @@ extension Remember: Codable {
     } else {
       throw DecodingError.dataCorruptedError(
         in: container,
-        debugDescription: "it is neither once nor session nor seconds, 1 to \(Self.longest)")
+        debugDescription:
+          "it must be once, session or a number of seconds from 1 to \(Self.longest)")
     }
   }
 

@@ -57,7 +57,7 @@ extension Schema {
       guard case .number(let number) = value,
         Int64(exactly: number) == nil || number == -0x1p63
       else { return nil }
-      return Misfit(path: [], what: "must be an integer of 64 bits")
+      return Misfit(path: [], what: "must be a 64-bit integer")
     case .nullable(let form): return form.misfit(in: value)
     case .either(let forms):
       let misfits = forms.map { $0.misfit(in: value) }

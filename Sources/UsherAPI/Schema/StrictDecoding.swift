@@ -15,7 +15,7 @@ public enum StrictDecoding {
   ) throws(UsherError) -> T {
     let value = value ?? .object([:])
     guard case .object = value else {
-      throw wrong(prefix, [], "must be an object: parameters travel by name")
+      throw wrong(prefix, [], "must be an object: parameters are passed by name")
     }
     if let misfit = schema.misfit(in: value) { throw wrong(prefix, misfit.path, misfit.what) }
     do {
