@@ -25,7 +25,7 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
     operation = try words.count < 3 ? nil : OperationPattern(setting: String(words[2]))
     method = Glob(text: String(parts[0]))
     guard operation == nil || method.matches("flow.start") else {
-      throw Refusal("only flow.start can have a third word")
+      throw Refusal("only flow.start can have a third part")
     }
     provider = parts.count > 1 ? Glob(text: String(parts[1])) : .any
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any

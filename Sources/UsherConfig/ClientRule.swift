@@ -58,13 +58,14 @@ package struct ClientRule: SettingsSection {
     table.setting(&accounts, "accounts")
     table.setting(&scopes, "scopes") { Self.complaint($0, "scopes", of: \.isScopeByte) }
     table.setting(&fields, "fields") { Self.complaint($0, "members", of: \.isVisible) }
-    table.setting(&hours, "hours") { $0.isEmpty ? "must have at least one" : nil }
+    table.setting(&hours, "hours") { $0.isEmpty ? "must have at least one entry" : nil }
     table.setting(&confirm, "confirm")
     table.setting(&confirms, "confirms")
     table.setting(&owner, "owner")
     table.setting(&share, "share")
     if !share.isEmpty, owner != .client {
-      table.complain("share", "needs owner = \"client\": a user's accounts are not one client's")
+      table.complain(
+        "share", "needs owner = \"client\": a client cannot share a user's accounts")
     }
   }
 }

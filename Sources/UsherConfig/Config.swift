@@ -68,7 +68,9 @@ package struct Config: SettingsSection {
       }
       table.complain(
         "provider[\(place)].callback_listen",
-        "provider \"\(providers[other].name)\" is called at \(address.settingText) already")
+        "\(address.settingText) is already the callback address of provider "
+          + "\"\(providers[other].name)\""
+      )
     }
   }
 
@@ -95,7 +97,7 @@ package struct Config: SettingsSection {
     for (place, client) in clients.enumerated() {
       for (key, list, selfish) in [
         ("confirms", client.confirms, "a client cannot answer its own questions"),
-        ("share", client.share, "a client has its own accounts already"),
+        ("share", client.share, "a client always has access to its own accounts"),
       ] {
         for (item, name) in list.enumerated() {
           let refusal = name == client.name ? selfish : known.refusal(of: name)
@@ -127,7 +129,7 @@ private struct KnownNames {
       comparisons -= names.count
       hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
     }
-    return "there is no \(kind) \"\(name)\"\(hint)"
+    return "\(kind) \"\(name)\" is not defined\(hint)"
   }
 }
 

@@ -31,18 +31,18 @@ package struct FileTrust: Sendable {
   package func problem(with status: Status, at path: String, isShared: Bool = false) -> String? {
     guard status.owner == 0 || status.owner == user else {
       let trusted = user.map { "root or user \($0)" } ?? "root"
-      return "it belongs to user \(status.owner), who could change what usherd obeys; "
+      return "it is owned by user \(status.owner), who could change usherd's configuration; "
         + "only \(trusted) may own it; run: chown root \(path)"
     }
     if isShared, status.mode & 0o1000 != 0 { return nil }
     if status.mode & 0o002 != 0 {
-      return "every user may write it, and so change what usherd obeys; run: chmod o-w \(path)"
+      return "every user can write it and so change usherd's configuration; run: chmod o-w \(path)"
     }
     // If the file has an access control list, these bits are its mask (acl(5)): a named user may
     // write.
     if status.mode & 0o020 != 0 {
-      return "group \(status.group), or who is on its access control list, may write it, and so "
-        + "change what usherd obeys; run: chmod g-w \(path)"
+      return "group \(status.group), or users on its access control list, can write it and so "
+        + "change usherd's configuration; run: chmod g-w \(path)"
     }
     return nil
   }

@@ -90,7 +90,7 @@ package struct GoPaySettings: SettingsSection {
   }
 
   private static func base(_ url: ProviderURL) -> String? {
-    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
   }
 
   private static func credential(_ name: String) -> String? {
@@ -157,7 +157,7 @@ package struct GoPayPaths: SettingsSection {
   }
 
   private static func plain(_ path: ProviderPath) -> String? {
-    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
+    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 }
 

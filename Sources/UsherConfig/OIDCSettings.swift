@@ -65,18 +65,18 @@ package struct OIDCSettings: SettingsSection {
   /// services on this machine. So discovery may name public hosts and hosts of the same reach as
   /// the issuer's.
   package func flaw(ofDiscovered url: ProviderURL) -> String? {
-    if issuer.isSecure, !url.isSecure { return "is not https though the issuer is" }
-    let remedy = "if it is meant, name it in [provider.endpoints]"
+    if issuer.isSecure, !url.isSecure { return "is not https, but the issuer is" }
+    let remedy = "if this is intended, set it in [provider.endpoints]"
     switch url.reach {
     case .global: return nil
     case issuer.reach where url.reach != .special: return nil
     case .privateUse:
       return allowPrivateEndpoints
         ? nil
-        : "names \(url.host), a host of a private network, and the issuer is none: \(remedy), "
+        : "names \(url.host), a host of a private network, but the issuer is not one: \(remedy), "
           + "or set allow_private_endpoints"
     case .loopback: return "names \(url.host), which is this machine: \(remedy)"
-    case .special: return "names \(url.host), which no provider may be called at: \(remedy)"
+    case .special: return "names \(url.host), which is not a valid address of a provider: \(remedy)"
     }
   }
 
@@ -134,7 +134,7 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
     switch self {
     case .auto: nil
     case .basic, .post: hasCredential ? nil : "needs client_credential"
-    case .none: hasCredential ? "must not be \"none\" beside client_credential" : nil
+    case .none: hasCredential ? "must not be \"none\" if client_credential is set" : nil
     }
   }
 }

@@ -31,7 +31,7 @@ package struct PaysafeSettings: SettingsSection {
 
   package mutating func bind(_ table: SettingsTable) {
     table.required(&baseURL, "base_url") { url in
-      url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+      url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
     }
     table.setting(&brandIdentity, "brand_identity") { name in
       name.isBrandIdentity ? nil : "must be up to 128 of A-Z a-z 0-9 . _ -"

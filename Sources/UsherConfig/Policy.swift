@@ -226,7 +226,7 @@ private struct UserNameCache {
       let id = self[keyPath: known][name] ?? find(name)
       self[keyPath: known].updateValue(id, forKey: name)
       if id == nil {
-        let message = "there is no \(kind) \"\(name)\" on this machine"
+        let message = "\(kind) \"\(name)\" does not exist on this machine"
         unknown.append(ConfigProblem(sources[key], key: key, message))
       }
       return id

@@ -32,28 +32,29 @@ extension CallerPolicy {
       return "rule \(rule) \(verdict.words)"
     }
     return considered.count == 1
-      ? "rule \(rule) matches the caller and does not list the call"
-      : "\(considered.count) rules match the caller and none lists the call"
+      ? "rule \(rule) matches the caller but does not list the call"
+      : "\(considered.count) rules match the caller but none lists the call"
   }
 }
 
 extension Standing {
   fileprivate func why(_ decision: Decision, _ request: PolicyRequest) -> String {
-    if decision.rule == "(everybody)" { return "\(request.method) is everybody's" }
+    if decision.rule == "(everybody)" { return "every caller may call \(request.method)" }
     let who = decision.rule.dropFirst().dropLast()
     let may =
       switch self {
       case .everything: "\(who) may do everything"
       case .member where decision.isAllowed: "\(who) may use what they own"
       case .member: "\(who) may neither lock nor unlock"
-      case .nobody: "it is no member of access.group"
+      case .nobody: "the caller is not in access.group"
       case .unidentified(let rule):
-        "rule \(rule) may be about it: the kernel does not tell its unit or its program"
+        "rule \(rule) may match: the kernel does not report the caller's unit or program"
       case .subordinate(let owner, let rule?):
-        "it is a subordinate id of \(owner.words), whom rule \(rule) \(owner.verb) about: "
-          + "name the id in a rule"
+        "the caller's uid is a subordinate id of \(owner.words), and rule \(rule) "
+          + "\(owner.verb) that user; to allow the call, name the uid in a rule"
       case .subordinate(let owner, nil):
-        "it is a subordinate id of \(owner.words), for which access.group does not count"
+        "the caller's uid is a subordinate id of \(owner.words); access.group does not apply to "
+          + "subordinate ids"
       }
     return "no rule matches the caller, and \(may)"
   }
@@ -63,15 +64,15 @@ extension SubordinateOwner {
   fileprivate var words: String {
     switch self {
     case .user(let uid): "uid \(uid)"
-    case .unknown: "a user that is not known (/etc/subuid)"
+    case .unknown: "an unknown user (/etc/subuid)"
     }
   }
 
   /// The verb for a sentence about a rule and this owner.
   fileprivate var verb: String {
     switch self {
-    case .user: "is"
-    case .unknown: "may be"
+    case .user: "matches"
+    case .unknown: "may match"
     }
   }
 }
@@ -93,9 +94,9 @@ extension PolicyRule.Verdict {
     case .denied(let denial):
       switch denial.cause {
       case .notListed: "does not list the call"
-      case .account: "is about other accounts"
-      case .scope(let most): "allows no scopes but \(most.joined(separator: " "))"
-      case .hours(let minutes): "holds \(hours), and again in \(Self.words(minutes))"
+      case .account: "is for other accounts"
+      case .scope(let most): "allows only the scopes \(most.joined(separator: " "))"
+      case .hours(let minutes): "applies \(hours); next in \(Self.words(minutes))"
       }
     }
   }

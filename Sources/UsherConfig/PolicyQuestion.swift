@@ -78,7 +78,7 @@ extension PolicyCheck {
     if let client {
       guard let rule = config.clients.first(where: { $0.name == client }) else {
         throw Self.wrong(
-          "client", "is no client of the configuration", client, config.clients.map(\.name))
+          "client", "is not a client of the configuration", client, config.clients.map(\.name))
       }
       match = rule.match
     }
@@ -128,7 +128,7 @@ extension PolicyCheck {
     case .id(let id): return id
     case .name(let name):
       guard let id = find(name) else {
-        throw wrong(field, "names \"\(name)\", whom this machine does not know")
+        throw wrong(field, "names \"\(name)\", which does not exist on this machine")
       }
       return id
     }

@@ -34,14 +34,14 @@ package struct ProviderConfig: SettingsSection {
   package mutating func bind(_ table: SettingsTable) {
     table.required(&name, "name") { name in
       if name.rawValue == Self.reservedName && !table.isStored {
-        return "is the daemon's own; choose another name"
+        return "is reserved for the daemon; choose another name"
       }
       return name.rawValue.isConfigName
         ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
     }
     var type: ProviderType? = settings.type
     table.required(&type, "type")
-    if type == .local && !table.isStored { table.complain("type", "is the daemon's own") }
+    if type == .local && !table.isStored { table.complain("type", "is reserved for the daemon") }
     http.bind(table)
     guard let type else { return table.ignoreOtherKeys() }
     if type != settings.type { settings = type.settings.blank }

@@ -29,7 +29,7 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     let rest = text.replacing("{\(name)}", with: "", maxReplacements: 1)
     let word = isNeeded ? "must" : "may"
     guard !rest.contains("{"), !rest.contains("}"), !isNeeded || rest != text else {
-      return "\(word) have {\(name)} once and no other place in braces"
+      return "\(word) have {\(name)} once and no other placeholder in braces"
     }
     return nil
   }

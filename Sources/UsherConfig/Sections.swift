@@ -56,7 +56,7 @@ package enum Principal: CodedAsText, Hashable, Sendable {
 
   package init(setting text: String) throws(Refusal) {
     if text.consists(upTo: 256, of: \.isDigit) {
-      guard let id = UInt32(text), id != .max else { throw Refusal("is not a possible id") }
+      guard let id = UInt32(text), id != .max else { throw Refusal("is not a valid id") }
       self = .id(id)
       return
     }

@@ -239,7 +239,7 @@ final class Reading {
 /// Recognises keys under which users store secrets by mistake.
 private enum SecretKey {
   static let advice =
-    "secrets are not kept in this file: store it with `usherctl credential set NAME` "
+    "secrets must not be stored in this file; run `usherctl credential set NAME` "
     + "and write client_credential = \"NAME\""
 
   static func isOne(_ key: String) -> Bool {

@@ -120,7 +120,7 @@ extension TomlTable {
     let place = earlier.position.map { " at \($0)" } ?? ""
     return ConfigProblem(
       entry.keyPosition, key: path,
-      "\(entry.node.value.kind) cannot be laid over \(earlier.value.kind)\(place)")
+      "\(entry.node.value.kind) cannot override \(earlier.value.kind)\(place)")
   }
 }
 

@@ -60,7 +60,7 @@ package struct TruecallerSettings: SettingsSection {
   }
 
   private static func base(_ url: ProviderURL) -> String? {
-    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
   }
 
   /// The base URL and path of the access token check; nil if tokens are not checked.
@@ -118,7 +118,7 @@ package struct TruecallerPaths: SettingsSection {
   }
 
   private static func plain(_ path: ProviderPath) -> String? {
-    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
+    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 }
 

@@ -55,7 +55,7 @@ struct ConfigTests {
     let file = "\(folder)/a.toml"
     #expect(await usherctl("config check \(file)").status == 0)
     for (mode, who, remedy) in [
-      (0o664, "may write it", "chmod g-w"), (0o646, "every user may write it", "chmod o-w"),
+      (0o664, "can write it", "chmod g-w"), (0o646, "every user can write it", "chmod o-w"),
     ] {
       for path in [file, folder, "\(folder)/conf.d"] {
         let before = path == file ? 0o644 : 0o755

@@ -164,7 +164,7 @@ struct PolicyTests {
     #expect(
       list.output.hasPrefix(
         """
-        denied: rule till matches the caller and does not list the call
+        denied: rule till matches the caller but does not list the call
           error reason               permission_denied
           client                     till
           accounts are               the user's
@@ -223,14 +223,15 @@ struct PolicyTests {
     let user = try await offline("check --client till token.get work", unknown)
     #expect(
       user.error == """
-        usherctl: FILE:9:41: client[0].match.user: there is no user "no-such-user" on this machine
+        usherctl: FILE:9:41: client[0].match.user: user "no-such-user" does not exist on this \
+        machine
 
         """)
     #expect(user.status == 1 && user.output == "")
     let client = try await offline("check --client til token.get work")
     #expect(
       client.error
-        == "usherctl: client is no client of the configuration; did you mean till?\n")
+        == "usherctl: client is not a client of the configuration; did you mean till?\n")
     let file = await usherctl("policy show --config /tmp/usher-no-such-file")
     #expect(file.error == "usherctl: /tmp/usher-no-such-file cannot be read\n")
     let method = await usherctl("policy check")

@@ -149,7 +149,7 @@ struct BSATests {
         usherd.toml:10:10: provider[0].totp.digits: must be between 6 and 8, is 5
         usherd.toml:11:13: provider[0].totp.algorithm: must be one of "SHA1", "SHA256", "SHA512"
         usherd.toml:13:10: provider[0].paths.device: \
-        must have {userKey} once and no other place in braces
+        must have {userKey} once and no other placeholder in braces
         """)
   }
 }

@@ -59,7 +59,7 @@ struct ClientRuleTests {
       ("scopes = \"openid\"", "10: client[0].scopes: expected an array, found a string"),
       ("fields = [\"\"]", "10: client[0].fields: must be names of members"),
       ("fields = [\"a b\"]", "10: client[0].fields: must be names of members"),
-      ("hours = []", "9: client[0].hours: must have at least one"),
+      ("hours = []", "9: client[0].hours: must have at least one entry"),
       ("hours = \"Mon 08:00-09:00\"", "9: client[0].hours: expected an array, found a string"),
       ("confirm = \"yes\"", "11: client[0].confirm: expected true or false, found a string"),
       ("confirms = \"kiosk\"", "12: client[0].confirms: expected an array, found a string"),
@@ -80,12 +80,12 @@ struct ClientRuleTests {
       ("share = []", ""), ("confirms = []", ""),
       (
         "confirms = [\"kiosk\",\n  \"kisok\"]",
-        "6:3: client[0].confirms[1]: there is no client \"kisok\"; did you mean kiosk?"
+        "6:3: client[0].confirms[1]: client \"kisok\" is not defined; did you mean kiosk?"
       ),
-      ("confirms = [\"(user)\"]", "5:13: client[0].confirms[0]: there is no client \"(user)\""),
+      ("confirms = [\"(user)\"]", "5:13: client[0].confirms[0]: client \"(user)\" is not defined"),
       (
         "owner = \"client\"\nshare = [\"office\"]",
-        "6:10: client[0].share[0]: there is no client \"office\""
+        "6:10: client[0].share[0]: client \"office\" is not defined"
       ),
       (
         "confirms = [\"till\"]",
@@ -93,15 +93,15 @@ struct ClientRuleTests {
       ),
       (
         "owner = \"client\"\nshare = [\"till\"]",
-        "6:10: client[0].share[0]: a client has its own accounts already"
+        "6:10: client[0].share[0]: a client always has access to its own accounts"
       ),
       (
         "share = [\"kiosk\"]",
-        "5:9: client[0].share: needs owner = \"client\": a user's accounts are not one client's"
+        "5:9: client[0].share: needs owner = \"client\": a client cannot share a user's accounts"
       ),
       (
         "owner = \"user\"\nshare = [\"kiosk\"]",
-        "6:9: client[0].share: needs owner = \"client\": a user's accounts are not one client's"
+        "6:9: client[0].share: needs owner = \"client\": a client cannot share a user's accounts"
       ),
     ])
   func otherClients(lines: String, problem: String) {
@@ -114,7 +114,7 @@ struct ClientRuleTests {
     let lends = client("{ user = 1 }") + "owner = \"client\"\nshare = [\"kiosk\"]\n"
     let idle = client("{ user = 2 }", allow: "[]", name: "kiosk")
     #expect(problems([("a.toml", lends), ("b.toml", idle)]) == "")
-    #expect(!problems([("a.toml", lends), ("b.toml", "x = \n")]).contains("no client"))
+    #expect(!problems([("a.toml", lends), ("b.toml", "x = \n")]).contains("is not defined"))
   }
 
   // MARK: Clients and ownership

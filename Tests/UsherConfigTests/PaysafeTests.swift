@@ -116,7 +116,7 @@ struct PaysafeTests {
   private static let brand = "must be up to 128 of A-Z a-z 0-9 . _ -"
   private static let kind = "must be up to 64 of A-Z a-z 0-9 _ -"
   private static let visible = "must be printable ASCII without spaces"
-  private static let base = "must have no query and no slash at its end"
+  private static let base = "must have no query and no trailing slash"
 
   @Test(
     "an invalid value of a paysafe setting is a problem that names line, column and key",
@@ -216,8 +216,8 @@ struct PaysafeTests {
         == "usherd.toml:7:\(column): provider[0].paths.\(key): \(expected)")
   }
 
-  private static let mayHave = "may have {PLACE} once and no other place in braces"
-  private static let mustHave = "must have {PLACE} once and no other place in braces"
+  private static let mayHave = "may have {PLACE} once and no other placeholder in braces"
+  private static let mustHave = "must have {PLACE} once and no other placeholder in braces"
 
   @Test("the paysafe token and authorize paths may omit the brand")
   func oneBrand() throws {

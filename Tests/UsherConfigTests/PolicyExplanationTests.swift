@@ -56,7 +56,7 @@ struct PolicyExplanationTests {
               why: "does not list the call"),
             .init(
               rule: "night", file: "usherd.toml", line: 10, allows: false,
-              why: "holds Mon-Fri 22:00-06:00, Sat 08:00-09:00, and again in 10 h"),
+              why: "applies Mon-Fri 22:00-06:00, Sat 08:00-09:00; next in 10 h"),
             .init(
               rule: "till", file: "usherd.toml", line: 15, allows: true,
               why: "lists it as \"token.get work\""),
@@ -81,27 +81,27 @@ struct PolicyExplanationTests {
     #expect(!late.allowed && late.conditions == nil)
     #expect(
       late.why
-        == "rule night holds Mon-Fri 22:00-06:00, Sat 08:00-09:00, and again in 15 h 59 min")
+        == "rule night applies Mon-Fri 22:00-06:00, Sat 08:00-09:00; next in 15 h 59 min")
     #expect(late.reason == "permission_denied")
     #expect(late.retryAfterMs == (15 * 60 + 59) * 60_000)
 
     let account = try Self.answer(
       PolicyCheck(unit: "till.service", method: "account.get", account: AccountID("acc_2")))
-    #expect(account.why == "rule till is about other accounts")
+    #expect(account.why == "rule till is for other accounts")
     #expect(account.reason == "not_found")
     #expect(account.client == "till" && account.owner == .client)
 
     let scope = try Self.answer(
       PolicyCheck(
         unit: "till.service", method: "token.get", provider: Self.work, scope: "openid admin"))
-    #expect(scope.why == "rule till allows no scopes but openid email")
+    #expect(scope.why == "rule till allows only the scopes openid email")
     #expect(scope.reason == "permission_denied" && scope.retryAfterMs == nil)
 
     let one = try Self.answer(PolicyCheck(unit: "till.service", method: "flow.list"))
-    #expect(one.why == "rule till matches the caller and does not list the call")
+    #expect(one.why == "rule till matches the caller but does not list the call")
     let three = try Self.answer(
       PolicyCheck(user: "till", unit: "till.service", method: "flow.list"))
-    #expect(three.why == "3 rules match the caller and none lists the call")
+    #expect(three.why == "3 rules match the caller but none lists the call")
     #expect(three.rule == "lists")
   }
 
@@ -115,7 +115,7 @@ struct PolicyExplanationTests {
         "anna", "system.lock", false, "(members of usher)",
         "members of usher may neither lock nor unlock"
       ),
-      ("7", "token.get", false, "(no rule)", "it is no member of access.group"),
+      ("7", "token.get", false, "(no rule)", "the caller is not in access.group"),
     ] {
       let reply = try Self.answer(PolicyCheck(user: user, method: method))
       #expect(reply.allowed == allowed)
@@ -124,7 +124,7 @@ struct PolicyExplanationTests {
       #expect(reply.client == "(user)" && reply.considered.isEmpty)
     }
     let status = try Self.answer(PolicyCheck(unit: "till.service", method: "system.status"))
-    #expect(status.why == "system.status is everybody's")
+    #expect(status.why == "every caller may call system.status")
     #expect(status.rule == "(everybody)" && status.considered.isEmpty)
   }
 
@@ -192,16 +192,16 @@ struct PolicyExplanationTests {
     arguments: [
       (
         PolicyCheck(client: "tils", method: "x.y"), "client",
-        "client is no client of the configuration; did you mean till?"
+        "client is not a client of the configuration; did you mean till?"
       ),
       (
         PolicyCheck(user: "bob", method: "x.y"), "user",
-        "user names \"bob\", whom this machine does not know"
+        "user names \"bob\", which does not exist on this machine"
       ),
       (PolicyCheck(user: "", method: "x.y"), "user", "user must be a name or a numeric id"),
       (
         PolicyCheck(groups: ["60", "bobs"], method: "x.y"), "groups.1",
-        "groups.1 names \"bobs\", whom this machine does not know"
+        "groups.1 names \"bobs\", which does not exist on this machine"
       ),
       (
         PolicyCheck(unit: "till", method: "x.y"), "unit",

@@ -137,14 +137,15 @@ struct PolicyOperationTests {
   private static let pattern =
     "must be \"METHOD\", \"METHOD PROVIDER\", \"METHOD PROVIDER/KIND\" or "
     + "\"METHOD PROVIDER/KIND METHOD:/path\""
-  private static let only = "only flow.start can have a third word"
+  private static let only = "only flow.start can have a third part"
 
   @Test("a rule with an operation of an unconfigured provider is a problem that suggests a name")
   func unknownProvider() {
     let rule = client("{ user = 1 }", allow: "[\"flow.start walet/operation GET:/a\"]")
     #expect(
       problems(wallet + rule)
-        == "usherd.toml:9:10: client[0].allow[0]: there is no provider \"walet\"; did you mean wallet?"
+        == "usherd.toml:9:10: client[0].allow[0]: provider \"walet\" is not defined; "
+        + "did you mean wallet?"
     )
   }
 }

@@ -214,7 +214,8 @@ struct PolicyTests {
     let rule = client("{ user = \"1\" }", allow: "[\"flow.start local/*\",\n \"token.get wrok\"]")
     #expect(
       problems(provider + rule)
-        == "usherd.toml:10:2: client[0].allow[1]: there is no provider \"wrok\"; did you mean work?"
+        == "usherd.toml:10:2: client[0].allow[1]: provider \"wrok\" is not defined; "
+        + "did you mean work?"
     )
   }
 
@@ -254,9 +255,9 @@ struct PolicyTests {
     } catch {
       #expect(
         error.description == """
-          usherd.toml:5:18: client[0].match.user: there is no user "bob" on this machine
-          usherd.toml:5:33: client[0].match.group: there is no group "bobs" on this machine
-          usherd.toml:2:9: access.group: there is no group "nobody-here" on this machine
+          usherd.toml:5:18: client[0].match.user: user "bob" does not exist on this machine
+          usherd.toml:5:33: client[0].match.group: group "bobs" does not exist on this machine
+          usherd.toml:2:9: access.group: group "nobody-here" does not exist on this machine
           """)
     }
   }

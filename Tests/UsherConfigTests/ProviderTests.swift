@@ -43,7 +43,7 @@ struct ProviderTests {
     #expect(ProviderType.configurable == [.oidc, .paysafe, .truecaller, .gopay, .freedomid, .bsa])
     #expect(
       problems("[[provider]]\nname = \"x\"\ntype = \"local\"\n")
-        == "usherd.toml:3:8: provider[0].type: is the daemon's own")
+        == "usherd.toml:3:8: provider[0].type: is reserved for the daemon")
   }
 
   @Test("an unknown provider type is a problem that lists the known types and suggests a close one")
@@ -143,7 +143,7 @@ struct ProviderTests {
     "client_auth must fit the presence of client_credential",
     arguments: [
       ("auto", true, ""), ("basic", true, ""), ("post", true, ""),
-      ("none", true, "must not be \"none\" beside client_credential"),
+      ("none", true, "must not be \"none\" if client_credential is set"),
       ("auto", false, ""), ("none", false, ""), ("basic", false, "needs client_credential"),
       ("post", false, "needs client_credential"),
       ("tls", false, "must be one of \"auto\", \"basic\", \"post\", \"none\""),

@@ -45,7 +45,7 @@ struct ProviderTypeTests {
     for key in keys {
       let found = problems(text + "\(key) = \"hunter2\"\n")
       #expect(found.hasPrefix("usherd.toml:\(line):1: provider[0].\(key): "), "\(found)")
-      #expect(key != "client_secret" || found.contains("secrets are not kept"))
+      #expect(key != "client_secret" || found.contains("secrets must not be stored"))
       #expect(!found.contains("hunter2"))
     }
   }

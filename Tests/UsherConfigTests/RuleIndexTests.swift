@@ -159,7 +159,8 @@ struct RuleIndexTests {
       Issue.record("nothing is wrong")
     } catch {
       #expect(error.problems.count == 20_000)
-      #expect(error.problems[1].message.hasPrefix("there is no client \"clinet0\"; did you mean "))
+      #expect(
+        error.problems[1].message.hasPrefix("client \"clinet0\" is not defined; did you mean "))
     }
   }
 }

@@ -60,7 +60,7 @@ struct PolicyTests {
     let stray = try daemon.usherctl(["policy", "check", "--user", "no-such-user", "token.get"])
     #expect(
       stray.errors
-        == "usherctl: user names \"no-such-user\", whom this machine does not know\n")
+        == "usherctl: user names \"no-such-user\", which does not exist on this machine\n")
     for method in ["policy.check", "policy.list"] {
       #expect(try daemon.client().reason(of: method) == "method_not_found")
     }
