@@ -103,7 +103,7 @@ public struct SystemEntropy: Entropy {
     while bytes.count < count {
       var more = [UInt8](repeating: 0, count: min(count - bytes.count, 256))
       guard getentropy(&more, more.count) == 0 else {
-        fatalError("the kernel gives no random bytes")
+        fatalError("the kernel returned no random bytes")
       }
       bytes = bytes.isEmpty ? more : bytes + more
     }

@@ -25,9 +25,9 @@ package struct RecoveryKey: Sendable, Hashable {
 
     package var description: String {
       switch self {
-      case .length(let count): "has \(Text.count) characters, and not \(count)"
-      case .character(let place): "has no such letter or sign as its \(place)th character"
-      case .check: "is mistyped: its characters do not belong together"
+      case .length(let count): "must have \(Text.count) characters, not \(count)"
+      case .character(let place): "has an invalid character at position \(place)"
+      case .check: "is mistyped: its checksum is wrong"
       }
     }
   }

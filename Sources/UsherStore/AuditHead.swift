@@ -157,13 +157,17 @@ extension AuditHead.Break {
     switch what {
     case .missing:
       AuditFinding(
-        nil, "the head was gone at \(at): it was made anew, of the rows up to \(last)")
+        nil,
+        "the log's end record was missing at \(at); rebuilt from the rows up to \(last)")
     case .unreadable:
       AuditFinding(
-        nil, "the head did not open at \(at): it was made anew, of the rows up to \(last)")
+        nil,
+        "the log's end record could not be decrypted at \(at); rebuilt from the rows up to "
+          + "\(last)")
     case .behind:
-      AuditFinding(nil, "an older head was there at \(at): it was carried on to row \(last)")
-    case .gone: dropped("gone")
+      AuditFinding(
+        nil, "an older end record of the log was found at \(at); it was continued to row \(last)")
+    case .gone: dropped("missing")
     case .altered: dropped("altered")
     case .stray: dropped("not the one written there")
     }
@@ -172,6 +176,6 @@ extension AuditHead.Break {
   private func dropped(_ how: String) -> AuditFinding {
     let first = first ?? last
     let rows = first == last ? "row \(last) was" : "rows \(first) to \(last) were"
-    return AuditFinding(first, "\(rows) \(how), found when the oldest were dropped at \(at)")
+    return AuditFinding(first, "\(rows) \(how), found when the oldest rows were deleted at \(at)")
   }
 }

@@ -35,14 +35,14 @@ struct AuditWalk {
     report = AuditReport(kept: rest, begunAt: head.begunAt)
     for one in head.breaks { report.findings.append(one.finding) }
     note(surroundings.head)
-    note(surroundings.earlier, "older than the first that is kept")
+    note(surroundings.earlier, "older than the first row of the log")
     if rest == nil { end() }
   }
 
   /// Processes the next stored rows; an empty array means that there are no more.
   mutating func take(_ rows: [StoredAuditRow]) {
     for row in rows { take(row) }
-    if rows.isEmpty, let rest { note(gap: rest, ", and the end is cut off") }
+    if rows.isEmpty, let rest { note(gap: rest, ", and the end of the log is cut off") }
     if rows.isEmpty { rest = nil }
     if rest == nil { end() }
   }
@@ -54,7 +54,7 @@ struct AuditWalk {
       before = nil
     }
     if row.opened(by: sealer) == nil {
-      note(row.n, "row \(row.n) was altered: it does not open")
+      note(row.n, "row \(row.n) was altered: it cannot be decrypted")
       before = nil
     } else {
       if let before, before != row.before {
@@ -64,18 +64,18 @@ struct AuditWalk {
     }
     rest = row.n < head.last ? row.n + 1...head.last : nil
     if rest == nil, let before, before != head.hash {
-      note(row.n, "row \(row.n) is not the one that was written last")
+      note(row.n, "row \(row.n) is not the last row that was written")
     }
   }
 
-  private mutating func end() { note(later, "beyond the last that was written") }
+  private mutating func end() { note(later, "beyond the last row that was written") }
 
   private mutating func note(_ stored: AuditHead.Stored) {
     switch stored {
-    case .missing: note(nil, "the head is gone")
-    case .unreadable: note(nil, "the head was altered: it does not open")
+    case .missing: note(nil, "the log's end record is missing")
+    case .unreadable: note(nil, "the log's end record was altered: it cannot be decrypted")
     case .head(head): break
-    case .head: note(nil, "the head is not the one that was written last")
+    case .head: note(nil, "the log's end record is not the last one that was written")
     }
   }
 
@@ -84,8 +84,8 @@ struct AuditWalk {
     note(
       rows.lowerBound,
       isOne
-        ? "row \(rows.lowerBound) is gone\(more)"
-        : "rows \(rows.lowerBound) to \(rows.upperBound) are gone\(more)")
+        ? "row \(rows.lowerBound) is missing\(more)"
+        : "rows \(rows.lowerBound) to \(rows.upperBound) are missing\(more)")
   }
 
   /// Adds one finding for each run of consecutive rows.
@@ -105,7 +105,7 @@ struct AuditWalk {
     switch report.findings.count {
     case ..<AuditReport.mostFindings: report.findings.append(AuditFinding(n, message))
     case AuditReport.mostFindings:
-      report.findings.append(AuditFinding(n, "there is more that does not fit, from here on"))
+      report.findings.append(AuditFinding(n, "there are more findings, which are not listed"))
     default: break
     }
   }

@@ -132,7 +132,7 @@ struct Sealer: Sendable {
   static func refusal(_ row: RowIdentity) -> UsherError {
     UsherError(
       .storageUnavailable,
-      "the stored row \(row.name) does not open: it is damaged, or was changed or moved by "
+      "the stored row \(row.name) cannot be decrypted: it is damaged, or was changed or moved by "
         + "something other than usherd; restore a backup: usherctl restore")
   }
 

@@ -24,10 +24,11 @@ extension UsherError {
     let fault = SQLiteFault(code: error.extendedResultCode.rawValue, message: error.message)
     switch error.extendedResultCode {
     case .SQLITE_CONSTRAINT_FOREIGNKEY:
-      return UsherError(.notFound, "what this belongs to is no longer stored", cause: fault)
+      return UsherError(
+        .notFound, "the object that this refers to is no longer stored", cause: fault)
     case .SQLITE_CONSTRAINT:
       return UsherError(
-        .internalError, "the store refused a change that contradicts what it holds", cause: fault)
+        .internalError, "the store refused a change that conflicts with stored data", cause: fault)
     default:
       return UsherError(.storageUnavailable, sentence(for: error.resultCode), cause: fault)
     }
@@ -40,7 +41,7 @@ extension UsherError {
     case .SQLITE_IOERR: "the disk under the database failed a read or a write"
     case .SQLITE_CORRUPT: "the database is damaged"
     case .SQLITE_NOTADB: "the database is damaged, or not a database"
-    case .SQLITE_BUSY, .SQLITE_LOCKED: "another program holds the database locked"
+    case .SQLITE_BUSY, .SQLITE_LOCKED: "another program has locked the database"
     case .SQLITE_CANTOPEN, .SQLITE_PERM: "the database cannot be opened"
     case .SQLITE_MISUSE: "the store is closed"
     default: "the database failed"

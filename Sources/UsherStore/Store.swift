@@ -74,7 +74,7 @@ package final class Store: Sendable {
     do {
       sealer = try Sealer(dataKey: opened.keys.dataKey, keep: keep, entropy: entropy)
     } catch {
-      throw UsherError(.storageUnavailable, "there is no memory for the data key", cause: error)
+      throw UsherError(.storageUnavailable, "no memory for the data key", cause: error)
     }
     return try Store(
       file: file, lock: lock, opened, writer: ChangeWriter(sealer: sealer, clock: clock),

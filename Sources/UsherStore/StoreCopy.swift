@@ -55,8 +55,10 @@ extension Store {
     }
     try source.close()
     FailPoint.reach("store.copied")
-    guard fsync(descriptor) == 0 else { throw draft.fault("fsync", "cannot be made durable") }
-    guard link(draft.path, path) == 0 else { throw draft.fault("link", "cannot be named \(path)") }
+    guard fsync(descriptor) == 0 else { throw draft.fault("fsync", "cannot be synced to disk") }
+    guard link(draft.path, path) == 0 else {
+      throw draft.fault("link", "cannot be renamed to \(path)")
+    }
     unlink(draft.path)
     try draft.syncDirectory()
     var status = stat()
@@ -65,12 +67,12 @@ extension Store {
   }
 
   private static func explained(_ error: any Error, _ path: String) -> UsherError {
-    if error is CancellationError { return UsherError(.cancelled, "the copy was given up") }
+    if error is CancellationError { return UsherError(.cancelled, "the copy was cancelled") }
     guard let error = error as? DatabaseError else { return .storage(error) }
     let reason = UsherError.storage(error)
     let words =
       switch error.resultCode {
-      case .SQLITE_INTERRUPT: "it was given up"
+      case .SQLITE_INTERRUPT: "it was cancelled"
       case .SQLITE_FULL: "the disk is full"
       default: reason.message
       }

@@ -19,9 +19,10 @@ struct StoreFile {
   func presence() throws(UsherError) -> Presence {
     var status = stat()
     guard stat(path, &status) == 0 else {
-      guard errno == ENOENT else { throw fault("stat", "cannot be looked at") }
+      guard errno == ENOENT else { throw fault("stat", "cannot be inspected") }
       guard size(of: path + "-wal") == 0 else {
-        throw refusal("is missing, but its write-ahead log is there: restore it from a backup")
+        throw refusal(
+          "is missing, but its write-ahead log exists; restore a backup: usherctl restore")
       }
       return .absent
     }
@@ -43,9 +44,9 @@ struct StoreFile {
   /// Syncs the directory, so that created and renamed files survive a crash.
   func syncDirectory() throws(UsherError) {
     let directory = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard directory >= 0 else { throw fault("open", "cannot be made durable") }
+    guard directory >= 0 else { throw fault("open", "cannot be synced to disk") }
     defer { close(directory) }
-    guard fsync(directory) == 0 else { throw fault("fsync", "cannot be made durable") }
+    guard fsync(directory) == 0 else { throw fault("fsync", "cannot be synced to disk") }
   }
 
   /// The size of the database and its write-ahead log, in bytes.

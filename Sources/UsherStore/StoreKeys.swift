@@ -21,7 +21,7 @@ extension Store {
     let (sealer, now) = (sealer, writer.clock.now())
     let put: GroupCommit.Operation = { db in
       guard try replacing || !KeySlot.recovery.exists(in: db) else {
-        throw UsherError(.conflict, "there is a recovery key already")
+        throw UsherError(.conflict, "a recovery key already exists")
       }
       try sealer.wrap(into: .recovery, by: SymmetricKey(data: key.bytes), at: now, in: db)
     }

@@ -147,8 +147,8 @@ struct StoreOpening {
         try byMasterKey ?? recover(by: recoveryKey, hasSlot: hasRecoverySlot, in: db)
       guard version >= Schema.firstWithRowSets || !hasRowSets else {
         throw file.refusal(
-          "says that its schema is \(version), and it was newer: it was set back by something "
-            + "other than usherd; restore a backup: usherctl restore")
+          "has schema \(version), but had a newer one: something other than usherd set it back; "
+            + "restore a backup: usherctl restore")
       }
       return Keys(
         dataKey: dataKey, isRecovered: byMasterKey == nil, hasRecoverySlot: hasRecoverySlot,
@@ -172,8 +172,8 @@ struct StoreOpening {
   private func check(_ schema: SchemaListing, _ version: Int) throws {
     guard let object = try schema.foreignObject(version: version) else { return }
     throw file.refusal(
-      "was changed by something other than usherd: the \(object.type) \"\(object.name)\" is not as "
-        + "usherd makes it; restore a backup: usherctl restore")
+      "was changed by something other than usherd: the \(object.type) \"\(object.name)\" differs "
+        + "from the one that usherd creates; restore a backup: usherctl restore")
   }
 
   /// Returns the tables in which something other than usherd deleted, added or replaced rows.
@@ -192,7 +192,7 @@ struct StoreOpening {
       let names = written == nil ? "notes" : tables.joined(separator: ", ")
       throw file.refusal(
         "was changed by something other than usherd: rows of \(names) are missing, older or not "
-          + "usherd's; it was left as it is; restore a backup (usherctl restore), or look at the "
+          + "usherd's; it was left as it is; restore a backup (usherctl restore), or inspect the "
           + "file and accept it as it is (usherctl recover --accept-changes)")
     }
     return []
@@ -207,7 +207,7 @@ struct StoreOpening {
     }
     guard let key = try recoveryKey() else {
       throw file.refusal(
-        "\(foreign); it was left as it is; by its recovery key it opens: usherctl recover")
+        "\(foreign); it was left as it is; to open it with its recovery key, run: usherctl recover")
     }
     guard let opened = try KeySlot.recovery.open(with: SymmetricKey(data: key.bytes), in: db)
     else { throw file.refusal("\(foreign) and another recovery key; it was left as it is") }

@@ -18,7 +18,7 @@ package enum ActivatedSockets {
     var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = usher_listen_fds(&list)
     guard count >= 0 else {
-      throw Errno(-count).explained("the sockets passed by systemd cannot be taken")
+      throw Errno(-count).explained("the sockets passed by systemd cannot be used")
     }
     defer { free(list) }
     var passed: [(name: String, descriptor: CInt)] = []
@@ -38,10 +38,11 @@ package enum ActivatedSockets {
       let shown = Printable.value(name)
       guard known.contains(name) else {
         let names = known.joined(separator: ", ")
-        throw refusal("a socket named \(shown) was passed: FileDescriptorName= is one of \(names)")
+        throw refusal(
+          "systemd passed a socket named \(shown); FileDescriptorName= must be one of \(names)")
       }
       guard sockets[name] == nil else {
-        throw refusal("two sockets named \(shown) were passed: one ListenStream= each")
+        throw refusal("systemd passed two sockets named \(shown); each must have one ListenStream=")
       }
       guard usher_is_unix_listener(descriptor) > 0 else {
         throw refusal("the socket named \(shown) is not a listening unix stream socket")

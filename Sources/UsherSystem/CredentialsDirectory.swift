@@ -58,7 +58,7 @@ package struct CredentialsDirectory: Sendable {
     named name: String, _ body: (borrowing Descriptor, Int) throws(Errno) -> Result
   ) throws -> Result? {
     guard Self.isPlain(name) else {
-      throw UsherError(.invalidParams, "a credential's name is a plain file name")
+      throw UsherError(.invalidParams, "a credential's name must be a plain file name")
     }
     do throws(Errno) {
       let file = try Descriptor.open("\(path)/\(name)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK)

@@ -69,6 +69,7 @@ package struct DescriptorBudget: Sendable {
 
   /// The error for a call that needs a file descriptor when none is left.
   package static let exhausted = UsherError(
-    .overloaded, "usherd has no file descriptor left: try again, or raise LimitNOFILE= of its unit",
+    .overloaded,
+    "usherd has no file descriptors left; try again, or raise LimitNOFILE= in its unit",
     detail: .init(retryAfterMs: 1000, limit: "LimitNOFILE"))
 }

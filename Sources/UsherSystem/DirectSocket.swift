@@ -42,7 +42,7 @@ package struct DirectSocket: Sendable {
     let flags = fcntl(raw, F_GETFL)
     guard flags >= 0, fcntl(raw, F_SETFL, flags | O_NONBLOCK) == 0,
       Glibc.listen(raw, CInt(waiting)) == 0
-    else { throw Errno.last.explained("a socket does not listen") }
+    else { throw Errno.last.explained("a socket cannot be made to listen") }
   }
 
   package func accept() -> Accepted {
@@ -186,7 +186,7 @@ package final class Poller: Sendable {
   package func wait(_ ready: inout ReadyList, nanoseconds: Int64) {
     let count = usher_epoll_wait(
       epoll.raw, &ready.keys, &ready.events, CInt(ReadyList.most), nanoseconds)
-    precondition(count >= 0 || count == -EINTR, "epoll is gone")
+    precondition(count >= 0 || count == -EINTR, "the epoll descriptor is invalid")
     ready.count = max(0, Int(count))
   }
 
@@ -216,7 +216,7 @@ package final class Poller: Sendable {
   /// Changes the events that a watched socket is watched for.
   package func change(_ socket: DirectSocket, key: UInt64, _ interest: Readiness) {
     let result = usher_epoll_change(epoll.raw, socket.raw, key, interest.rawValue)
-    precondition(result == 0, "what is not watched was changed")
+    precondition(result == 0, "a socket that is not watched was changed")
   }
 
   /// Stops watching a socket. Must be called before the socket is closed: if another process has a
@@ -240,7 +240,7 @@ package enum LoopThread {
         body()
       }
     } catch {
-      throw error.explained("there is no thread for an event loop")
+      throw error.explained("no thread can be created for an event loop")
     }
   }
 

@@ -39,11 +39,11 @@ package struct MasterKeySource: Sendable {
     if let key = try Self.read(path) { return key }
     guard try generating() else {
       throw refusal(
-        "there is a store but no master key: neither \(path) nor a credential; by its recovery key "
-          + "it opens: usherctl recover")
+        "the database has no master key: neither \(path) nor a credential exists; to open it with "
+          + "its recovery key, run: usherctl recover")
     }
     try Self.generate(path, in: stateDirectory)
-    guard let key = try Self.read(path) else { throw refusal("\(path) vanished") }
+    guard let key = try Self.read(path) else { throw refusal("\(path) disappeared") }
     return key
   }
 
@@ -82,7 +82,7 @@ extension MasterKeySource {
     }
     let bytes = try LockedBytes(count: MasterKey.length) { key in
       let count = try file.read(into: key)
-      guard count == MasterKey.length else { throw refusal("the master key \(path) is cut short") }
+      guard count == MasterKey.length else { throw refusal("the master key \(path) is truncated") }
     }
     return MasterKey(bytes: bytes, origin: .keyFile(path))
   }
@@ -93,7 +93,8 @@ extension MasterKeySource {
     } catch {
       switch error.code {
       case ENOENT: return nil
-      case ELOOP: throw refusal("the master key \(path) is a symbolic link, and must be a file")
+      case ELOOP:
+        throw refusal("the master key \(path) is a symbolic link; it must be a regular file")
       default: throw error.explained("the master key \(path) cannot be opened", as: reason)
       }
     }
@@ -103,14 +104,14 @@ extension MasterKeySource {
   private static func fault(of status: stat) -> String? {
     if !status.isRegularFile { return "is not a regular file" }
     if status.st_uid != geteuid() {
-      return "belongs to uid \(status.st_uid), and must belong to uid \(geteuid())"
+      return "is owned by uid \(status.st_uid); it must be owned by uid \(geteuid())"
     }
     if status.permissions & 0o077 != 0 {
       let mode = String(status.permissions, radix: 8)
-      return "has mode \(mode), and must be readable by its owner only (chmod 600)"
+      return "has mode \(mode); it must be readable by its owner only (chmod 600)"
     }
     if status.st_size != MasterKey.length {
-      return "has \(status.st_size) bytes, and must have \(MasterKey.length)"
+      return "has \(status.st_size) bytes; it must have \(MasterKey.length)"
     }
     return nil
   }
@@ -129,13 +130,13 @@ extension MasterKeySource {
       guard link(draft, path) == 0 || errno == EEXIST else { throw .last }
       try Descriptor.open(directory, O_RDONLY | O_DIRECTORY).sync()
     } catch {
-      throw error.explained("a master key cannot be made in \(directory)", as: reason)
+      throw error.explained("a master key cannot be created in \(directory)", as: reason)
     }
   }
 
   private static func fillWithRandom(_ buffer: UnsafeMutableRawBufferPointer) throws {
     guard let address = buffer.baseAddress, getentropy(address, buffer.count) == 0 else {
-      throw Errno.last.explained("the kernel gives no random bytes", as: reason)
+      throw Errno.last.explained("the kernel returned no random bytes", as: reason)
     }
   }
 }

@@ -97,7 +97,8 @@ extension Peer {
     let result = usher_peer_credentials(fd, &pid, &uid, &gid)
     // The kernel reports uid and gid -1 for a socket without a peer.
     guard result == 0, uid != .max else {
-      throw Errno(result == 0 ? ENOTCONN : -result).explained("the kernel does not say who calls")
+      throw Errno(result == 0 ? ENOTCONN : -result).explained(
+        "the kernel does not identify the caller")
     }
     return (pid, uid, gid)
   }
@@ -134,7 +135,7 @@ extension Peer {
       }
     } catch {
       guard error.isAboutProcess else {
-        throw error.explained("the process that calls cannot be looked up")
+        throw error.explained("the calling process cannot be looked up")
       }
     }
     return Peer(
@@ -182,8 +183,8 @@ extension Peer {
       guard count <= mostGroups else {
         throw UsherError(
           .permissionDenied,
-          "this process has \(count) groups: usherd serves those with at most \(mostGroups) "
-            + "supplementary groups")
+          "the calling process has \(count) supplementary groups; usherd accepts at most "
+            + "\(mostGroups)")
       }
       room = count
     }

@@ -15,7 +15,7 @@ package enum ProcessHardening {
     }
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     if setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) != 0 {
-      refused.append("core files are not forbidden: \(Errno.last.words)")
+      refused.append("core files cannot be disabled: \(Errno.last.words)")
     }
     umask(0o077)
     return refused

@@ -48,7 +48,7 @@ package struct ServiceNotifier: Sendable {
   }
 
   /// Reports that no new work is accepted and that work in progress is being finished.
-  package func stopping(status: String = "Finishing what runs") {
+  package func stopping(status: String = "Finishing work in progress") {
     send("STOPPING=1\nSTATUS=\(Printable.line(status))")
   }
 

@@ -37,8 +37,8 @@ extension SubordinateUsers {
       }
       if isCut {
         warnings.append(
-          "/etc/subuid is longer than 4 MiB and its rest is not read: uids from \(firstUnsure) on that "
-            + "are in no line read count as subordinate ids of unknown users; shorten the file")
+          "/etc/subuid is longer than 4 MiB; its rest was not read: uids from \(firstUnsure) that "
+            + "no line read contains count as subordinate ids of unknown users; shorten the file")
       }
       if failureCount > 0 {
         warnings.append(

@@ -13,13 +13,13 @@ struct UnixAddress {
     let limit = MemoryLayout.size(ofValue: storage.sun_path) - 1
     let bytes = Array(path.utf8)
     guard !bytes.isEmpty, !bytes.contains(0) else {
-      throw UsherError(.internalError, "a socket path is neither empty nor holds a NUL")
+      throw UsherError(.internalError, "a socket path must not be empty or contain a NUL")
     }
     guard bytes.count <= limit else {
       throw UsherError(
         .internalError,
         "the socket path \(path) has \(bytes.count) bytes, "
-          + "and the kernel takes no more than \(limit)"
+          + "and the kernel accepts at most \(limit)"
       )
     }
     storage.sun_family = sa_family_t(AF_UNIX)

@@ -61,10 +61,10 @@ package enum UnixListener {
     var status = stat()
     guard lstat(path, &status) == 0 else {
       if errno == ENOENT { return }
-      throw Errno.last.explained("cannot look at \(path)")
+      throw Errno.last.explained("cannot inspect \(path)")
     }
     guard status.isSocket else {
-      throw UsherError(.internalError, "\(path) is in the way: it is not a socket")
+      throw UsherError(.internalError, "\(path) exists and is not a socket")
     }
     do throws(Errno) {
       let probe = try Descriptor.socket(AF_UNIX, SOCK_STREAM, flags: nonBlocking)
@@ -77,7 +77,7 @@ package enum UnixListener {
       case EADDRINUSE, EAGAIN, EINPROGRESS, EPROTOTYPE:
         // EAGAIN means that the backlog is full, so a server is listening.
         throw UsherError(.internalError, "another usherd is serving \(path)")
-      default: throw error.explained("cannot find out who serves \(path)")
+      default: throw error.explained("cannot find out whether \(path) is in use")
       }
     }
     guard Glibc.unlink(path) == 0 || errno == ENOENT else {
@@ -93,7 +93,7 @@ package enum UnixListener {
     } catch {
       switch error.code {
       case EWOULDBLOCK:
-        throw UsherError(.internalError, "another usherd is just starting in \(directory)")
+        throw UsherError(.internalError, "another usherd is starting in \(directory)")
       default: throw error.explained("cannot use the socket's directory \(directory)")
       }
     }
@@ -103,10 +103,10 @@ package enum UnixListener {
     if mkdir(directory, 0o755) == 0 {
       // The umask may have removed permissions.
       guard chmod(directory, 0o755) == 0 else {
-        throw Errno.last.explained("cannot open \(directory) to its users")
+        throw Errno.last.explained("cannot set the mode of the socket's directory \(directory)")
       }
     } else if errno != EEXIST {
-      throw Errno.last.explained("cannot make the socket's directory \(directory)")
+      throw Errno.last.explained("cannot create the socket's directory \(directory)")
     }
   }
 

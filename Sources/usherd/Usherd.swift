@@ -8,10 +8,10 @@ struct Usherd: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usherd",
     abstract:
-      "Ushers people and programs through identity flows, and keeps what comes out of them.",
+      "Runs identity flows for people and programs, and stores their accounts and tokens.",
     version: Version.current)
 
-  @Option(help: "The configuration file; conf.d/*.toml beside it is laid over it.")
+  @Option(help: "The configuration file. Files in conf.d/*.toml next to it override it.")
   var config: String?
 
   @Option(help: "The directory of the database.")
@@ -23,13 +23,14 @@ struct Usherd: AsyncParsableCommand {
   @Option(help: "The socket for administration.")
   var adminSocket: String?
 
-  @Option(help: "trace, debug, info, notice, warning, error or critical; over the configuration's.")
+  @Option(
+    help: "trace, debug, info, notice, warning, error or critical. Overrides the configuration.")
   var logLevel: String?
 
   @Flag(
     help: """
-      Open the database as a start does, and end: with status 1 and a sentence where it does not \
-      open.
+      Open the database as at a start, then exit: with status 1 and a message if it cannot be \
+      opened.
       """)
   var checkStore = false
 

@@ -135,7 +135,7 @@ struct AuditVerbTests {
           {"whole":true,"first":3,"last":9,"begunAt":"2030-01-01T00:00:00Z","findings":[]}
           """#)
       ])
-    #expect(outcome.output == "whole: rows 3 to 9, begun at 2030-01-01T00:00:00Z\n")
+    #expect(outcome.output == "ok: rows 3 to 9, begun at 2030-01-01T00:00:00Z\n")
     #expect(outcome.status == 0)
   }
 
@@ -150,7 +150,7 @@ struct AuditVerbTests {
       outcome.output == """
         row 4 is gone
         the head is gone
-        NOT whole: no rows, begun at 2030-01-01T00:00:00Z
+        FAILED: no rows, begun at 2030-01-01T00:00:00Z
 
         """)
     #expect(outcome.status == 1)

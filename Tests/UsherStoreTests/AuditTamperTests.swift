@@ -12,22 +12,28 @@ struct AuditTamperTests {
   init() throws { fixture = try StoreFixture() }
 
   private static let deeds: [(deed: String, findings: [String])] = [
-    ("DELETE FROM audit WHERE n = 4", ["row 4 is gone"]),
-    ("DELETE FROM audit WHERE n IN (2, 3, 4, 7)", ["rows 2 to 4 are gone", "row 7 is gone"]),
-    ("DELETE FROM audit WHERE n = 1", ["row 1 is gone"]),
-    ("DELETE FROM audit WHERE n > 7", ["rows 8 to 10 are gone, and the end is cut off"]),
-    ("DELETE FROM audit WHERE n = 10", ["row 10 is gone, and the end is cut off"]),
-    ("DELETE FROM audit", ["rows 1 to 10 are gone, and the end is cut off"]),
+    ("DELETE FROM audit WHERE n = 4", ["row 4 is missing"]),
+    ("DELETE FROM audit WHERE n IN (2, 3, 4, 7)", ["rows 2 to 4 are missing", "row 7 is missing"]),
+    ("DELETE FROM audit WHERE n = 1", ["row 1 is missing"]),
+    (
+      "DELETE FROM audit WHERE n > 7",
+      ["rows 8 to 10 are missing, and the end of the log is cut off"]
+    ),
+    ("DELETE FROM audit WHERE n = 10", ["row 10 is missing, and the end of the log is cut off"]),
+    ("DELETE FROM audit", ["rows 1 to 10 are missing, and the end of the log is cut off"]),
     (
       "UPDATE audit SET sealed = zeroblob(length(sealed)) WHERE n = 4",
-      ["row 4 was altered: it does not open"]
+      ["row 4 was altered: it cannot be decrypted"]
     ),
-    ("UPDATE audit SET at = at + 1 WHERE n = 4", ["row 4 was altered: it does not open"]),
-    ("UPDATE audit SET hash = zeroblob(32) WHERE n = 4", ["row 4 was altered: it does not open"]),
+    ("UPDATE audit SET at = at + 1 WHERE n = 4", ["row 4 was altered: it cannot be decrypted"]),
+    (
+      "UPDATE audit SET hash = zeroblob(32) WHERE n = 4",
+      ["row 4 was altered: it cannot be decrypted"]
+    ),
     (
       "UPDATE audit SET (at, sealed, hash) = "
         + "(SELECT at, sealed, hash FROM audit WHERE n = 3) WHERE n = 4",
-      ["row 4 was altered: it does not open"]
+      ["row 4 was altered: it cannot be decrypted"]
     ),
     (
       """
@@ -35,36 +41,36 @@ struct AuditTamperTests {
       UPDATE audit SET n = 5 WHERE n = -1
       """,
       [
-        "row 4 was altered: it does not open", "row 5 was altered: it does not open",
+        "row 4 was altered: it cannot be decrypted", "row 5 was altered: it cannot be decrypted",
       ]
     ),
     (
       "INSERT INTO audit SELECT 11, at, sealed, hash FROM audit WHERE n = 10",
-      ["row 11 is beyond the last that was written"]
+      ["row 11 is beyond the last row that was written"]
     ),
     (
       "INSERT INTO audit SELECT n + 100, at, sealed, hash FROM audit WHERE n > 7",
-      ["rows 108 to 110 are beyond the last that was written"]
+      ["rows 108 to 110 are beyond the last row that was written"]
     ),
     (
       "INSERT INTO audit SELECT 9223372036854775807, at, sealed, hash FROM audit WHERE n = 1",
-      ["row 9223372036854775807 is beyond the last that was written"]
+      ["row 9223372036854775807 is beyond the last row that was written"]
     ),
     (
       "INSERT INTO audit SELECT 9223372036854775805 + n, at, sealed, hash FROM audit WHERE n < 3",
-      ["rows 9223372036854775806 to 9223372036854775807 are beyond the last that was written"]
+      ["rows 9223372036854775806 to 9223372036854775807 are beyond the last row that was written"]
     ),
     (
       "INSERT INTO audit SELECT -9223372036854775807 - n, at, sealed, hash FROM audit WHERE n = 1;"
         + "INSERT INTO audit SELECT n - 2, at, sealed, hash FROM audit WHERE n BETWEEN 1 AND 2",
       [
-        "row -9223372036854775808 is older than the first that is kept",
-        "rows -1 to 0 are older than the first that is kept",
+        "row -9223372036854775808 is older than the first row of the log",
+        "rows -1 to 0 are older than the first row of the log",
       ]
     ),
     (
       "INSERT INTO audit SELECT n - 1, at, sealed, hash FROM audit WHERE n = 1",
-      ["row 0 is older than the first that is kept"]
+      ["row 0 is older than the first row of the log"]
     ),
   ]
 
@@ -91,14 +97,17 @@ struct AuditTamperTests {
     try await store.audit.append(.samples(1...10))
     try fixture.tamper("DELETE FROM audit WHERE n > 8")
     try await store.audit.append(.samples(11...12))
-    #expect(try await store.audit.verify().findings.map(\.message) == ["rows 9 to 10 are gone"])
+    #expect(try await store.audit.verify().findings.map(\.message) == ["rows 9 to 10 are missing"])
     #expect(try await store.audit.rows().map(\.n) == Array(1...8) + [11, 12])
     try await store.audit.trim(to: 2, since: .earliest)
     let report = try await store.audit.verify()
     #expect(report.kept == 11...12)
     #expect(
       report.findings.map(\.message)
-        == ["rows 9 to 10 were gone, found when the oldest were dropped at \(StoreFixture.now)"])
+        == [
+          "rows 9 to 10 were missing, found when the oldest rows were deleted at "
+            + "\(StoreFixture.now)"
+        ])
   }
 
   @Test("an audit row that does not open is reported, and the other rows are still read")
@@ -120,20 +129,21 @@ struct AuditTamperTests {
     try fixture.tamper("INSERT INTO audit SELECT * FROM kept WHERE n < 3")
     #expect(
       try await store.audit.verify().findings.map(\.message)
-        == ["rows 1 to 2 are older than the first that is kept"])
+        == ["rows 1 to 2 are older than the first row of the log"])
   }
 
   @Test(
     "a removed or altered audit head is found at once, and stays a finding after restarts",
     arguments: [
       (
-        "DELETE FROM notes WHERE name = 'audit.head'", "the head is gone",
-        "the head was gone at 2023-11-14T22:14:20.123Z: it was made anew, of the rows up to"
+        "DELETE FROM notes WHERE name = 'audit.head'", "the log's end record is missing",
+        "the log's end record was missing at 2023-11-14T22:14:20.123Z; rebuilt from the rows up to"
       ),
       (
         "UPDATE notes SET sealed = zeroblob(80) WHERE name = 'audit.head'",
-        "the head was altered: it does not open",
-        "the head did not open at 2023-11-14T22:14:20.123Z: it was made anew, of the rows up to"
+        "the log's end record was altered: it cannot be decrypted",
+        "the log's end record could not be decrypted at 2023-11-14T22:14:20.123Z; rebuilt "
+          + "from the rows up to"
       ),
     ])
   func head(_ deed: String, atOnce: String, later: String) async throws {
@@ -169,7 +179,8 @@ struct AuditTamperTests {
     #expect(
       report.findings == [
         AuditFinding(
-          nil, "the head was gone at \(StoreFixture.now): it was made anew, of the rows up to 0")
+          nil,
+          "the log's end record was missing at \(StoreFixture.now); rebuilt from the rows up to 0")
       ])
     #expect(report.kept == 1...1)
   }
@@ -187,11 +198,12 @@ struct AuditTamperTests {
       """)
     #expect(
       try await store.audit.verify().findings
-        == [AuditFinding(nil, "the head is not the one that was written last")])
+        == [AuditFinding(nil, "the log's end record is not the last one that was written")])
     try store.close()
     let again = try fixture.open()
     let finding = AuditFinding(
-      nil, "an older head was there at \(StoreFixture.now): it was carried on to row 6")
+      nil,
+      "an older end record of the log was found at \(StoreFixture.now); it was continued to row 6")
     #expect(try await again.audit.verify().findings == [finding])
     try await again.audit.append(.samples(7...7))
     #expect(try await again.audit.rows() == (1...7).map { AuditRow.sample($0) })
@@ -229,7 +241,7 @@ struct AuditTamperTests {
     try fixture.tamper("UPDATE audit SET sealed = zeroblob(64)")
     let findings = try await store.audit.verify().findings
     #expect(findings.count == AuditReport.mostFindings + 1)
-    #expect(findings.last?.message == "there is more that does not fit, from here on")
+    #expect(findings.last?.message == "there are more findings, which are not listed")
     #expect(findings.last?.n == 101)
   }
 

@@ -56,7 +56,7 @@ struct RecoveryTests {
       DELETE FROM notes; DROP TABLE owners; PRAGMA user_version = 4;
       UPDATE key_slots SET wrapped = zeroblob(length(wrapped)) WHERE kind = 'master'
       """)
-    try fixture.expectRefusal("set back", masterKey: Self.otherMaster, recoveryKey: key)
+    try fixture.expectRefusal("set it back", masterKey: Self.otherMaster, recoveryKey: key)
   }
 
   /// A recovery slot of 0.1.0 does not tell that rows are authenticated; deletions do not show.

@@ -134,7 +134,7 @@ struct RowSetTests {
     try await fixture.create(Self.content)
     try fixture.tamper(
       "DELETE FROM notes; DELETE FROM local_auth; DROP TABLE owners; PRAGMA user_version = 4")
-    #expect(try refusal()?.message.contains("set back") == true)
+    #expect(try refusal()?.message.contains("set it back") == true)
   }
 
   @Test("a database with an emptied index page is refused as damaged")

@@ -117,7 +117,7 @@ struct SealingTests {
       _ = (try store.loadFlows(), try store.loadConsents(), try store.loadLocalAuth())
       _ = (try store.loadConfirmations(), try store.loadNote("lock"))
     }
-    if sql.contains("flows") { #expect(error?.message.contains("does not open") == true) }
+    if sql.contains("flows") { #expect(error?.message.contains("cannot be decrypted") == true) }
     #expect(throws: UsherError.self) { try fixture.open().check() }
   }
 

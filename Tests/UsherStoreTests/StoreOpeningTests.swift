@@ -152,13 +152,14 @@ struct StoreOpeningTests {
       INSERT INTO sqlite_schema SELECT * FROM sqlite_schema
         WHERE name = 'sqlite_autoindex_accounts_1';
       """)
-    try fixture.expectRefusal("the index \"sqlite_autoindex_accounts_1\" is not as usherd makes it")
+    try fixture.expectRefusal(
+      "the index \"sqlite_autoindex_accounts_1\" differs from the one that usherd creates")
   }
 
   @Test("a write-ahead log without its database is refused and left unchanged")
   func orphanedLog() throws {
     try fixture.write([1, 2, 3], to: "-wal")
-    try fixture.expectRefusal("is missing, but its write-ahead log is there")
+    try fixture.expectRefusal("is missing, but its write-ahead log exists")
     #expect(fixture.bytes("-wal") == [1, 2, 3])
   }
 

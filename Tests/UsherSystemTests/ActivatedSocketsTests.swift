@@ -26,8 +26,8 @@ struct ActivatedSocketsTests {
   func unknownName() {
     let sentence = refusal { _ = try ActivatedSockets.checked([("web\n", 3)], known: known) }
     #expect(
-      sentence == #"a socket named web\n was passed: "#
-        + "FileDescriptorName= is one of usherd-admin.sock, usherd.sock")
+      sentence == #"systemd passed a socket named web\n; "#
+        + "FileDescriptorName= must be one of usherd-admin.sock, usherd.sock")
   }
 
   @Test("two passed sockets with the same name are an error")
@@ -77,7 +77,7 @@ struct ActivatedSocketsTests {
       setenv("LISTEN_PID", "\(getpid())", 1)
       setenv("LISTEN_FDS", "many", 1)
       let sentence = refusal { _ = try ActivatedSockets.take() }
-      #expect(sentence?.hasPrefix("the sockets passed by systemd cannot be taken") == true)
+      #expect(sentence?.hasPrefix("the sockets passed by systemd cannot be used") == true)
       #expect(getenv("LISTEN_FDS") == nil)
     }
   }

@@ -30,7 +30,7 @@ struct CredentialsDirectoryTests {
   func badName(name: String) {
     #expect(
       refusal { _ = try credentials.bytes(named: name) }
-        == "a credential's name is a plain file name")
+        == "a credential's name must be a plain file name")
   }
 
   @Test("a credential of 1 MiB is read, and one byte more is refused")

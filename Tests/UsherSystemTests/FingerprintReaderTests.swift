@@ -152,7 +152,7 @@ struct FingerprintReaderTests {
   @Test("an invalid user name never reaches fprintd", arguments: ["", ".", "..", "a/b", "a\0b"])
   func names(user: String) async {
     let reader = FingerprintReader(address: "unix:path=/nonexistent")
-    let problem = FingerprintError.notPermitted("that is no user's name")
+    let problem = FingerprintError.notPermitted("that is not a valid user name")
     await #expect(throws: problem) { try await reader.enrolledFingers(of: user) }
     await #expect(throws: problem) {
       try await reader.verify(user: user, within: .seconds(90)) { _ in }

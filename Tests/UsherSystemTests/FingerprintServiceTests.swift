@@ -196,7 +196,7 @@ struct FingerprintServiceTests {
     defer { withExtendedLifetime(imposter) {} }
     let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
     let problem = FingerprintError.unavailable(
-      "fprintd's answer is not what its interface says")
+      "fprintd's answer does not match its interface")
     await #expect(throws: problem) { try await reader.enrolledFingers(of: "alice") }
     await #expect(throws: problem) {
       try await reader.verify(user: "alice", within: .seconds(90)) { _ in }

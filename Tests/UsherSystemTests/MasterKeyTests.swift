@@ -103,8 +103,8 @@ struct MasterKeyTests {
       _ = try withoutCredentials.load(stateDirectory: state.path, generating: false)
     }
     #expect(
-      sentence == "there is a store but no master key: neither \(path) nor a credential; "
-        + "by its recovery key it opens: usherctl recover")
+      sentence == "the database has no master key: neither \(path) nor a credential exists; "
+        + "to open it with its recovery key, run: usherctl recover")
     #expect(!exists(path))
   }
 
@@ -112,14 +112,14 @@ struct MasterKeyTests {
   func wideMode(mode: mode_t) throws {
     try state.write(key, to: "master.key", mode: mode)
     #expect(
-      fileRefusal() == "the master key \(path) has mode \(String(mode, radix: 8)), "
-        + "and must be readable by its owner only (chmod 600)")
+      fileRefusal() == "the master key \(path) has mode \(String(mode, radix: 8)); "
+        + "it must be readable by its owner only (chmod 600)")
   }
 
   @Test("a master key file of the wrong length is refused", arguments: [0, 31, 33])
   func wrongLength(count: Int) throws {
     try state.write([UInt8](repeating: 1, count: count), to: "master.key")
-    #expect(fileRefusal() == "the master key \(path) has \(count) bytes, and must have 32")
+    #expect(fileRefusal() == "the master key \(path) has \(count) bytes; it must have 32")
   }
 
   @Test("a symbolic link as master key file is refused even if it leads to a valid key")
@@ -127,7 +127,7 @@ struct MasterKeyTests {
     try state.write(key, to: "elsewhere")
     try #require(symlink("elsewhere", path) == 0)
     #expect(
-      fileRefusal() == "the master key \(path) is a symbolic link, and must be a file")
+      fileRefusal() == "the master key \(path) is a symbolic link; it must be a regular file")
   }
 
   @Test("a directory in place of the master key file is refused")
@@ -141,14 +141,14 @@ struct MasterKeyTests {
     try state.write(key, to: "master.key")
     try #require(chown(path, 65534, 65534) == 0)
     #expect(
-      fileRefusal() == "the master key \(path) belongs to uid 65534, and must belong to uid 0")
+      fileRefusal() == "the master key \(path) is owned by uid 65534; it must be owned by uid 0")
   }
 
   @Test("a missing state directory is named in the error")
   func noDirectory() {
     let missing = state.file("nothing")
     let sentence = refusal { _ = try withoutCredentials.load(stateDirectory: missing) }
-    #expect(sentence?.hasPrefix("a master key cannot be made in \(missing)") == true)
+    #expect(sentence?.hasPrefix("a master key cannot be created in \(missing)") == true)
   }
 
   @Test("a refused master key is reported as storage_unavailable")

@@ -88,7 +88,7 @@ struct UnixListenerTests {
   func fileInTheWay() throws {
     let path = try directory.write([1], to: "s")
     let sentence = refusal { _ = try UnixListener.bind(path: path, mode: 0o600) }
-    #expect(sentence == "\(path) is in the way: it is not a socket")
+    #expect(sentence == "\(path) exists and is not a socket")
     #expect(exists(path))
   }
 
@@ -100,14 +100,14 @@ struct UnixListenerTests {
     let sentence = refusal {
       _ = try UnixListener.bind(path: directory.file("s"), mode: 0o600)
     }
-    #expect(sentence == "another usherd is just starting in \(directory.path)")
+    #expect(sentence == "another usherd is starting in \(directory.path)")
   }
 
   @Test("a socket path over 107 bytes is refused with both numbers")
   func tooLong() {
     let path = "/tmp/" + String(repeating: "x", count: 103)
     let sentence = refusal { _ = try UnixListener.bind(path: path, mode: 0o600) }
-    #expect(sentence?.hasSuffix("has 108 bytes, and the kernel takes no more than 107") == true)
+    #expect(sentence?.hasSuffix("has 108 bytes, and the kernel accepts at most 107") == true)
   }
 
   @Test("a socket path of exactly 107 bytes works")

@@ -35,6 +35,6 @@ extension AuditVerify.Reply {
       case (let first?, let last?): "rows \(first) to \(last)"
       default: "no rows"
       }
-    return "\(whole ? "whole" : "NOT whole"): \(rows), begun at \(begunAt)"
+    return "\(whole ? "ok" : "FAILED"): \(rows), begun at \(begunAt)"
   }
 }

@@ -44,7 +44,7 @@ extension FingerprintError {
       case .refused(let name, let text): Self.refused(name, Self.brief(text))
       case .disconnected(let words): .unavailable("no message bus: \(words)")
       case .gone: .unavailable("fprintd ended")
-      case .malformed: .unavailable("fprintd's answer is not what its interface says")
+      case .malformed: .unavailable("fprintd's answer does not match its interface")
       case .late: .unavailable("no answer in time")
       case .interrupted: .cancelled
       }

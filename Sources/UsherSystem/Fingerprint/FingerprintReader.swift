@@ -99,7 +99,7 @@ package final class FingerprintReader: Sendable {
     about user: String,
     _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
   ) async throws(FingerprintError) -> Value {
-    guard Self.isUserName(user) else { throw .notPermitted("that is no user's name") }
+    guard Self.isUserName(user) else { throw .notPermitted("that is not a valid user name") }
     let interruption: Interruption
     do {
       interruption = try Interruption()

@@ -160,7 +160,7 @@ struct AuditTests {
   private func expectWhole(rows: String? = nil) throws {
     let verified = try daemon.usherctl(["audit", "verify"])
     #expect(verified.status == 0, "\(verified.output) \(verified.errors)")
-    #expect(verified.output.hasPrefix("whole: "))
+    #expect(verified.output.hasPrefix("ok: "))
     if let rows { #expect(verified.output.contains("rows \(rows),")) }
   }
 
@@ -170,19 +170,25 @@ struct AuditTests {
     #expect(verified.status == 1, sourceLocation: location)
     let lines = verified.output.split(separator: "\n")
     #expect(lines.count == 2 && lines.first == words[...], "\(verified.output)")
-    #expect(verified.output.contains("NOT whole: "), sourceLocation: location)
+    #expect(verified.output.contains("FAILED: "), sourceLocation: location)
   }
 
   @Test(
     "usherctl audit verify finds a deleted, altered, copied or cut-off row, before and after a restart",
     arguments: [
-      ("DELETE FROM audit WHERE n = 5", "row 5 is gone"),
-      ("DELETE FROM audit WHERE n > 8", "rows 9 to 10 are gone, and the end is cut off"),
+      ("DELETE FROM audit WHERE n = 5", "row 5 is missing"),
+      (
+        "DELETE FROM audit WHERE n > 8",
+        "rows 9 to 10 are missing, and the end of the log is cut off"
+      ),
       (
         "UPDATE audit SET sealed = (SELECT sealed FROM audit WHERE n = 4) WHERE n = 5",
-        "row 5 was altered: it does not open"
+        "row 5 was altered: it cannot be decrypted"
       ),
-      ("UPDATE audit SET at = at - 3600000 WHERE n = 5", "row 5 was altered: it does not open"),
+      (
+        "UPDATE audit SET at = at - 3600000 WHERE n = 5",
+        "row 5 was altered: it cannot be decrypted"
+      ),
     ])
   func tampered(_ sql: String, finding: String) throws {
     try tenRows()

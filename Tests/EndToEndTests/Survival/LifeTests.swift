@@ -52,7 +52,7 @@ struct LifeTests {
     #expect(refused.status == 1)
     #expect(refused.errors.split(separator: "\n").last?.hasPrefix("usherd: ") == true)
     let messages = systemd.messages
-    #expect(messages.contains { $0.hasPrefix("STATUS=there is a store but no master key") })
+    #expect(messages.contains { $0.hasPrefix("STATUS=the database has no master key") })
     #expect(messages.allSatisfy { !$0.contains("READY=1") })
   }
 
@@ -79,7 +79,7 @@ struct LifeTests {
     let program = try activate(place, names: "usherd-admin.sock:usherd.socket")
     let client = try connect(place.file("u"))
     #expect(try program.exitStatus() == 1)
-    #expect(program.log.contains("a socket named usherd.socket was passed"))
+    #expect(program.log.contains("systemd passed a socket named usherd.socket"))
     withExtendedLifetime(client) {}
   }
 

@@ -50,7 +50,7 @@ struct StoreRefusalTests {
       change: { $0 = Data(repeating: 7, count: 32) }),
     Damage(
       testDescription: "a master key that is cut short", file: "master.key",
-      words: "has 31 bytes, and must have 32", change: { $0 = Data(repeating: 7, count: 31) }),
+      words: "has 31 bytes; it must have 32", change: { $0 = Data(repeating: 7, count: 31) }),
     Damage(
       testDescription: "a master key that others can read", file: "master.key",
       words: "must be readable by its owner only", change: { _ in }, mode: 0o644),
@@ -72,7 +72,7 @@ struct StoreRefusalTests {
   @Test("usherd does not start on a database without its master key, and creates no new key")
   func missingKey() throws {
     try FileManager.default.removeItem(atPath: key)
-    try expectRefusal("there is a store but no master key", key)
+    try expectRefusal("the database has no master key", key)
     #expect(!FileManager.default.fileExists(atPath: key))
   }
 
@@ -106,7 +106,7 @@ struct StoreRefusalTests {
   @Test("usherd does not start if its socket path is a regular file, and leaves the file unchanged")
   func fileAtSocket() throws {
     let file = try daemon.place.write("mine", to: "u.sock")
-    try expectRefusal("is in the way: it is not a socket", file)
+    try expectRefusal("exists and is not a socket", file)
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
   }
 
