@@ -102,7 +102,7 @@ struct AuthorizedCall: Sendable {
     guard Task.isCancelled, request.traits.audit == .everythingAggregated else {
       return succeeded()
     }
-    _ = failed(UsherError(.cancelled, "the caller waits no more"))
+    _ = failed(UsherError(.cancelled, "the caller no longer waits"))
   }
 
   /// The decision, if it applies to later identical calls as long as rules and accounts stay the

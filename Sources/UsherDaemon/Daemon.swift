@@ -106,7 +106,7 @@ package struct Daemon: ServiceLifecycle.Service {
         } catch {
           // Stopping interrupts the sweep; the next start repeats it.
           guard !Task.isCancelled else { break }
-          log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
+          log.warning("expired data could not be removed", metadata: ["cause": "\(error.message)"])
         }
         await dependencies.blocking.run { FreeMemory.release() }
         await dependencies.scheduler.pause(.seconds(60))
@@ -130,7 +130,7 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   private static let withoutMap =
-    "the subordinate ids read before hold; while there are none, uids from "
+    "the subordinate ids read last stay in effect; if there are none, uids from "
     + "\(SubordinateUsers.firstUnsure) on count as subordinate ids of unknown users"
 
   /// Answers the calls that were received, stores the responses that providers are sending, then

@@ -260,7 +260,7 @@ struct MethodTable: Sendable {
       }
       let decide = { @Sendable () throws(UsherError) -> Response in
         try services.repository.read(need, for: caller.owners)
-        if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
+        if Task.isCancelled { throw UsherError(.cancelled, "the caller no longer waits") }
         var method = method
         let authorized = try services.authorise(&method, subject, caller)
         return try handler(method, authorized)

@@ -206,7 +206,7 @@ extension Denial {
     case .hours(let minutes):
       let wait = Duration.seconds(minutes * 60)
       return UsherError(
-        .permissionDenied, "you may not call \(request.method) for another \(wait.inWords)",
+        .permissionDenied, "you may call \(request.method) again in \(wait.inWords)",
         detail: .init(retryAfterMs: Int(wait.milliseconds)))
     }
   }

@@ -185,7 +185,7 @@ final class Services: Sendable {
     let unread = try await flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
       log.error(
-        "a stored flow cannot be read and is left alone",
+        "a stored flow cannot be read and is ignored",
         metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
     }
   }
@@ -260,7 +260,7 @@ final class Services: Sendable {
     do throws(UsherError) {
       try store.close()
     } catch {
-      log.warning("the store did not close in order", metadata: ["cause": "\(error.message)"])
+      log.warning("the store could not be closed cleanly", metadata: ["cause": "\(error.message)"])
     }
   }
 }

@@ -38,7 +38,7 @@ struct RedirectAttackTests {
     try #require(set.status == 0, "\(set.errors)")
     try AttackScript("squat_redirect_port.py").expectRefused(
       daemon.socketPath, "\(port)", "\(sandbox.base)/freedomid")
-    #expect(daemon.log.contains("another user holds the redirect port"))
+    #expect(daemon.log.contains("another user's program uses the redirect port"))
   }
 
   @Test(

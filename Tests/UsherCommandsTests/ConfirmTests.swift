@@ -129,10 +129,10 @@ struct ConfirmTests {
         .ask("confirm.list", reply),
         .refuse(
           "confirm.answer", ["confirmation": "cnf_1", "allow": true, "remember": "once"],
-          Reply.error(1002, "conflict", "this has been answered")),
+          Reply.error(1002, "conflict", "this question was already answered")),
         .ask("confirm.answer", ["confirmation": "cnf_2", "allow": true, "remember": "once"], "{}"),
       ])
-    #expect(outcome.error.contains("this has been answered"))
+    #expect(outcome.error.contains("this question was already answered"))
     #expect(outcome.error.hasSuffix("allowed once\n"))
     #expect(outcome.status == 0)
   }
@@ -216,14 +216,14 @@ struct ConfirmTests {
         .refuse(
           "token.get", ["provider": "work"],
           #"""
-          {"code":1101,"message":"a person has to agree to this call first",\#
+          {"code":1101,"message":"a person must approve this call first",\#
           "data":{"reason":"interaction_required","retryable":true,"confirmation":"cnf_1",\#
           "correlationId":"cor_1"}}
           """#)
       ])
     #expect(
       outcome.error == """
-        usherctl: a person has to agree to this call first
+        usherctl: a person must approve this call first
         to allow it, run: usherctl confirm allow cnf_1
 
         """)

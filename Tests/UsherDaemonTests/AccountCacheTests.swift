@@ -165,7 +165,7 @@ struct AccountCacheTests {
       try repository.onlyAccount(among: records, at: .work, field: "account")
     }
     #expect(
-      error?.message == "there are more than 100 accounts of provider work: name one")
+      error?.message == "there are more than 100 accounts at provider work: name one")
   }
 
   @Test("a new sign-in with a subject that is stored only on disk updates that account")

@@ -35,14 +35,15 @@ struct AccountListTests {
       #expect(error?.detail.limit == "accounts_in_list")
       #expect(
         error?.message
-          == "these are more than the 3 accounts that a list may have: name a provider")
+          == "there are more than 3 accounts, the most that a list may have: name a provider")
     }
     #expect(try service.list(home, caller).accounts.map(\.id) == [ids[3]])
     #expect(try service.list(.work, caller).accounts.map(\.id) == Array(ids[..<3]))
     #expect(try service.tokens(.init(account: ids[0]), caller).tokens.count == 1)
     try await harness.signIn("usr_5", in: service.repository)
     #expect(
-      refusal { _ = try service.list(.work, caller) }?.message.hasSuffix("ask for one by its id")
+      refusal { _ = try service.list(.work, caller) }?.message.hasSuffix(
+        "ask for one account by its id")
         == true)
     #expect(service.shown(at: .work, to: caller).isEmpty)
   }

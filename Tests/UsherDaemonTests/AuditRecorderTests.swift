@@ -170,8 +170,8 @@ struct AuditRecorderTests {
     repository.end()
     #expect(
       lines.all == [
-        "error: the audit cannot be written",
-        "warning: rows of the audit are lost: they could not be written, count 3",
+        "error: the audit log cannot be written",
+        "warning: rows of the audit log are lost: they could not be written, count 3",
       ])
   }
 

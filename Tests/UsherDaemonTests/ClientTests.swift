@@ -72,7 +72,7 @@ struct FlowClientTests {
     // The other client learns that the flow was cancelled, but not the message: it may quote the
     // provider.
     #expect(ended.failure?.reason == .cancelled)
-    #expect(ended.failure?.message == "the client that started the flow is told why")
+    #expect(ended.failure?.message == "only the client that started the flow is told the reason")
     let own = try harness.flows.get(FlowGet(flow: flow.id), .program("till")).flow
     #expect(own.failure?.message == "the flow was cancelled")
   }

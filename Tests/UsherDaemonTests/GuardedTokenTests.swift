@@ -117,7 +117,7 @@ struct GuardedTokenTests {
     for (client, isAdmin) in [("till", false), (nil, false), (nil, true)] {
       let error = try #require(try refusal(record, client, isAdmin: isAdmin))
       #expect(error.reason == .permissionDenied)
-      #expect(error.message == "the tokens of this account are the daemon's own")
+      #expect(error.message == "the tokens of this account are for the daemon only")
     }
     let till = try Caller.program("till")
     #expect(try harness.accounts.tokens(TokenList(account: record.id), .program()).tokens.isEmpty)

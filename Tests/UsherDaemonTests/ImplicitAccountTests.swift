@@ -65,7 +65,7 @@ struct ImplicitAccountTests {
     ])
     let error = await harness.error("flow.start", Harness.sca(), as: till)
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.account")
-    #expect(error?.message == "there are 2 accounts of provider wallet: name one")
+    #expect(error?.message == "there are 2 accounts at provider wallet: name one")
   }
 
   @Test("the implied account of flow.start is read from disk before the rules are evaluated")

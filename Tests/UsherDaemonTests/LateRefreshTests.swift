@@ -133,7 +133,7 @@ struct LateRefreshTests {
       provider.answerRefreshes(Self.foreign)
       #expect(await refresh.value == "reauthentication_required")
       #expect(
-        log.all.contains { $0.contains("the ID token that came with a refresh breaks a rule") },
+        log.all.contains { $0.contains("a refresh returned an ID token that is not valid") },
         "\(log.all)")
       #expect(
         log.causes.contains { $0.contains("found iss https://evil.example") }, "\(log.causes)")

@@ -41,7 +41,7 @@ struct LocalAuthConditionTests {
     let error = try #require(try refusal())
     #expect(error.reason == .interactionRequired && error.reason.code == 1101)
     #expect(
-      error.message == "the person at this machine must have proved within 5 min to be there")
+      error.message == "the person at this machine must have proved presence within the last 5 min")
     let next = try #require(error.detail.next)
     let start = try JSONParams(next)
     #expect(start.provider == "local" && start.kind == "authenticate")

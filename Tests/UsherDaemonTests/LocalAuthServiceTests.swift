@@ -194,7 +194,7 @@ struct FingerServiceTests {
     "a failure of the fingerprint reader makes it unavailable, with the reason",
     arguments: [
       (FingerprintError.inUse, "the fingerprint reader is in use"),
-      (.unplugged, "the fingerprint reader went away"),
+      (.unplugged, "the fingerprint reader was unplugged"),
       (.notPermitted("auth"), "usherd is not permitted to use the fingerprint reader: see polkit"),
       (.unavailable("no message bus"), "the fingerprint reader does not answer"),
     ])

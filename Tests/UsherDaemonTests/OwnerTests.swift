@@ -305,7 +305,8 @@ struct OwnerTests {
   func gone() async throws {
     let (harness, _) = try await filled(isLocal: true)
     harness.users.set(OwnerHarness.uid, .nameless)
-    #expect(try await harness.error("account.list")?.message.contains("no name any more") == true)
+    #expect(
+      try await harness.error("account.list")?.message.contains("no user name any more") == true)
     harness.users.set(OwnerHarness.uid, .failed)
     harness.users.set(OwnerHarness.uid, .failed, isLocal: true)
     let caller = harness.program()

@@ -66,8 +66,7 @@ struct ProofsTests {
     #expect(proofs.credential == nil && proofs.named.isEmpty)
     #expect(
       proofs.change?.message
-        == "provider work and its credential sec were changed while the flow was under way; "
-        + "begin again")
+        == "provider work and its credential sec were changed during the flow; start a new flow")
     try await set("first")
     #expect(credentials.proofs(of: provider, in: tags).credential == Secret("first"))
   }
@@ -79,7 +78,7 @@ struct ProofsTests {
     #expect(flow.credential == nil && flow.named.isEmpty && flow.change != nil)
     let call = credentials.proofs(of: provider, in: nil)
     #expect(call.credential == nil && call.named.isEmpty)
-    #expect(call.change?.message == "provider work was changed meanwhile; ask again")
+    #expect(call.change?.message == "provider work was changed during the call; try again")
   }
 
   @Test("a flow that starts at an already replaced provider has no credential tags")
@@ -113,7 +112,7 @@ struct ProofsTests {
     try await reached("it has ended") { session.flow.status == .failed }
     let failure = session.flow.failure
     #expect(failure?.reason == .providerRejected && failure?.retryable == true)
-    #expect(failure?.message.hasSuffix("begin again") == true)
+    #expect(failure?.message.hasSuffix("start a new flow") == true)
     let dark = try await harness.open(id: "flw_2")
     #expect(await harness.type("in the dark", dark) == nil)
     harness.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: dark)

@@ -105,7 +105,7 @@ struct ReloadTests {
     #expect(problems.map(\.key) == ["store.url"])
     #expect(
       problems.first?.message
-        == "cannot be changed while usherd runs, with \"sqlite:usherd.db\": stop it first")
+        == "cannot be changed from \"sqlite:usherd.db\" while usherd runs; stop usherd first")
     #expect(lockController.processContext.dependencies.config.store == StoreSettings())
     await lockController.end()
   }
@@ -215,7 +215,7 @@ struct ReloadTests {
     try harness.files.change { $0.providers = [] }
     _ = try await reload(lockController)
     let error = #expect(throws: UsherError.self) { try services.tokens.get(get, anna) }
-    #expect(error?.reason == .notFound && error?.message == "there is no provider work")
+    #expect(error?.reason == .notFound && error?.message == "provider work does not exist")
     #expect(try services.accounts.list(nil, anna).accounts.map(\.id) == [record.id])
     try harness.files.change { $0.providers = work }
     _ = try await reload(lockController)

@@ -75,7 +75,7 @@ struct RuledAccountTests {
       for id in [other.id, nobodys] {
         let error = reason { _ = try harness.accounts.get(id, till) }
         #expect(error?.reason == .notFound)
-        #expect(error?.message == "there is no account \(id)")
+        #expect(error?.message == "account \(id) does not exist")
         let token = reason { _ = try harness.tokens.get(TokenGet(account: id), till) }
         #expect(token?.message == error?.message)
       }

@@ -25,7 +25,8 @@ struct SingleUseTests {
     let refusal = try #require(try await harness.refusal(record.id, "till"))
     #expect(refusal.reason == .rateLimited && refusal.detail.retryAfterMs == 50_000)
     #expect(refusal.detail.limit == "single_use")
-    #expect(refusal.message == "you were given the code of this step: the next begins in 50 s")
+    #expect(
+      refusal.message == "you already got the code of this time step; the next step begins in 50 s")
     for client in ["desk", nil] { #expect(try await harness.code(record, client) == code) }
     harness.clock.advance(by: .milliseconds(49_999))
     #expect(try await harness.refusal(record.id, "till")?.detail.retryAfterMs == 1)

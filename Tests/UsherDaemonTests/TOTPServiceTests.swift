@@ -66,7 +66,7 @@ struct TOTPServiceTests {
     try await harness.keep("second")
     let several = try await harness.refusal(provider: TOTPHarness.provider)
     #expect(several?.reason == .invalidParams && several?.detail.field == "account")
-    #expect(several?.message == "there are 2 accounts of provider bsa: name one")
+    #expect(several?.message == "there are 2 accounts at provider bsa: name one")
   }
 
   @Test("totp.code needs an account or a provider, and both must match")
@@ -77,7 +77,7 @@ struct TOTPServiceTests {
     let wrong = try await harness.refusal(record.id, provider: .work)
     #expect(wrong?.reason == .invalidParams && wrong?.detail.field == "provider")
     #expect(try await harness.refusal(record.id, provider: TOTPHarness.provider) == nil)
-    #expect(try await harness.refusal(provider: .work)?.message == "there is no provider work")
+    #expect(try await harness.refusal(provider: .work)?.message == "provider work does not exist")
   }
 
   @Test("totp.code reports another owner's account like one that does not exist")
@@ -96,7 +96,7 @@ struct TOTPServiceTests {
     let harness = try TOTPHarness(isConfigured: false)
     let record = try await harness.keep()
     let error = try await harness.refusal(record.id)
-    #expect(error?.reason == .notFound && error?.message == "there is no provider bsa")
+    #expect(error?.reason == .notFound && error?.message == "provider bsa does not exist")
     #expect(try harness.service.list(TOTPList(), .program()).accounts.isEmpty)
   }
 
@@ -136,7 +136,7 @@ struct TOTPServiceTests {
     }
     let error = try await harness.refusal(record.id, "till")
     #expect(error?.reason == .permissionDenied)
-    #expect(error?.message == "the codes of this account are the daemon's own")
+    #expect(error?.message == "the codes of this account are for the daemon only")
   }
 
   @Test("totp.list lists the caller's accounts with a secret, without the secret")

@@ -8,7 +8,7 @@ import UsherFlows
 @Suite("Redirect ports that another user holds")
 struct TakenPortTests {
   private static let fixed = "http://127.0.0.1:8765/cb"
-  private static let taken = "port 8765 of the redirect is taken by user ben"
+  private static let taken = "port 8765 of the redirect is in use by user ben"
 
   @Test(
     "OIDC authorize with PKCE accepts pasting if another user holds the port, and names the user")

@@ -57,10 +57,10 @@ extension AccountRepository {
     let most = dependencies.config.limits.accountsInList
     let records = try accounts(for: caller, method, at: provider, most: most, where: isMeant)
     guard records.count <= most else {
-      let advice = provider == nil ? "name a provider" : "ask for one by its id"
+      let advice = provider == nil ? "name a provider" : "ask for one account by its id"
       throw UsherError(
         .messageTooLarge,
-        "these are more than the \(most) accounts that a list may have: \(advice)",
+        "there are more than \(most) accounts, the most that a list may have: \(advice)",
         detail: .init(limit: "accounts_in_list"))
     }
     return records
@@ -81,14 +81,14 @@ extension AccountRepository {
   ) throws(UsherError) -> AccountRecord {
     guard let first = records.first else {
       throw UsherError(
-        .interactionRequired, "nobody has signed in at provider \(provider)",
+        .interactionRequired, "no account is signed in at provider \(provider)",
         detail: .init(next: dependencies.signIn(at: provider)))
     }
     guard records.count == 1 else {
       let many = Self.mostToChoose
       let count = records.count > many ? "more than \(many)" : "\(records.count)"
       throw UsherError(
-        .invalidParams, "there are \(count) accounts of provider \(provider): name one",
+        .invalidParams, "there are \(count) accounts at provider \(provider): name one",
         detail: .init(field: field))
     }
     return first

@@ -260,7 +260,7 @@ final class FollowUpWatch: ProviderObserver {
       return try await learn(about: account, lesson) == .hopeless
     } catch {
       log.warning(
-        "what a provider told of an account could not be kept",
+        "a provider's news of an account could not be stored",
         metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
       return false
     }

@@ -91,7 +91,7 @@ final class WakingAccounts: Sendable {
       return try store.wakingAccounts(after: last, until: end, atMost: Self.page)
     } catch {
       log.warning(
-        "the accounts that wake cannot be read", metadata: ["cause": .string(error.message)])
+        "the accounts that are due cannot be read", metadata: ["cause": .string(error.message)])
       return nil
     }
   }

@@ -58,7 +58,7 @@ final class AuditRecorder: Sendable {
   func admit() throws(UsherError) {
     guard isFull else { return }
     throw UsherError(
-      .storageUnavailable, "the audit cannot be written, and nothing is done unrecorded")
+      .storageUnavailable, "the audit log cannot be written, so no call is made")
   }
 
   func note(_ note: AuditEvent, by caller: AuditedCaller) {
@@ -108,7 +108,7 @@ final class AuditRecorder: Sendable {
     let lost = state.withLock { $0.aggregator.unwritten }
     guard lost > 0 else { return }
     log.warning(
-      "rows of the audit are lost: they could not be written", metadata: ["count": "\(lost)"])
+      "rows of the audit log are lost: they could not be written", metadata: ["count": "\(lost)"])
   }
 
   /// Returns when all rows that wait are written or have failed. The counts of this minute remain.
@@ -183,7 +183,7 @@ extension AuditRecorder {
       defer { state.isFailing = false }
       return (state.isFailing, state.untrimmed >= Self.mostUntrimmed)
     }
-    if wasFailing { log.notice("the audit is written again") }
+    if wasFailing { log.notice("the audit log is written again") }
     return isMuch
   }
 
@@ -194,7 +194,7 @@ extension AuditRecorder {
       return (state.isFailing, state.setTimer())
     }
     if !wasFailing {
-      log.error("the audit cannot be written", metadata: ["cause": .string(error.message)])
+      log.error("the audit log cannot be written", metadata: ["cause": .string(error.message)])
     }
     if isDue { ring(after: Self.pause) }
   }

@@ -79,7 +79,7 @@ extension ConfirmationService {
     if let field = call.tooLongField {
       throw UsherError(
         .invalidParams,
-        "\(field) is too long: a person is asked about calls of up to \(ConfirmCall.longest) bytes",
+        "\(field) is too long: a call that needs approval may have \(ConfirmCall.longest) bytes",
         detail: .init(field: field))
     }
     let now = dependencies.clock.now()
@@ -94,7 +94,7 @@ extension ConfirmationService {
     case .full(let end):
       throw UsherError(
         .rateLimited,
-        "\(dependencies.config.limits.openConfirmationsPerUser) calls of this user wait for a person",
+        "\(dependencies.config.limits.openConfirmationsPerUser) calls of this user await approval",
         detail: .init(
           retryAfterMs: Int(max(end - now, .zero).milliseconds),
           limit: "open_confirmations_per_user"))
@@ -264,7 +264,8 @@ extension ConfirmationService {
     }
     guard count < limit else {
       throw UsherError(
-        .rateLimited, "\(limit) answers are remembered for this user: forget some",
+        .rateLimited,
+        "\(limit) answers are remembered for this user; withdraw some: usherctl confirm forget",
         detail: .init(limit: "remembered_confirmations_per_user"))
     }
     return before
@@ -282,7 +283,7 @@ extension ConfirmationService {
     case .answered(let answered):
       guard caller.right(over: answered) != nil else { throw Self.noQuestion }
       throw UsherError(
-        .conflict, "this has been answered", detail: .init(field: "confirmation"))
+        .conflict, "this question was already answered", detail: .init(field: "confirmation"))
     case .open(let open): question = open
     }
     guard let right = caller.right(over: question) else { throw Self.noQuestion }
@@ -308,11 +309,11 @@ extension ConfirmationService {
 
   private static var noQuestion: UsherError {
     UsherError(
-      .notFound, "there is no such question", detail: .init(field: "confirmation"))
+      .notFound, "the question does not exist", detail: .init(field: "confirmation"))
   }
 
   private static var noAnswer: UsherError {
-    UsherError(.notFound, "there is no such answer", detail: .init(field: "answer"))
+    UsherError(.notFound, "the answer does not exist", detail: .init(field: "answer"))
   }
 }
 
@@ -353,7 +354,7 @@ extension UsherError {
   /// Returns the error for a call that waits for an answer; the client may repeat the call later.
   fileprivate static func unanswered(_ question: OpenQuestion) -> UsherError {
     UsherError(
-      .interactionRequired, "a person has to agree to this call first",
+      .interactionRequired, "a person must approve this call first",
       detail: .init(confirmation: question.id, retryable: true))
   }
 }

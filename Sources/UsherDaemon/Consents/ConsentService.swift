@@ -48,7 +48,7 @@ struct ConsentService: Sendable {
       try !repository.hasAccounts(of: caller.owner, at: provider)
     {
       throw UsherError(
-        .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
+        .notFound, "provider \(provider) does not exist", detail: .init(field: "provider"))
     }
     var revoked = 0
     for record in try records(call.account, call.provider, caller, ConsentRevoke.name)

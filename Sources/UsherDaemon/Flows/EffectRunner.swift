@@ -141,7 +141,7 @@ final class EffectRunner: Sendable {
         report(
           .browser(
             .listenFailed(
-              "no listener for the redirect can be had on this machine", mayReachAnother: true,
+              "no listener for the redirect can be opened on this machine", mayReachAnother: true,
               isBusy: false)))
       }
     }

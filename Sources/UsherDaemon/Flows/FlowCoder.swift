@@ -99,7 +99,7 @@ extension ObjectMembers {
     do {
       try self.init(of: bytes, at: place)
     } catch {
-      throw UsherError(.storageUnavailable, "a stored flow makes no sense", cause: error)
+      throw UsherError(.storageUnavailable, "a stored flow cannot be decoded", cause: error)
     }
   }
 }

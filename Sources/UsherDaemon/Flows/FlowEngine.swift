@@ -39,7 +39,7 @@ final class FlowEngine: Sendable {
 
   func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> FlowSession {
     guard let session = index.session(id, of: owner) else {
-      throw UsherError(.notFound, "there is no flow \(id)")
+      throw UsherError(.notFound, "flow \(id) does not exist")
     }
     return session
   }
@@ -94,7 +94,7 @@ final class FlowEngine: Sendable {
     let (machine, answer) = try begin(type, beginning, at: provider)
     if case .proceed(let effects) = answer, effects.contains(where: runner.effects.isTaken) {
       throw UsherError(
-        .invalidParams, "params.state is in use: choose a new random one",
+        .invalidParams, "params.state is in use: choose a new random value",
         detail: .init(field: "params.state"))
     }
     let session = newSession(
@@ -234,7 +234,7 @@ final class FlowEngine: Sendable {
     guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
     else {
       throw UsherError(
-        .rateLimited, "this user has \(limits.liveFlowsPerUser) live flows already",
+        .rateLimited, "this user already has \(limits.liveFlowsPerUser) live flows",
         detail: .init(limit: "live_flows_per_user"))
     }
     return place
@@ -264,7 +264,8 @@ final class FlowEngine: Sendable {
     }
     guard mayActWith(record, client) else {
       throw UsherError(
-        .consentRequired, "you were not granted all that the account's token gives access to",
+        .consentRequired,
+        "you were not granted everything that the account's token gives access to",
         detail: .init(
           field: "params.account",
           next: dependencies.signIn(
@@ -288,7 +289,7 @@ final class FlowEngine: Sendable {
     let record = try accounts.account(AccountID(id), of: owner)
     guard record.provider == call.provider else {
       throw UsherError(
-        .invalidParams, "account \(id) is not of provider \(call.provider)",
+        .invalidParams, "account \(id) is not at provider \(call.provider)",
         detail: .init(field: "params.account"))
     }
     return record
@@ -313,7 +314,7 @@ extension FlowEngine {
     guard session.isOpen(to: client) else {
       throw UsherError(
         .permissionDenied,
-        "flow \(session.id) is answered by the client that started it, and you are another one",
+        "only the client that started flow \(session.id) may answer it",
         detail: .init(flow: session.id))
     }
     let input = try FlowInput(call.input)

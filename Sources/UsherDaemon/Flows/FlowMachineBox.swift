@@ -139,7 +139,7 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
   private static func checked(_ call: Machine.Call) -> Machine.Call {
     assert(
       call.account == nil || Machine.needsAccount || Machine.accountUse != .none,
-      "a flow of kind \(Machine.kind) acts with the token of an account and does not say so")
+      "a flow of kind \(Machine.kind) uses an account's token without declaring it")
     return call
   }
 

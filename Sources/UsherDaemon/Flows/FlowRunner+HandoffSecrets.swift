@@ -46,7 +46,7 @@ extension FlowEngine {
     else {
       throw UsherError(
         .conflict,
-        "another flow goes on with the tokens of an earlier sign-in: start this one again")
+        "another flow is using the tokens of an earlier sign-in: start this flow again")
     }
     return giver
   }

@@ -50,8 +50,8 @@ extension FlowRunner {
     let remembered = record?.consents.grants(of: client, at: now)
     guard let remembered, reliance.consents.isSubset(of: remembered) else {
       let failure = Failure(
-        reason: .denied, title: "Taken away",
-        message: "the account was forgotten, or a consent taken back, in the meantime",
+        reason: .denied, title: "No longer available",
+        message: "the account was forgotten or a consent was revoked in the meantime",
         retryable: true, provider: machine.word(for: .denied))
       return .fail(failure, clearUp: [])
     }

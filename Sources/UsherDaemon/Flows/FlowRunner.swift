@@ -170,7 +170,7 @@ extension FlowRunner {
     guard input.kind == before.view.step.kind else {
       throw UsherError(
         .unexpectedInput,
-        "the step is \(before.view.step.kind.rawValue), the input answers \(input.kind.rawValue)",
+        "the step is \(before.view.step.kind.rawValue), the input is for \(input.kind.rawValue)",
         detail: .init(field: "input.type", flow: session.id))
     }
     var moved = machine
@@ -182,7 +182,7 @@ extension FlowRunner {
         .invalidInput, message, detail: .init(field: field, flow: session.id))
     case .ignore:
       throw UsherError(
-        .unexpectedInput, "the step takes no such input",
+        .unexpectedInput, "the current step does not accept this input",
         detail: .init(field: "input", flow: session.id))
     case .proceed, .finish, .fail:
       try await apply(answer, moved, before, session, at: moment.now)
@@ -279,7 +279,7 @@ extension FlowRunner {
     let isOutcomeUnknown = machine.isOutcomeUnknown
     let doubt = isOutcomeUnknown ? "; " + machine.doubt : ""
     let failure = Failure(
-      reason: .providerRejected, title: "Changed meanwhile", message: error.message + doubt,
+      reason: .providerRejected, title: "Provider changed", message: error.message + doubt,
       retryable: !isOutcomeUnknown, provider: machine.word(for: .providerRejected))
     return .fail(failure, clearUp: machine.abandoned)
   }
@@ -289,7 +289,7 @@ extension FlowRunner {
   private func stateTaken(_ machine: any AnyFlowMachine) -> EngineAnswer {
     let failure = Failure(
       reason: .invalidRequest, title: "State in use",
-      message: "params.state is in use: begin another flow with a new random state",
+      message: "params.state is in use: start another flow with a new random state",
       retryable: true, provider: machine.word(for: .invalidRequest))
     return .fail(failure, clearUp: machine.abandoned)
   }

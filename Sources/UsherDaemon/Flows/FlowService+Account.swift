@@ -35,7 +35,7 @@ extension FlowService {
     }
     guard record.provider == call.provider else {
       throw UsherError(
-        .invalidParams, "account \(id) is not of provider \(call.provider)",
+        .invalidParams, "account \(id) is not at provider \(call.provider)",
         detail: .init(field: "params.account"))
     }
     return record

@@ -91,7 +91,7 @@ struct FlowService: Sendable {
     guard flow.isOpen(to: caller.client) || caller.speaksForAllClients else {
       throw UsherError(
         .permissionDenied,
-        "flow \(flow.id) is cancelled by the client that started it, and you are another one",
+        "only the client that started flow \(flow.id) may cancel it",
         detail: .init(flow: flow.id))
     }
     let session = try await engine.cancel(call.flow, owner: caller.owner)
@@ -135,7 +135,8 @@ struct FlowService: Sendable {
     bare.failure = flow.failure.map { failure in
       Failure(
         reason: failure.reason, title: failure.title,
-        message: "the client that started the flow is told why", retryable: failure.retryable,
+        message: "only the client that started the flow is told the reason",
+        retryable: failure.retryable,
         provider: failure.provider.map { ProviderErrorCode(name: $0.name, code: $0.code) })
     }
     return bare

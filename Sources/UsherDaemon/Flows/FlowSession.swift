@@ -137,7 +137,7 @@ final class FlowSession: Sendable {
           machine: machine, view: machine.view, ending: .active, revision: last.revision,
           updatedAt: last.at, expiresAt: expiresAt)
       } catch {
-        fatalError("flow \(id) was packed so that it does not open: \(error.message)")
+        fatalError("flow \(id) was hibernated and cannot be decoded: \(error.message)")
       }
     }
   }

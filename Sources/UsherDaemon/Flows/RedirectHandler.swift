@@ -64,7 +64,7 @@ final class RedirectJudge: Sendable {
     guard await isOwners(route.owner, client, server) else {
       if let count = strangers.due() {
         log.notice(
-          "a browser of another user came to a redirect listener",
+          "another user's browser connected to a redirect listener",
           metadata: ["count": .stringConvertible(count)])
       }
       return .otherUser

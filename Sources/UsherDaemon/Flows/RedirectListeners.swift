@@ -185,16 +185,16 @@ final class RedirectListeners: Sendable {
     // another user's socket.
     let isAnothers = users != [owner]
     let holder =
-      names.isEmpty ? "a user that cannot be told" : "user \(names.joined(separator: " and "))"
+      names.isEmpty ? "an unknown user" : "user \(names.joined(separator: " and "))"
     if isAnothers, let count = takenPorts.due() {
       log.warning(
-        "another user holds the redirect port of a sign-in",
+        "another user's program uses the redirect port of a sign-in",
         metadata: [
           "port": .stringConvertible(port), "holder": .string(holder),
           "count": .stringConvertible(count),
         ])
     }
-    return .taken("port \(port) of the redirect is taken by \(holder)", byAnother: isAnothers)
+    return .taken("port \(port) of the redirect is in use by \(holder)", byAnother: isAnothers)
   }
 }
 

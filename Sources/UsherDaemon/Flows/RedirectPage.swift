@@ -42,7 +42,7 @@ enum RedirectPage: Sendable, Equatable {
   }
 
   private static let nothingWaits = """
-    It may be finished, cancelled or out of time: your terminal or program says how it ended. \
+    It may be finished, cancelled or expired: your terminal or program shows how it ended. \
     If it is still open there, start again from there.
     """
 
@@ -54,15 +54,23 @@ enum RedirectPage: Sendable, Equatable {
     case .notSignedIn(let reason?):
       ("Not signed in", "The sign-in failed: \(reason). You may close this tab.")
     case .again(let reason):
-      ("Once more", "The sign-in is not finished: \(reason). Go back to your terminal or program.")
+      (
+        "Not finished",
+        "The sign-in is not finished: \(reason). Go back to your terminal or program."
+      )
     case .pending:
-      ("Almost done", "Go back to your terminal or program: the sign-in is being finished there.")
+      ("Almost done", "Go back to your terminal or program to finish the sign-in.")
     case .notOurs:
-      ("No such sign-in", "This answer belongs to no sign-in that waits here. " + Self.nothingWaits)
-    case .otherUser: ("Not yours", "This sign-in was started by another user of this machine.")
-    case .onlyGET: ("Not so", "Only a browser's GET is answered here.")
-    case .unknown: ("No such sign-in", "No sign-in waits at this address. " + Self.nothingWaits)
-    case .busy: ("Busy", "This answer could not be checked just now. Reload this page.")
+      (
+        "No such sign-in",
+        "No sign-in on this machine is waiting for this answer. " + Self.nothingWaits
+      )
+    case .otherUser:
+      ("Another user's sign-in", "This sign-in was started by another user of this machine.")
+    case .onlyGET: ("Wrong method", "Only GET requests are accepted here.")
+    case .unknown:
+      ("No such sign-in", "No sign-in is waiting at this address. " + Self.nothingWaits)
+    case .busy: ("Busy", "This answer cannot be checked at the moment. Reload this page.")
     }
   }
 

@@ -82,7 +82,7 @@ struct RestoredFlow: Sendable {
     guard flow.ending.status == .active else { return }
     guard let type = ProviderRegistry.flow(row.kind, of: flow.type) else {
       throw UsherError(
-        .storageUnavailable, "flow \(row.id) is of a kind this version does not know")
+        .storageUnavailable, "this version does not know the kind of flow \(row.id)")
     }
     guard let place else { return }
     let packed = PackedMachine(

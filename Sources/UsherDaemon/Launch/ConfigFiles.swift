@@ -22,14 +22,14 @@ enum ConfigFiles {
     if let bytes = try read(main, trust) {
       contents.append((main, bytes))
     } else if file != nil {
-      throw ConfigError([problem(main, "there is no such file")])
+      throw ConfigError([problem(main, "the file does not exist")])
     }
     for path in try overlays(beside: main, trust) {
       guard let bytes = try read(path, trust) else {
         throw ConfigError([
           problem(
             path,
-            "cannot be opened, though its directory lists it: it is a link to nothing, or its name "
+            "cannot be opened, although its directory lists it: it is a broken link, or its name "
               + "is not UTF-8")
         ])
       }

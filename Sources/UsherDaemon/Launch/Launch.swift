@@ -45,7 +45,9 @@ package struct Launch: Sendable {
       log.notice("configured", metadata: setting.config.places)
       raiseFileLimit()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
-      if !wipesFreedMemory { log.warning("freed memory is not wiped: another free is in use") }
+      if !wipesFreedMemory {
+        log.warning("freed memory is not wiped: another allocator's free is in use")
+      }
       var quiet = log
       quiet.logLevel = .warning
       let group = ServiceGroup(
@@ -109,7 +111,7 @@ package struct Launch: Sendable {
   private func level(_ settings: LogSettings) throws -> Logger.Level {
     let word = logLevel ?? settings.level.rawValue
     guard let level = Logger.Level(rawValue: word) else {
-      throw UsherError(.invalidParams, "there is no log level \(word)")
+      throw UsherError(.invalidParams, "log level \(word) does not exist")
     }
     return level
   }
@@ -124,7 +126,7 @@ package struct Launch: Sendable {
     }
     guard !isThere else { return }
     throw UsherError(
-      .storageUnavailable, "the state directory \(path) cannot be made: \(String(errno: errno))")
+      .storageUnavailable, "the state directory \(path) cannot be created: \(String(errno: errno))")
   }
 
   /// Reports why the daemon does not run, on standard error and for `systemctl status`, and ends

@@ -21,7 +21,7 @@ extension FingerprintHint {
   /// The hint as a sentence for the user.
   var sentence: String {
     switch self {
-    case .retryScan: "the reader could not see the finger well: touch it again"
+    case .retryScan: "the reader could not read the finger: touch it again"
     case .swipeTooShort: "that was too short: swipe again"
     case .fingerNotCentered: "the finger was not in the middle: touch again"
     case .removeAndRetry: "take the finger away, then touch again"
@@ -44,7 +44,7 @@ enum ReaderObstacle: Error, Equatable {
     case .noReader: self = .noReader
     case .notEnrolled: self = .notEnrolled
     case .inUse: self = .unavailable("the fingerprint reader is in use")
-    case .unplugged: self = .unavailable("the fingerprint reader went away")
+    case .unplugged: self = .unavailable("the fingerprint reader was unplugged")
     case .notPermitted:
       self = .unavailable("usherd is not permitted to use the fingerprint reader: see polkit")
     case .unavailable: self = .unavailable("the fingerprint reader does not answer")

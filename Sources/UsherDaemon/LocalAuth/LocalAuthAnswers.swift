@@ -39,7 +39,8 @@ final class LocalAuthAnswers: Sendable {
       report(
         .standing(
           .init(
-            biometric: .unavailable("nobody has asked"), passcode: service.passcode(of: person),
+            biometric: .unavailable("the reader was not asked"),
+            passcode: service.passcode(of: person),
             latest: latest(person, client))))
     case .check(let passcode, let wanted):
       Task(executorPreference: service.dependencies.executor) { [self] in

@@ -15,7 +15,7 @@ extension LocalAuthMethods {
     let time = Duration.seconds(seconds).inWords
     throw UsherError(
       .interactionRequired,
-      "the person at this machine must have proved within \(time) to be there",
+      "the person at this machine must have proved presence within the last \(time)",
       detail: .init(
         next: .init(
           provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,

@@ -31,7 +31,7 @@ struct LocalAuthMethods: Sendable {
     case .done: return Done()
     case .oldIsNeeded:
       throw UsherError(
-        .invalidParams, "there is a passcode: old is needed", detail: .init(field: "old"))
+        .invalidParams, "a passcode is set: old is required", detail: .init(field: "old"))
     case .refused(let outcome): throw refusal(outcome)
     }
   }
@@ -42,13 +42,13 @@ struct LocalAuthMethods: Sendable {
     guard let uid = call.uid else { return caller.person }
     guard caller.isAdmin else {
       throw UsherError(
-        .permissionDenied, "another user's passcode is set on the admin socket",
+        .permissionDenied, "another user's passcode can be set on the admin socket only",
         detail: .init(field: "uid"))
     }
     switch await service.dependencies.lookups.user(uid) {
     case .named: break
     case .nameless:
-      throw UsherError(.notFound, "there is no user \(uid)", detail: .init(field: "uid"))
+      throw UsherError(.notFound, "user \(uid) does not exist", detail: .init(field: "uid"))
     case .failed: throw UserLookups.noAnswer
     }
     return LocalPerson(realm: caller.owner.realm, uid: uid)
@@ -61,7 +61,7 @@ struct LocalAuthMethods: Sendable {
     else { return }
     throw UsherError(
       .permissionDenied,
-      "your rule asks for a person: the first passcode is set by another program, or the operator")
+      "your rule requires a person: another program or the operator must set the first passcode")
   }
 
   private func checkNew(_ passcode: WireSecret) throws(UsherError) {
@@ -86,11 +86,13 @@ struct LocalAuthMethods: Sendable {
     case .lockedOut(let until):
       let wait = max(until - clock.now(), .zero)
       return UsherError(
-        .rateLimited, "too many wrong passcodes: it is locked for another \(wait.inWords)",
+        .rateLimited,
+        "too many wrong passcodes: the passcode is locked for another \(wait.inWords)",
         detail: .init(
           retryAfterMs: Int(wait.milliseconds), field: "old", limit: "passcode_attempts"))
     case .notEnrolled, .accepted:
-      return UsherError(.invalidParams, "there is no old passcode", detail: .init(field: "old"))
+      return UsherError(
+        .invalidParams, "no passcode is set, so old must be absent", detail: .init(field: "old"))
     case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
     }
   }

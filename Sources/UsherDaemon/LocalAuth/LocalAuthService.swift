@@ -126,7 +126,7 @@ extension LocalAuthService {
       record.save(DomainState(fingers: names), for: asker)
       return nil
     }
-    if let problem { log.warning("the enrolled fingers are not saved: \(problem)") }
+    if let problem { log.warning("the enrolled fingers could not be saved: \(problem)") }
   }
 
   private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
@@ -187,7 +187,7 @@ extension LocalAuthService {
     switch problem {
     case .notPermitted(let words): cause = "not permitted: \(words)"
     case .unavailable(let words): cause = words
-    case .unplugged: cause = "it went away"
+    case .unplugged: cause = "it was unplugged"
     case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
     }
     guard let count = readerNotices.due() else { return }

@@ -50,7 +50,7 @@ final class LockController: Sendable {
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
       await close(bootstrap)
-      processContext.log.notice("locked, as it was before")
+      processContext.log.notice("usherd is locked, as it was before the start")
     }
   }
 
@@ -58,18 +58,18 @@ final class LockController: Sendable {
     let bootstrap = try StoreBootstrap(processContext.setting, mayBeNew: mayBeNew)
     if bootstrap.store.wasRecovered {
       processContext.log.notice(
-        "opened by the recovery key; the master key opens it again from now on")
+        "the database was opened with the recovery key; the master key now opens it again")
     }
     if bootstrap.store.wasUnproven {
       processContext.log.warning(
         """
-        locked: a database of an earlier version does not show whether rows of it were deleted; \
-        unlock it (usherctl unlock), and look at its accounts and its passcode
+        usherd is locked: a database of an earlier version does not show whether rows were \
+        deleted; unlock it (usherctl unlock), then check the accounts and the passcode
         """)
     }
     if !bootstrap.store.acceptedTables.isEmpty {
       processContext.log.warning(
-        "accepted a database that was changed by something other than usherd; locked by it",
+        "accepted a database that was changed by something other than usherd; usherd is locked",
         metadata: ["tables": .string(bootstrap.store.acceptedTables.joined(separator: " "))])
     }
     processContext.audit.open(bootstrap.store.audit)

@@ -31,7 +31,7 @@ struct LockService: Sendable {
     let permit = try calls.permit(SystemUnlock.name, caller)
     if !caller.isAdmin, call.passcode == nil {
       let error = UsherError(
-        .invalidParams, "the passcode is needed to unlock", detail: .init(field: "passcode"))
+        .invalidParams, "the passcode is required to unlock", detail: .init(field: "passcode"))
       throw calls.noted(error, SystemUnlock.name, permit, caller)
     }
     let passcode = caller.isAdmin ? nil : call.passcode?.secret
@@ -96,12 +96,13 @@ struct LockService: Sendable {
     case .lockedOut(let until):
       let wait = max(until - now, .zero)
       return UsherError(
-        .rateLimited, "too many wrong passcodes: it is locked for another \(wait.inWords)",
+        .rateLimited,
+        "too many wrong passcodes: the passcode is locked for another \(wait.inWords)",
         detail: .init(
           retryAfterMs: Int(wait.milliseconds), field: "passcode", limit: "passcode_attempts"))
     case .notEnrolled:
       return UsherError(
-        .permissionDenied, "you have no passcode: the operator unlocks, usherctl unlock --admin",
+        .permissionDenied, "you have no passcode; the operator can run: usherctl unlock --admin",
         detail: .init(field: "passcode"))
     case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
     }

@@ -21,12 +21,14 @@ struct StoreBootstrap {
     // hide the loss.
     guard isNew || setting.hasDatabase else {
       throw UsherError(
-        .storageUnavailable, "the database \(setting.databasePath) is not there any more")
+        .storageUnavailable, "the database \(setting.databasePath) no longer exists")
     }
     guard setting.hasDatabase || !setting.isBeingRestored else {
       throw UsherError(
         .storageUnavailable,
-        "a restore of the database \(setting.databasePath) was cut short: usherctl restore again")
+        "a restore of the database \(setting.databasePath) was interrupted; run "
+          + "usherctl restore again"
+      )
     }
     let recovery = RecoveryKeySource(credentials: setting.credentials, disk: setting.disk)
     do {

@@ -77,7 +77,7 @@ extension ProcessContext {
   ) throws(UsherError) -> RPCHello.Reply {
     if let versions = call.protocol, !versions.contains(1) {
       throw UsherError(
-        .invalidParams, "this usherd speaks protocol 1", detail: .init(field: "protocol"))
+        .invalidParams, "this usherd supports protocol 1 only", detail: .init(field: "protocol"))
     }
     return .init(
       protocol: 1, server: .init(version: Version.current),

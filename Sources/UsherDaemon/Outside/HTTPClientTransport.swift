@@ -266,8 +266,8 @@ private struct TransportError {
     case is IOError where isRefusal: "the provider refuses connections"
     case is NIOSSLError where isBeforeRequest, is NIOSSLExtraError where isBeforeRequest:
       "no trusted TLS connection to the provider"
-    case is CancellationError: "the call was given up"
-    default: "the exchange with the provider broke off"
+    case is CancellationError: "the call was cancelled"
+    default: "the connection to the provider broke"
     }
   }
 }

@@ -135,27 +135,27 @@ extension OwnerRecord.Verdict {
   /// Returns the error for a caller with this uid; nil if the caller is the owner.
   func refusal(of uid: UInt32) -> UsherError? {
     let advice =
-      "the operator decides: usherctl owner accept \(uid) if it is the same person, "
-      + "usherctl owner forget \(uid) if not"
+      "the operator must run usherctl owner accept \(uid) if it is the same person, "
+      + "or usherctl owner forget \(uid) if not"
     switch self {
     case .same: return nil
     case .other(let name):
       return UsherError(
         .permissionDenied,
-        "user \(name) (uid \(uid)): what is stored for this uid was another user's; \(advice)")
+        "user \(name) (uid \(uid)): the data stored for this uid is another user's; \(advice)")
     case .gone:
       return UsherError(
         .permissionDenied,
-        "uid \(uid) has no name any more, and what is stored for it was a user's; \(advice)")
+        "uid \(uid) has no user name any more, but the data stored for it is a user's; \(advice)")
     case .unknown:
       return UsherError(
         .permissionDenied,
-        "uid \(uid): the user database does not say who this is; try again",
+        "uid \(uid): the user database does not answer who this is; try again",
         detail: .init(retryable: true))
     case .unconfirmed:
       return UsherError(
         .permissionDenied,
-        "uid \(uid): the user database does not confirm this user; try again, or tell the operator",
+        "uid \(uid): the user database does not confirm this user; try again, or ask the operator",
         detail: .init(retryable: true))
     }
   }
@@ -176,8 +176,8 @@ extension Owner {
     guard client == nil, Self.isTransient(uid) else { return }
     throw UsherError(
       .permissionDenied,
-      "user \(uid) is one that systemd made for a while, and its accounts would be "
-        + "another service's later: give this program a [[client]] rule with owner = \"client\"")
+      "user \(uid) is a temporary user of systemd, and its accounts would later be another "
+        + "service's: give this program a [[client]] rule with owner = \"client\"")
   }
 }
 

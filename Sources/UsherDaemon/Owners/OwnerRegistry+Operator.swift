@@ -98,7 +98,7 @@ extension OwnerRegistry {
 
   private static func stillWriting(_ uid: UInt32) -> UsherError {
     UsherError(
-      .overloaded, "calls by uid \(uid) still write: end its processes and try again",
+      .overloaded, "calls by uid \(uid) are still writing: end its processes and try again",
       detail: .init(retryAfterMs: 2000))
   }
 

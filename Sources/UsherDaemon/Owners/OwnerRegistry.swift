@@ -99,7 +99,7 @@ final class OwnerRegistry: Sendable {
     guard owner.client == nil else { return }
     let person = LocalPerson(owner)
     if forgotten.withLock({ $0.contains(person) }) {
-      throw UsherError(.permissionDenied, "uid \(owner.uid): all that was stored is forgotten")
+      throw UsherError(.permissionDenied, "uid \(owner.uid): its stored data was deleted")
     }
     try checkNotBeingForgotten(person)
   }
@@ -163,7 +163,7 @@ extension OwnerRegistry {
     // Every owner has a record, so that a missing record proves that it was deleted.
     guard !isRecorded || entry?.isStored == true else {
       throw UsherError(
-        .storageUnavailable, "the name of uid \(caller.uid) cannot be stored: try again",
+        .storageUnavailable, "the user name of uid \(caller.uid) cannot be stored: try again",
         detail: .init(retryable: true))
     }
   }
@@ -272,8 +272,8 @@ extension OwnerRegistry {
     guard let record = after.record, let other = record.other else { return }
     log.warning(
       """
-      a uid is another user's now: what is stored for it is withheld; run: usherctl owner accept, \
-      or usherctl owner forget
+      a uid now has another user name: its stored data is withheld; run: usherctl owner accept, or \
+      usherctl owner forget
       """,
       metadata: [
         "uid": "\(person.uid)", "user": .string(record.name ?? "(no name)"),
@@ -351,8 +351,8 @@ extension OwnerRegistry.Entry {
     if isBeingForgotten {
       return UsherError(
         .permissionDenied,
-        "uid \(uid): what is stored for it is being forgotten; the operator may have to run again: "
-          + "usherctl owner forget \(uid)",
+        "uid \(uid): its stored data is being deleted; if this persists, the operator must run "
+          + "again: usherctl owner forget \(uid)",
         detail: .init(retryable: true))
     }
     return verdict.refusal(of: uid)

@@ -37,7 +37,7 @@ struct CallbackService: Sendable {
     // Any local program can cause the other outcomes at will, so they are logged at the debug
     // level.
     log.log(
-      level: outcome.isOfInterest ? .info : .debug, "provider called",
+      level: outcome.isOfInterest ? .info : .debug, "provider callback",
       metadata: [
         "provider": .string(provider.name.rawValue), "outcome": .string(outcome.word),
       ])
@@ -70,7 +70,7 @@ struct CallbackService: Sendable {
         verdicts.append(try await offer(callback, to: record, provider))
       } skipped: { error in
         log.warning(
-          "an account was not asked whether a provider's call is its own",
+          "an account could not be checked for a provider's callback",
           metadata: ["cause": .string(error.message)])
       }
       if verdicts.contains(.mine) { return .taken }
@@ -79,7 +79,7 @@ struct CallbackService: Sendable {
       return try engine.isRemembered(requestID, at: provider.name) ? .taken : .unknown
     } catch {
       log.warning(
-        "a provider's call could not be taken", metadata: ["cause": .string(error.message)])
+        "a provider's callback could not be handled", metadata: ["cause": .string(error.message)])
       return .unavailable
     }
   }

@@ -33,12 +33,12 @@ extension UsherError {
   static func changed(_ provider: ProviderName, _ credential: String) -> UsherError {
     UsherError(
       .providerRejected,
-      "provider \(provider) and its credential \(credential) were changed while the flow was under "
-        + "way; begin again")
+      "provider \(provider) and its credential \(credential) were changed during the flow; start "
+        + "a new flow")
   }
 
   /// Returns the error for a call outside a flow whose provider has changed.
   static func changed(_ provider: ProviderName) -> UsherError {
-    UsherError(.providerRejected, "provider \(provider) was changed meanwhile; ask again")
+    UsherError(.providerRejected, "provider \(provider) was changed during the call; try again")
   }
 }

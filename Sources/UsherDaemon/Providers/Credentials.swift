@@ -96,7 +96,7 @@ final class Credentials: Sendable {
 
   func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
     guard kept.withLock({ $0[call.name] }) != nil else {
-      throw UsherError(.notFound, "there is no kept credential of that name")
+      throw UsherError(.notFound, "no stored credential has this name")
     }
     try await store.commit([.deleteCredential(call.name)])
     kept.withLock { _ = $0.removeValue(forKey: call.name) }

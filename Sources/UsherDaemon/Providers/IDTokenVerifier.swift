@@ -132,7 +132,7 @@ actor IDTokenVerifier {
     switch SigningKey(for: token, in: keys, metadata: metadata) {
     case .refused(let message): return (.refused(message: message), false)
     case .unknownKey:
-      return (.refused(message: "the ID token's key is not one of the provider's"), true)
+      return (.refused(message: "the ID token's key is not in the provider's key set"), true)
     case .key(let key, _):
       let verdict = await check(token, with: key)
       guard case .refused = verdict else { return (verdict, false) }
@@ -180,7 +180,7 @@ actor IDTokenVerifier {
     }
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let payload = Base64URL.decode(parts[1]) else {
-      return .refused(message: "the ID token is not in three parts")
+      return .refused(message: "the ID token does not have three parts")
     }
     return .genuine(payload: payload)
   }

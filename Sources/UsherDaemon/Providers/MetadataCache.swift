@@ -28,7 +28,7 @@ actor MetadataCache: ProviderObserver {
   /// Returns the metadata of a provider, from memory if it is fresh.
   func discovery(of config: ProviderConfig) async -> Discovery {
     guard let provider = Provider<OIDCSettings>(config) else {
-      return .unusable(message: "provider \(config.name) has no discovery")
+      return .unusable(message: "provider \(config.name) does not use discovery")
     }
     let settings = provider.settings
     if let entry = entries[provider.name], entry.settings == settings,

@@ -157,7 +157,7 @@ extension Result where Success == Secret, Failure == ClientTokens.Unavailable {
   /// The outcome for the call that needed the token.
   fileprivate var outcome: CallOutcome {
     switch self {
-    case .success: .noToken(message: "there is no client token")
+    case .success: .noToken(message: "no client token is available")
     case .failure(let unavailable): unavailable.outcome
     }
   }

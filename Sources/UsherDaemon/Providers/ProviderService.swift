@@ -84,7 +84,7 @@ extension ProviderService {
     _ metadata: OIDCMetadata, _ provider: ProviderConfig
   ) async -> ProviderCheck.Finding {
     guard let url = metadata.jwksURI else {
-      return .init(subject: "keys", fine: false, message: "there is no jwks_uri")
+      return .init(subject: "keys", fine: false, message: "the provider's metadata has no jwks_uri")
     }
     switch await verifier.keySet(at: url, of: provider) {
     case .success(let keys):
@@ -134,13 +134,14 @@ extension ProviderService {
       let theirs = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
     else {
       return .init(
-        subject: "clock", fine: true, message: "the provider does not tell its time")
+        subject: "clock", fine: true, message: "the provider's answer has no Date header")
     }
     // The header has whole seconds, and the response took some time.
     let skew = Int(abs((theirs - clock.now()).milliseconds) / 1000)
     return .init(
       subject: "clock", fine: skew <= allowed + 1,
       message: skew <= 1
-        ? "it agrees with ours" : "it differs from ours by \(skew) s, \(allowed) s are allowed")
+        ? "it agrees with the local clock"
+        : "it differs from the local clock by \(skew) s; \(allowed) s are allowed")
   }
 }

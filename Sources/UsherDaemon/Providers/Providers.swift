@@ -27,7 +27,7 @@ struct Providers: Sendable {
 
   private func unknown(_ name: ProviderName) -> UsherError {
     UsherError(
-      .notFound, "there is no provider \(printable(name))", detail: .init(field: "provider"))
+      .notFound, "provider \(printable(name)) does not exist", detail: .init(field: "provider"))
   }
 
   /// The name comes from the caller: only a well-formed name is repeated in the message.

@@ -25,7 +25,7 @@ actor SignatureVerifier {
   /// signature is refused.
   func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
     guard let source = ProviderRegistry.signatureKeys(of: provider) else {
-      return .keyless(message: "provider \(provider.name) signs nothing")
+      return .keyless(message: "provider \(provider.name) does not sign profiles")
     }
     if let (key, fetchedAt) = keys[source.url],
       (.zero..<MetadataCache.lifetime).contains(clock.monotonicNow() - fetchedAt),

@@ -63,7 +63,7 @@ struct RegistrationService: Sendable {
     guard provider.settings.registrationChecks else {
       throw UsherError(
         .permissionDenied,
-        "provider \(name) may not be asked who is registered: registration_checks is off")
+        "provider \(name) does not allow registration checks: registration_checks is off")
     }
     return provider
   }
@@ -86,7 +86,7 @@ struct RegistrationService: Sendable {
     let wait = budget.take(holder, at: dependencies.clock.monotonicNow(), perMinute: perMinute)
     guard let wait else { return }
     throw UsherError(
-      .rateLimited, "this user has asked \(perMinute) times within a minute who is registered",
+      .rateLimited, "this user has made \(perMinute) registration checks within a minute",
       detail: .init(
         retryAfterMs: Int(wait.milliseconds), limit: "registration_checks_per_minute"))
   }

@@ -83,7 +83,8 @@ struct Reload: Sendable {
 
   private func tell(_ problems: [ConfigProblem]) {
     processContext.log.warning(
-      "the reload failed: nothing has changed", metadata: ["problems": "\(problems.count)"])
+      "the reload failed; the configuration has not changed",
+      metadata: ["problems": "\(problems.count)"])
     for problem in problems.prefix(SystemReload.Reply.mostTold) {
       processContext.log.warning(
         "\(problem.message)",
@@ -126,8 +127,8 @@ extension DaemonSetting {
     return [
       config.problem(
         "store.url",
-        "cannot be changed while usherd runs, with \"\(self.config.store.url.settingText)\": "
-          + "stop it first")
+        "cannot be changed from \"\(self.config.store.url.settingText)\" while usherd runs; "
+          + "stop usherd first")
     ]
   }
 }
@@ -136,7 +137,7 @@ extension Config {
   /// The configuration files in use, for the journal.
   var places: Logger.Metadata {
     let files = sources.files.joined(separator: " ")
-    return ["files": .string(files.isEmpty ? "none: the defaults hold" : files)]
+    return ["files": .string(files.isEmpty ? "none: the defaults apply" : files)]
   }
 
   /// Returns the providers that only one of the configurations has, or that differ.

@@ -50,7 +50,7 @@ final class ConnectionCount: Sendable {
     }
     guard !isIn else { return }
     throw UsherError(
-      .overloaded, "callers without any right have \(most) connections already",
+      .overloaded, "callers without rights already have \(most) connections",
       detail: .init(limit: "unauthorized_connections"))
   }
 

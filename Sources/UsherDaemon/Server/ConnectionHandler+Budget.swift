@@ -34,7 +34,7 @@ extension ConnectionHandler {
       id,
       UsherError(
         .overloaded,
-        "this connection holds \(limits.unreadReplyBytes) bytes of replies: read them first",
+        "this connection has \(limits.unreadReplyBytes) bytes of unread replies: read them first",
         detail: .init(limit: "unread_reply_bytes")), origin)
     return true
   }

@@ -87,7 +87,7 @@ extension ConnectionHandler: ConnectionLink {
 
   func unsubscribe(_ name: String) throws(UsherError) {
     guard let listener = feed.remove(name) else {
-      throw UsherError(.notFound, "this connection has no such subscription")
+      throw UsherError(.notFound, "the subscription does not exist on this connection")
     }
     ended(listener)
   }

@@ -128,7 +128,7 @@ extension MethodEntry {
     }
     self.run = { params, call throws(UsherError) in
       guard let params = params as? M else {
-        throw UsherError(.internalError, "the parameters of \(M.name) are another method's")
+        throw UsherError(.internalError, "the parameters of \(M.name) are of another method")
       }
       return try run(params, call)
     }

@@ -10,7 +10,7 @@ extension MethodEntry {
     decode: { params, _ throws(UsherError) in try RequestID(cancelled: params) },
     run: { params, call throws(UsherError) in
       guard let id = params as? RequestID else {
-        throw UsherError(.internalError, "the parameters of rpc.cancel are another method's")
+        throw UsherError(.internalError, "the parameters of rpc.cancel are of another method")
       }
       call.connection.cancel(id)
       return try .now(Done())
@@ -28,10 +28,10 @@ extension RequestID {
     case .missing: throw Self.wrong("id", "is missing")
     case .stray(let name): throw Self.wrong(name, "is not a parameter")
     case .notAnObject:
-      throw Self.wrong("params", "must be an object: parameters travel by name")
+      throw Self.wrong("params", "must be an object: parameters are passed by name")
     }
     guard place.count <= RequestID.longest else {
-      throw Self.wrong("id", "must be shorter: up to \(RequestID.longest) bytes are looked at")
+      throw Self.wrong("id", "must have at most \(RequestID.longest) bytes")
     }
     guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[place]))
     else {

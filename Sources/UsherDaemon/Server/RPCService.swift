@@ -140,7 +140,7 @@ final class RPCService: Sendable {
   }
 
   private static let noSuchMethod = UsherError(
-    .methodNotFound, "there is no such method on this socket")
+    .methodNotFound, "the method does not exist on this socket")
 
   /// Returns whether the current rules let a caller keep a subscription that began under earlier
   /// rules.
@@ -183,7 +183,7 @@ final class RPCService: Sendable {
   ///
   /// - Parameter cause: The kernel's error.
   func noteFullHouse(_ cause: String) {
-    logger.warning("who comes is not let in for now", metadata: ["cause": .string(cause)])
+    logger.warning("new connections are rejected for now", metadata: ["cause": .string(cause)])
   }
 
   /// Logs that a client was disconnected because it does not read. Any client can cause this at

@@ -59,7 +59,7 @@ struct TOTPService: Sendable {
       case .spent(let next): return .later(next)
       }
     } catch {
-      return .unavailable("that a code was given cannot be kept: \(error.message)")
+      return .unavailable("the use of the code cannot be stored: \(error.message)")
     }
   }
 }
@@ -101,7 +101,8 @@ extension TOTPService {
   private func refusal(until next: Timestamp) -> UsherError {
     let pause = next - dependencies.clock.now()
     return UsherError(
-      .rateLimited, "you were given the code of this step: the next begins in \(pause.inWords)",
+      .rateLimited,
+      "you already got the code of this time step; the next step begins in \(pause.inWords)",
       detail: .init(retryAfterMs: Int(max(pause, .zero).milliseconds), limit: "single_use"))
   }
 }
@@ -117,7 +118,7 @@ extension TOTPService {
       let record = try repository.account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
-          .invalidParams, "account \(id) is not of that provider",
+          .invalidParams, "account \(id) is not at that provider",
           detail: .init(field: "provider"))
       }
       return record
@@ -144,12 +145,12 @@ extension TOTPService {
   private func check(_ record: AccountRecord, _ caller: Caller) throws(UsherError) {
     guard record.isGuarded else { return }
     guard !record.details.tokensAreInternal else {
-      throw UsherError(.permissionDenied, "the codes of this account are the daemon's own")
+      throw UsherError(.permissionDenied, "the codes of this account are for the daemon only")
     }
     let scope = record.details.grant.scope
     guard record.opens(scope: scope, to: caller.client, at: dependencies.clock.now()) else {
       throw UsherError(
-        .consentRequired, "you were not granted all that these codes give access to",
+        .consentRequired, "you were not granted everything that these codes give access to",
         detail: .init(
           next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))
     }
@@ -169,7 +170,7 @@ extension TOTPService {
       let authenticator = record.details.authenticator
     else { throw noCodes(record) }
     guard let key = TOTPKey(base32: authenticator.secret.unsealed()) else {
-      throw UsherError(.internalError, "the secret of account \(record.id) is none")
+      throw UsherError(.internalError, "the TOTP secret of account \(record.id) is not valid")
     }
     return AccountCodes(settings: settings, code: OneTimeCode(key, settings))
   }

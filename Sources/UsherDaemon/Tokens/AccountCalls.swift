@@ -29,7 +29,7 @@ struct AccountCalls: Sendable {
     do throws(UsherError) {
       let record = try record(account)
       if let client, !record.mayAct(for: client, at: dependencies.clock.now()) {
-        return .noToken(message: "what was granted has been taken back")
+        return .noToken(message: "the consent was revoked")
       }
       let token = try await token(of: account, for: provider)
       let outcome = await http.send(call, for: provider, in: flow, accessToken: token)
@@ -60,7 +60,7 @@ struct AccountCalls: Sendable {
       account, record.mainKey, validFor: Self.validity, isForced: false)
     let renewed = try self.record(account)
     guard renewed.isOf(provider), let held = renewed.usableToken(record.mainKey) else {
-      throw UsherError(.conflict, "the account changed meanwhile: ask again")
+      throw UsherError(.conflict, "the account changed during the call: try again")
     }
     return held.set.accessToken.unsealed()
   }

@@ -23,8 +23,8 @@ extension AccountRecord {
       ? "leave scope out, or set narrow_refresh if this provider does not" : "leave scope out"
     return UsherError(
       .invalidParams,
-      "provider \(provider) may narrow the grant for all programs when a part of its scope is asked "
-        + "for: \(advice)",
+      "provider \(provider) may narrow the grant for all programs if a token for a part of its "
+        + "scope is requested: \(advice)",
       detail: .init(field: "scope"))
   }
 

@@ -29,10 +29,10 @@ extension Refresher {
     if word.isOfIDToken {
       metadata["cause"] = word.message.map { .string($0) }
       log.warning(
-        "the ID token that came with a refresh breaks a rule: a new log-in is needed",
+        "a refresh returned an ID token that is not valid: a new sign-in is needed",
         metadata: metadata)
     } else {
-      log.notice("the provider refuses to refresh: a new log-in is needed", metadata: metadata)
+      log.notice("the provider refuses to refresh: a new sign-in is needed", metadata: metadata)
     }
     let refused = record.details.grant.refreshToken
     let buried = try await repository.turns.withLock(record.shelf) {
@@ -75,7 +75,7 @@ extension Refresher {
       unwrittenDeaths[account] = nil
     } catch {
       log.error(
-        "the end of a grant cannot be written yet: a restart forgets it",
+        "the end of a grant cannot be stored yet; it is lost if usherd restarts now",
         metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
     }
   }
@@ -84,13 +84,13 @@ extension Refresher {
     let grant = record.details.grant
     let message =
       if grant.death?.isOfIDToken == true {
-        "provider \(record.provider) sent an ID token that breaks a rule with a refresh"
+        "provider \(record.provider) returned an ID token that is not valid with a refresh"
       } else if grant.death != nil {
-        "provider \(record.provider) no longer accepts this log-in"
+        "provider \(record.provider) no longer accepts this sign-in"
       } else if record.tokens.isEmpty && grant.refreshToken == nil {
-        "nobody has signed in with this account yet, or its token is gone"
+        "this account has no token: it is not signed in yet, or the token was removed"
       } else {
-        "the token came without a refresh token: it cannot be renewed"
+        "the provider issued no refresh token, so the token cannot be renewed"
       }
     return newLogIn(record, message, grant.death)
   }

@@ -21,7 +21,7 @@ extension Refresher {
         try await store.commitFromReserve(update.changes)
       } catch {
         log.error(
-          "a new refresh token cannot be written: a restart before the next refresh loses it",
+          "a new refresh token cannot be stored: a restart before the next refresh loses it",
           metadata: [
             "account": .string(record.id.rawValue), "cause": .string(error.message),
           ])

@@ -79,7 +79,7 @@ actor Refresher: ProviderObserver {
         return try reply(outcome, account, key, isForced: isForced)
       }
       guard let record = try repository.find(account) else {
-        throw UsherError(.notFound, "there is no account \(account)")
+        throw UsherError(.notFound, "account \(account) does not exist")
       }
       if !mustRefresh, waiting(record) == nil, let token = record.usableToken(key),
         token.isValid(for: seconds, at: dependencies.clock.now(), dependencies.clock.bootTime())
@@ -105,7 +105,7 @@ actor Refresher: ProviderObserver {
   func replace(_ refused: Secret, of account: AccountID) async throws(UsherError) {
     while let current = running[account] { _ = await current.task.value }
     guard let record = try repository.find(account) else {
-      throw UsherError(.notFound, "there is no account \(account)")
+      throw UsherError(.notFound, "account \(account) does not exist")
     }
     let key = record.mainKey
     if let error = scopeProblem(record, key, isForced: false) { throw error }
@@ -164,7 +164,7 @@ actor Refresher: ProviderObserver {
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
       let message =
-        word.message ?? "provider \(record.provider) refuses to refresh and does not say why"
+        word.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
       let error = newLogIn(record, message, word)
       throw remember(error, record.id, key, refreshToken)
     case .unusable(let error, let rotated):
@@ -285,7 +285,7 @@ actor Refresher: ProviderObserver {
       return
     }
     log.warning(
-      "a refresh returned less than was granted: a new log-in is needed for the rest",
+      "a refresh returned less scope than was granted: a new sign-in is needed for the rest",
       metadata: [
         "provider": .string(update.record.provider.rawValue),
         "account": .string(update.record.id.rawValue), "granted": .string(grant.scope),
@@ -301,7 +301,7 @@ actor Refresher: ProviderObserver {
   }
 
   private static let changedMeanwhile = UsherError(
-    .conflict, "the account changed meanwhile: ask again")
+    .conflict, "the account changed during the call: try again")
 
   /// Returns why a token with this scope is not requested. A caller must not narrow the tokens of
   /// others: the grant is refreshed as a whole, and a part is requested only if the provider is
@@ -377,7 +377,7 @@ actor Refresher: ProviderObserver {
     forcedAt = forcedAt.filter { $0.value + rest > now }
     if let last = forcedAt[account] {
       throw UsherError(
-        .rateLimited, "this account was refreshed by force less than \(rest) ago",
+        .rateLimited, "a refresh of this account was forced less than \(rest) ago",
         detail: .init(
           retryAfterMs: Int((last + rest - now).milliseconds), limit: "force_refresh_seconds"))
     }

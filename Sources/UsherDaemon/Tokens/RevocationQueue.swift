@@ -71,7 +71,7 @@ actor RevocationQueue {
       try await store.commitFromReserve([.putNote(try revocation.row())])
     } catch {
       log.error(
-        "the revocation of tokens is not stored: a restart ends it",
+        "the revocation of tokens cannot be stored: it ends if usherd restarts",
         metadata: logged(revocation).merging(["cause": .string(error.message)]) { $1 })
     }
     await pursue(revocation)
@@ -197,10 +197,10 @@ actor RevocationQueue {
     let metadata = logged(revocation)
     if let failure {
       log.warning(
-        "tokens that were wiped may still live: the provider did not revoke them",
+        "deleted tokens may still be valid: the provider did not revoke them",
         metadata: metadata.merging(["reason": .string(failure.rawValue)]) { $1 })
     } else {
-      log.notice("the provider has revoked the tokens that were wiped before", metadata: metadata)
+      log.notice("the provider has revoked tokens that were deleted earlier", metadata: metadata)
     }
     await forget(revocation)
   }

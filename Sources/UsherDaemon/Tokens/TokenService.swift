@@ -87,7 +87,7 @@ struct TokenService: Sendable {
     _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within most: [String]?
   ) throws(UsherError) {
     guard !record.details.tokensAreInternal else {
-      throw UsherError(.permissionDenied, "the tokens of this account are the daemon's own")
+      throw UsherError(.permissionDenied, "the tokens of this account are for the daemon only")
     }
     // The provider may have granted more than was requested.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
@@ -102,7 +102,7 @@ struct TokenService: Sendable {
     let now = dependencies.clock.now()
     guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
       throw UsherError(
-        .consentRequired, "you were not granted all that this token gives access to",
+        .consentRequired, "you were not granted everything that this token gives access to",
         detail: .init(
           next: dependencies.signIn(
             at: record.provider, account: record.id, scope: scopes.joined(separator: " "))))
@@ -138,7 +138,7 @@ struct TokenService: Sendable {
       let record = try repository.account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
-          .invalidParams, "account \(id) is not of that provider",
+          .invalidParams, "account \(id) is not at that provider",
           detail: .init(field: "provider"))
       }
       return record
@@ -169,7 +169,7 @@ struct TokenService: Sendable {
     }
     let asked = scope.scopeWords
     let granted = record.details.grant.scope.scopeWords
-    guard !asked.isEmpty else { throw .wrongType("scope", "one scope or several") }
+    guard !asked.isEmpty else { throw .wrongType("scope", "one or more scopes") }
     guard asked.isSubset(of: granted) else {
       throw UsherError(
         .consentRequired, "the scope goes beyond what was granted",
@@ -196,7 +196,7 @@ extension UsherError {
   static func beyond(_ scopes: [String]) -> UsherError {
     let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
     return UsherError(
-      .permissionDenied, "you may have tokens for these scopes only: \(most)",
+      .permissionDenied, "your rule allows tokens for these scopes only: \(most)",
       detail: .init(field: "scope"))
   }
 }

@@ -42,7 +42,7 @@ struct TokenSource: Sendable {
     if let pause = health.pause(
       for: record.provider, record.id, at: dependencies.clock.monotonicNow())
     {
-      return unreachable(record, "the provider did not answer just now", after: pause)
+      return unreachable(record, "the provider did not answer the last call", after: pause)
     }
     do throws(UsherError) {
       let provider = try providers.named(record.provider)

@@ -171,7 +171,7 @@ final class TokenWatch: ProviderObserver {
     }
     guard isNew else { return }
     log.warning(
-      "the tokens of an account cannot be looked after",
+      "the tokens of an account cannot be refreshed in the background",
       metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
   }
 
@@ -235,7 +235,7 @@ final class TokenWatch: ProviderObserver {
     }
     if let failure {
       log.notice(
-        "a token could not be renewed ahead of its end",
+        "a token could not be refreshed before it expires",
         metadata: ["account": .string(account.rawValue), "cause": .string(failure.message)])
     }
     look(at: account)

@@ -63,7 +63,7 @@ with Place() as place:
     still = of(54_002, lambda: daemon.connect().reply("flow.get", {"flow": held["id"]}))
     if still["result"]["flow"]["status"] != "active":
         succeeded("the other user's sign-in ended by it")
-    for text, words in zip(pages, ["No such sign-in", "Not yours"]):
+    for text, words in zip(pages, ["No such sign-in", "Another user's sign-in"]):
         if words not in text:
             succeeded(f"the browser does not say “{words}”: {text}")
     refused("both sign-ins wait at one port, and each gets its own answer")

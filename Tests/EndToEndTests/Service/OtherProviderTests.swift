@@ -79,7 +79,7 @@ struct OtherProviderTests {
     let end = try daemon.client().finished(flow)
     let message = end["failure"]?["message"]?.stringValue ?? ""
     #expect(message.hasPrefix("provider work and its credential work-secret were changed"))
-    #expect(message.hasSuffix("begin again"))
+    #expect(message.hasSuffix("start a new flow"))
     #expect(end["failure"]?["retryable"] == true)
     #expect(try refusals(by: first) == 0)
     #expect(try second.requests("token") == 0)

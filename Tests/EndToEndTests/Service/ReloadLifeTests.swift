@@ -31,7 +31,9 @@ struct ReloadLifeTests {
     func isLogged(_ what: String, by log: () -> String) throws -> Bool {
       _ = try daemon.client().reason(of: what)
       let before = log().split(separator: "\n").count
-      return log().split(separator: "\n").suffix(before).contains { $0.contains("no such method") }
+      return log().split(separator: "\n").suffix(before).contains {
+        $0.contains("the method does not exist")
+      }
     }
     try daemon.place.write("[log]\nlevel = \"debug\"\n", to: "usherd.toml")
     _ = try daemon.admin().call("system.reload")

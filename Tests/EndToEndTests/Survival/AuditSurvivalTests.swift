@@ -99,10 +99,10 @@ struct AuditSurvivalTests {
     #expect(error["data"]?["reason"] == "storage_unavailable")
     #expect(error["data"]?["retryable"] == true)
     #expect(
-      error["message"] == "the audit cannot be written, and nothing is done unrecorded")
+      error["message"] == "the audit log cannot be written, so no call is made")
     // Calls that are audited only if they are denied still succeed.
     #expect(try client.call("flow.list")["flows"]?.arrayValue?.count == 1)
-    #expect(daemon.log.contains("the audit cannot be written"))
+    #expect(daemon.log.contains("the audit log cannot be written"))
     try disk.empty()
     try eventually("there is room again") {
       try client.reply(to: "token.get", ["provider": "demo"])["result"] == token

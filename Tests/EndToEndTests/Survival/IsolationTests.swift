@@ -119,7 +119,7 @@ struct IsolationTests {
     #expect(end["status"] == "succeeded")
     #expect(
       try client.call("account.list")["accounts"]?.arrayValue?.first?["subject"] == "usr_alice")
-    #expect(daemon.log.contains("a browser of another user came to a redirect listener"))
+    #expect(daemon.log.contains("another user's browser connected to a redirect listener"))
   }
 
   @Test("a user outside access.group gets system.status without providers, and no other method")
