@@ -49,7 +49,7 @@ struct BrowserReturn: Equatable {
     switch event {
     case .browser(.redirected(let answer)): return .cameBack(answer)
     case .input(.redirect(let url)): return handedIn(url)
-    case .input(.back): return .refused(field: "input.back", message: "there is no step before")
+    case .input(.back): return .refused(field: "input.back", message: "there is no previous step")
     case .daemon(.resumed):
       guard let redirect else { return .nothing }
       return .listenAgain(redirect.expectation(state: state, earlier: redirectURI, form: form))
@@ -172,7 +172,7 @@ extension Problem {
   /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
   fileprivate static func noListener(_ message: String) -> Problem {
     Problem(
-      reason: "no_listener", title: "No way back from the browser",
+      reason: "no_listener", title: "No callback from the browser",
       message: "\(message); paste the address that the browser ends at")
   }
 }
@@ -181,7 +181,7 @@ extension Failure {
   /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
   fileprivate static func unsafeReturn(_ message: String) -> Failure {
     Failure(
-      reason: .invalidRequest, title: "No safe way back from the browser",
+      reason: .invalidRequest, title: "No safe callback from the browser",
       message:
         "\(message), so that another user may get the provider's answer: do not sign in at a page "
         + "that is still open; free the port or change the provider's redirect, then start again",
@@ -194,14 +194,14 @@ extension Failure {
   /// - Parameter message: A sentence that names the missing resource and the remedy.
   fileprivate static func busy(_ message: String) -> Failure {
     Failure(
-      reason: .overloaded, title: "Too busy for the way back from the browser",
+      reason: .overloaded, title: "Too busy for a callback from the browser",
       message: "\(message); close a page of this sign-in that is still open, then start again",
       retryable: true)
   }
 
   fileprivate static func noListener(_ message: String) -> Failure {
     Failure(
-      reason: .invalidRequest, title: "No way back from the browser",
-      message: "no port on the loopback can be had: \(message)", retryable: true)
+      reason: .invalidRequest, title: "No callback from the browser",
+      message: "no loopback port can be opened: \(message)", retryable: true)
   }
 }

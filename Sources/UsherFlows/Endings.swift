@@ -24,11 +24,11 @@ extension Failure {
   }
 
   package static let otherPerson = Failure.rejected(
-    "somebody else signed in than the account that was named")
+    "the user who signed in is not the user of the named account")
 
   package static func expired(_ word: ProviderErrorCode) -> Failure {
     Failure(
-      reason: .expired, title: "Too late", message: word.sentence("the time to sign in is over"),
+      reason: .expired, title: "Too late", message: word.sentence("the sign-in has expired"),
       retryable: true, provider: word)
   }
 

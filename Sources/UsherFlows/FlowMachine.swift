@@ -211,8 +211,8 @@ package struct CredentialCheck: Sendable {
 extension String {
   /// Returns a sentence that says which credential is not set, and how to set it.
   package static func missing(_ credential: String, of provider: ProviderName) -> String {
-    "credential \(credential) of provider \(provider) is not set: "
-      + "usherctl credential set \(credential)"
+    "credential \(credential) of provider \(provider) is not set; "
+      + "run: usherctl credential set \(credential)"
   }
 }
 

@@ -115,7 +115,7 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   /// - Throws: A sentence that says how to set the credential.
   package func credential(named name: String?) throws(UsherError) -> Secret {
     guard let name else {
-      throw UsherError(.internalError, "provider \(provider.name) names no such credential")
+      throw UsherError(.internalError, "provider \(provider.name) has no credential of this name")
     }
     guard let credential = credentials[name] else {
       throw UsherError(.internalError, .missing(name, of: provider.name))

@@ -31,7 +31,7 @@ extension ProviderProbe {
       case .reply(let reply):
         let request = TokenRequest(provider: provider.name, scope: "")
         switch TokenReply(reply, to: request, at: Timestamp(milliseconds: 0)) {
-        case .granted: return (true, "it gives a config token")
+        case .granted: return (true, "it issues a config token")
         // A public client is refused a config token; the refusal itself shows that the endpoint
         // works.
         case .misconfigured, .rejected:

@@ -120,7 +120,7 @@ struct SignatureVerifierTests {
     }
     let verdict = await verifier(KeyServer("")).verify(
       try signed(Vector.signature), provider: provider)
-    #expect(verdict == .keyless(message: "the provider names no RSA key"))
+    #expect(verdict == .keyless(message: "the provider publishes no RSA key"))
   }
 }
 

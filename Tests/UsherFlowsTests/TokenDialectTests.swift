@@ -256,10 +256,10 @@ struct ProviderProbeTests {
   @Test(
     "the probe of a wallet judges every outcome and describes it in a sentence",
     arguments: [
-      Row(.reply(tokenReply()), [true, true], "it gives a config token"),
+      Row(.reply(tokenReply()), [true, true], "it issues a config token"),
       Row(
         .reply(tokenReply(["refresh_token": .some(nil), "id_token": .some(nil)])), [true, true],
-        "it gives a config token"),
+        "it issues a config token"),
       Row(error("invalid_client", 401), [false, true], "it answers HTTP 401"),
       Row(error("unauthorized_client", 400), [false, true], "it answers HTTP 400"),
       Row(error("unsupported_grant_type", 400), [false, true], "it answers HTTP 400"),

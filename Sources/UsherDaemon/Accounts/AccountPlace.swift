@@ -14,7 +14,7 @@ extension Dependencies {
   func elsewhere(_ record: AccountRecord) -> UsherError {
     UsherError(
       .reauthenticationRequired,
-      "provider \(record.provider) is not the one that this account signed in at: sign in again",
+      "provider \(record.provider) was changed after this account signed in: sign in again",
       detail: .init(next: signIn(at: record.provider, scope: record.details.grant.scope)))
   }
 }

@@ -58,7 +58,7 @@ final class AuditRecorder: Sendable {
   func admit() throws(UsherError) {
     guard isFull else { return }
     throw UsherError(
-      .storageUnavailable, "the audit log cannot be written, so no call is made")
+      .storageUnavailable, "the audit log cannot be written, so the call is refused")
   }
 
   func note(_ note: AuditEvent, by caller: AuditedCaller) {

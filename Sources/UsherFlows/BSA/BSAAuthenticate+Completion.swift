@@ -17,7 +17,8 @@ extension BSAAuthenticate {
     case .daemon(.told(.presence(true))): return start(visit, Attempt())
     case .daemon(.told(.presence(false))):
       let failure = Failure(
-        reason: .denied, title: "Taken away", message: "the account was forgotten in the meantime",
+        reason: .denied, title: "No longer available",
+        message: "the account was forgotten in the meantime",
         retryable: false)
       return .fail(failure, clearUp: abandoned)
     case .daemon(.resumed): return check(visit)

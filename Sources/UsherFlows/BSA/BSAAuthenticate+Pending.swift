@@ -64,7 +64,7 @@ extension BSAAuthenticate {
     case .later(let time):
       return wait(until: time, now)
     case .noSecret:
-      return .fail(.rejected("the account has no TOTP secret: reregisterDevice gets it one"))
+      return .fail(.rejected("the account has no TOTP secret: run reregisterDevice to get one"))
     case .unavailable(let message):
       problem = .noCode(message)
       var retrying = retrying
@@ -79,7 +79,7 @@ extension BSAAuthenticate {
     var retrying = RetryBackoff()
     _ = retrying.failed()
     state = .generating(retrying)
-    problem = .noCode("the code of this minute was given already: the next comes in its time")
+    problem = .noCode("the code of this time step was already issued: the next one follows")
     return .proceed([.wake(after: max(time - now, .milliseconds(100)))])
   }
 

@@ -112,7 +112,7 @@ package struct BSAAuthenticate: FlowMachine {
     }
     let way = params.by ?? .push
     guard params.qrId == nil || way == .qr else {
-      throw FlowParams.wrong("qrId", "goes with by \"qr\" only")
+      throw FlowParams.wrong("qrId", "is allowed only if by is \"qr\"")
     }
     let known = origin.attributes["localAuthType"]?.stringValue.flatMap {
       BSAAuthType(sdkWord: $0)
@@ -156,9 +156,9 @@ package struct BSAAuthenticate: FlowMachine {
         state: "localAuth", step: authentication.step,
         problem: authentication.problem ?? problem)
     case .generating: view("generating", .wait(.init(for: "a number")))
-    case .pending(nil, _): view("pending", .wait(.init(for: "a site to ask for a sign-in")))
+    case .pending(nil, _): view("pending", .wait(.init(for: "a site's sign-in request")))
     case .pending(let shown?, _): view("pending", display(shown))
-    case .checking, .starting: view("starting", .wait(.init(for: "the sign-in to begin")))
+    case .checking, .starting: view("starting", .wait(.init(for: "the sign-in to start")))
     case .completing, .fetching:
       view("completing", .wait(.init(for: "the sign-in to be completed")))
     }
@@ -245,7 +245,7 @@ extension Failure {
   fileprivate static func unknownPerson(_ provider: ProviderName) -> Failure {
     .impossible(
       .authType,
-      "the account does not say how its person is known: reregisterDevice says it anew", provider)
+      "the account has no stored authentication type: run reregisterDevice to set it", provider)
   }
 }
 
@@ -269,7 +269,7 @@ extension BSAAuthenticate {
       }
       return prove(BSAVisit(device: order.device, qrID: text), at: now)
     case .input(.back):
-      return .refuse(field: "input.back", message: "there is no step before")
+      return .refuse(field: "input.back", message: "there is no previous step")
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
@@ -299,7 +299,7 @@ extension BSAAuthenticate {
     return .asking(questions)
   }
 
-  private static let namelessSite = "a site that gives no address"
+  private static let namelessSite = "a site without an address"
 
   private mutating func proving(
     _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ authentication: LocalAuthentication,

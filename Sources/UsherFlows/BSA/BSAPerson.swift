@@ -95,7 +95,7 @@ enum BSAName {
     let isVisible = text.contains { $0.isLetter || $0.isNumber }
     guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
       throw ImpossibleMember(
-        "must be a name: at most 256 bytes of letters and what stands between them")
+        "must be a name: at most 256 bytes, with a letter or digit, without control characters")
     }
     return text
   }

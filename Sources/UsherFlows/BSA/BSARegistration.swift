@@ -283,14 +283,14 @@ extension BSARegistration {
   }
 
   private static let noSecret =
-    "the provider's answer has no data.secretKey that can be used: the person is registered, but there "
-    + "are no one-time codes; run reregisterDevice for another secret"
+    "the provider's answer has no usable data.secretKey: the person is registered, but there are "
+    + "no one-time codes; run reregisterDevice to get another secret"
 }
 
 extension Failure {
   static func noLocalAuth(_ provider: ProviderName) -> Failure {
     .impossible(
-      .authType, "authType must not be none: this provider wants local authentication", provider)
+      .authType, "authType must not be none: this provider requires local authentication", provider)
   }
 
   /// - Parameter cause: A sentence for users.
@@ -304,8 +304,8 @@ extension Failure {
   fileprivate static func mayBeReplaced(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Answer lost",
-      message: "the provider may have taken this device already, and its answer was lost: "
-        + "until reregisterDevice is done once more, codes of this account may be worth nothing",
+      message: "the provider may have registered this device already, but its answer was lost: "
+        + "run reregisterDevice again; until then, codes of this account may be invalid",
       retryable: true, provider: RTCode.invalid.word(provider))
   }
 
@@ -313,7 +313,7 @@ extension Failure {
   fileprivate static func unusableRegistration(_ failure: Failure) -> Failure {
     var failure = failure
     failure.message +=
-      "; the person may be registered all the same: reregisterDevice then takes this device"
+      "; the person may be registered nevertheless: if so, run reregisterDevice for this device"
     return failure
   }
 }

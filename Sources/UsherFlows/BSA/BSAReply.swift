@@ -90,7 +90,7 @@ extension Failure {
   }
 
   static func lacking(_ member: String) -> Failure {
-    .protocolError("the provider's answer has no \(member) that can be used")
+    .protocolError("the provider's answer has no usable \(member)")
   }
 
   static func otherApp(_ what: String, _ provider: ProviderName) -> Failure {

@@ -6,7 +6,7 @@ package import UsherCore
 /// the page BSA of the documentation).
 package struct BSAReregisterDevice: FlowMachine {
   package static let kind = "reregisterDevice"
-  package static let summary = "Put this machine's device in place of a registered one."
+  package static let summary = "Replace a registered device with this machine's device."
 
   package struct Params: Codable, Sendable, Equatable {
     package var userKey: String
@@ -56,7 +56,7 @@ package struct BSAReregisterDevice: FlowMachine {
       guard params.disposeToken == nil || params.authType != nil else {
         throw EarlyFailure(
           .impossible(
-            .parameterMissing, "authType is needed where a disposeToken is given",
+            .parameterMissing, "authType is required if a disposeToken is given",
             provider.name))
       }
       let token = try params.disposeToken.map { handle throws(EarlyFailure) in

@@ -7,7 +7,7 @@ package import UsherCore
 /// of the documentation).
 package struct BSAVerifyContact: FlowMachine {
   package static let kind = "verifyContact"
-  package static let summary = "Have a person prove that an address or a phone number is theirs."
+  package static let summary = "Verify that an e-mail address or phone number belongs to a person."
 
   /// The lifetime of the handle in the result.
   static let handleLifetime = Duration.seconds(30 * 60)
@@ -147,7 +147,7 @@ extension FlowContext<BSASettings> {
     guard let kept else {
       throw EarlyFailure(
         .impossible(
-          .invalid, "disposeToken is not one of this client for this contact, or too old",
+          .invalid, "disposeToken was not issued to this client for this contact, or has expired",
           provider.name))
     }
     return kept.secret

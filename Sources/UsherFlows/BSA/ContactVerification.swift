@@ -240,7 +240,7 @@ extension ContactVerification {
       problem = nil
       return .proceed(send(Sending(previous: challenge)))
     case .input(.back):
-      return .refuse(field: "input.back", message: "there is no step before")
+      return .refuse(field: "input.back", message: "there is no previous step")
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
@@ -350,7 +350,7 @@ extension Failure {
   fileprivate static func notSent(_ code: RTCode, _ provider: ProviderName) -> Failure {
     var failure = Failure.refused(code, provider)
     guard code == .invalid else { return failure }
-    failure.message = "the provider sends no more numbers to this contact just now"
+    failure.message = "the provider sends no more numbers to this contact at present"
     failure.retryable = true
     return failure
   }
@@ -375,24 +375,24 @@ extension Problem {
   fileprivate static func numberExpired(_ code: RTCode?, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "code_expired", title: "Number expired",
-      message: "the time for this number is over: ask for another",
+      message: "this number has expired: request another",
       provider: (code ?? .invalid).word(provider))
   }
 
   fileprivate static func notNow(_ code: RTCode, _ provider: ProviderName) -> Problem {
     Problem(
-      reason: "provider_busy", title: "Not just now", message: code.meaning,
+      reason: "provider_busy", title: "Not possible at present", message: code.meaning,
       provider: code.word(provider))
   }
 
   fileprivate static func tooEarly(_ wait: Duration) -> Problem {
     Problem(
       reason: "too_early", title: "Too early",
-      message: "another number can be asked for in \(wait.inWords)",
+      message: "another number can be requested in \(wait.inWords)",
       retryAfterMs: Int(wait.milliseconds))
   }
 
   fileprivate static let sentEnough = Problem(
     reason: "sent_enough", title: "No more numbers",
-    message: "\(ContactVerification.sendLimit) numbers were sent: begin anew for another")
+    message: "\(ContactVerification.sendLimit) numbers were sent: start again to get another")
 }

@@ -81,7 +81,7 @@ extension FreedomDeviceAuthorize {
     _ completion: FreedomCompletion, _ refusal: FreedomIDRefusal?
   ) -> Answer<FreedomDeviceCall> {
     guard !hasSignedInAgain else {
-      var failure = Failure.rejected("the provider takes no token of this log-in")
+      var failure = Failure.rejected("the provider accepts no token of this log-in")
       failure.provider = FreedomIDWord.autheticationError.word(provider.name, refusal)
       return .fail(failure)
     }
@@ -107,11 +107,11 @@ extension FreedomDeviceAuthorize {
     let named = texts.map { DataGrant(either: $0) }
     guard named.allSatisfy({ $0.map(asked.contains) ?? false }) else {
       return .fail(
-        .contradiction("the provider grants what was never asked for", provider.name))
+        .contradiction("the provider grants data that was not requested", provider.name))
     }
     let granted = asked.filter(named.contains)
     guard !granted.isEmpty else {
-      return .fail(.denied("the provider grants nothing of it", provider.name))
+      return .fail(.denied("the provider grants none of the requested data", provider.name))
     }
     do throws(UnusableReply) {
       let profile = try GrantedProfile(profile, granted: granted)
@@ -158,7 +158,7 @@ extension Problem {
   fileprivate static func signedOut(_ provider: ProviderName) -> Problem {
     Problem(
       reason: "signed_out", title: "Signed out",
-      message: "the account is not tied to this device any more: please sign in again",
+      message: "the account is no longer linked to this device: please sign in again",
       provider: FreedomIDWord.autheticationError.word(provider))
   }
 }

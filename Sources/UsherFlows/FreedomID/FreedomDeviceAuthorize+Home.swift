@@ -28,7 +28,7 @@ extension FreedomDeviceAuthorize {
       }
       return prove(account)
     case .input(.back):
-      return .refuse(field: "input.back", message: "there is no step before")
+      return .refuse(field: "input.back", message: "there is no previous step")
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
@@ -92,13 +92,14 @@ extension FreedomDeviceAuthorize {
       let areKnown = texts.allSatisfy { DataGrant(either: $0) != nil }
       guard areKnown, granted.isSubset(of: order.grants) else {
         return .refuse(
-          field: "input.granted", message: "input.granted names what the step does not ask for")
+          field: "input.granted",
+          message: "input.granted names a grant that the step does not request")
       }
       let new = order.grants.filter { granted.contains($0) && !remembered.contains($0) }
       guard !new.isEmpty else {
         return .refuse(
           field: "input.granted",
-          message: "input.granted must name one new grant at least; else answer {denied: true}")
+          message: "input.granted must name at least one new grant; to deny, answer {denied: true}")
       }
       return complete(account, remembered, new: new, &moment)
     case .input(.denied):
@@ -117,7 +118,7 @@ extension FreedomDeviceAuthorize {
 extension Problem {
   fileprivate static let deniedOnce = Problem(
     reason: "denied", title: "Permissions denied",
-    message: "the permissions are needed to go on: choose an account to be asked again")
+    message: "the permissions are needed to continue: choose an account to be asked again")
 
   fileprivate static let notProved = Problem(
     reason: "local_auth_cancelled", title: "Not authenticated",

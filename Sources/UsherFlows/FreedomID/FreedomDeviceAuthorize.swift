@@ -10,7 +10,8 @@ package import UsherCore
 /// in memory; after a restart the flow asks for them again.
 package struct FreedomDeviceAuthorize: FlowMachine {
   package static let kind = "authorize"
-  package static let summary = "Give a client what a person agrees to of a Freedom ID profile."
+  package static let summary =
+    "Share the parts of a Freedom ID profile that a person agrees to with a client."
 
   package static let knowsAccounts = true
   package static let accountUse = AccountUse.proved
@@ -105,11 +106,11 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     case .authentication(let login):
       FlowView(
         state: "authentication", step: login.step(hasHome: !tied.isEmpty), problem: problem)
-    case .keeping: waiting("authentication", for: "the account to be kept")
+    case .keeping: waiting("authentication", for: "the account to be stored")
     case .home: FlowView(state: "home", step: .choose(choice), problem: problem)
     case .proving(_, let authentication):
       FlowView(state: "home", step: authentication.step, problem: authentication.problem)
-    case .recalling: waiting("home", for: "what was granted before")
+    case .recalling: waiting("home", for: "the earlier grants")
     case .permissions(_, let remembered):
       FlowView(state: "permissions", step: .consent(consent(remembered)), problem: problem)
     case .completing: waiting("completion", for: "the profile")
@@ -226,7 +227,7 @@ extension FreedomDeviceAuthorize {
     case .signedIn(let person): return signedIn(person)
     case .home:
       guard !tied.isEmpty else {
-        return .refuse(field: "input.back", message: "there is no step before")
+        return .refuse(field: "input.back", message: "there is no previous step")
       }
       return chooseAgain(nil)
     case .failed(let failure): return .fail(failure)

@@ -104,7 +104,9 @@ struct FreedomIDTokenSet: Equatable {
     guard let value = members[name], !value.isNull else { return nil }
     guard let text = value.stringValue, (1...65_536).contains(text.utf8.count),
       text.utf8.allSatisfy(\.isVisible)
-    else { throw UnusableReply("the provider's \(name) has characters that no token has") }
+    else {
+      throw UnusableReply("the provider's \(name) has characters that are not allowed in a token")
+    }
     return Secret(text)
   }
 
@@ -113,7 +115,7 @@ struct FreedomIDTokenSet: Equatable {
   ) throws(UnusableReply) -> Timestamp? {
     guard let value = members[name], !value.isNull else { return nil }
     guard let time = value.stringValue.flatMap({ Timestamp(rfc3339: $0) }) else {
-      throw UnusableReply("the provider's \(name) is not a time of RFC 3339")
+      throw UnusableReply("the provider's \(name) is not an RFC 3339 time")
     }
     return time
   }

@@ -48,7 +48,7 @@ extension Failure {
   static func flawed(_ flaw: GrantFlaw, _ provider: ProviderName) -> Failure {
     switch flaw {
     case .none: .emptyGrants(provider)
-    case .unknown(let text): .invalid("there is no grant \"\(text)\"", provider)
+    case .unknown(let text): .invalid("grant \"\(text)\" does not exist", provider)
     }
   }
 
@@ -62,7 +62,7 @@ extension Failure {
   static func otherAPIKey(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Wrong API key",
-      message: "the apiKey is not the one of this provider", retryable: false,
+      message: "the apiKey is not the one configured for this provider", retryable: false,
       provider: FreedomIDWord.incorrectApiKey.word(provider))
   }
 

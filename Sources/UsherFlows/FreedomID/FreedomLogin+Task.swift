@@ -61,8 +61,8 @@ extension FreedomLogin.Task {
   var words: String {
     switch self {
     case .send, .resend: "the code to be sent"
-    case .password: "the password's check"
-    case .code: "the code's check"
+    case .password: "the password check"
+    case .code: "the code check"
     }
   }
 }

@@ -103,7 +103,7 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
       throw UnusableReply("the provider's challenge has no challenge_id")
     }
     guard let digits = members["digits"]?.integerValue, (4...10).contains(digits) else {
-      throw UnusableReply("the provider's challenge has no digits from 4 to 10")
+      throw UnusableReply("the provider's challenge has no digits member from 4 to 10")
     }
     guard let expiry = members["expire_at"]?.stringValue.flatMap({ Timestamp(rfc3339: $0) }) else {
       throw UnusableReply("the provider's challenge has no expire_at")
@@ -162,7 +162,7 @@ extension Problem {
     word.message = nil
     return Problem(
       reason: "wrong_credentials", title: "Not signed in",
-      message: "the log-in is not right", provider: word)
+      message: "the user name or the password is wrong", provider: word)
   }
 
   static func wrongCode(
@@ -184,19 +184,19 @@ extension Problem {
 
   static let codeExpired = Problem(
     reason: "code_expired", title: "Code expired",
-    message: "the time for this code is over: ask for another")
+    message: "this code has expired: request another")
 
   static func tooEarly(_ wait: Duration?) -> Problem {
     Problem(
       reason: "too_early", title: "Too early",
-      message: "another code can be asked for a little later",
+      message: "another code can be requested a little later",
       retryAfterMs: wait.map { Int($0.milliseconds) })
   }
 
   static func busy(_ wait: Duration?) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too many requests",
-      message: "the provider takes no more just now: try again a little later",
+      message: "the provider accepts no more requests at present: try again a little later",
       retryAfterMs: wait.map { Int($0.milliseconds) })
   }
 }

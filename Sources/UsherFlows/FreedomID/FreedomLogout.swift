@@ -29,7 +29,7 @@ struct FreedomLogoutCallback: CallbackDialect {
       throw CallbackRefusal("the body is not a JSON object")
     }
     guard let id = members["id"]?.stringValue, (1...128).contains(id.utf8.count) else {
-      throw CallbackRefusal("id is missing or no text of at most 128 bytes")
+      throw CallbackRefusal("id is missing or not a string of at most 128 bytes")
     }
     return ProviderCallback(requestID: nil, authorization: Secret(id), members: [:])
   }
@@ -45,7 +45,7 @@ struct FreedomLogoutCallback: CallbackDialect {
     case .otherPath: Self.refusal(404, "there is nothing at this path")
     case .otherMethod: Self.refusal(405, "the method is not POST", ["allow": "POST"])
     case .tooLarge: Self.refusal(413, "the body is too large")
-    case .unavailable: Self.refusal(503, "it could not be kept: send it again")
+    case .unavailable: Self.refusal(503, "the call could not be stored: send it again")
     }
   }
 

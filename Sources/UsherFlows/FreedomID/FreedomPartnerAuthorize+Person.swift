@@ -35,8 +35,7 @@ extension FreedomPartnerAuthorize {
   }
 
   private static let tokensAreKept =
-    "the tokens are kept for a day: the same sign-in once more asks for the profile, "
-    + "without the browser"
+    "the tokens are kept for a day: repeat the sign-in to request the profile without the browser"
 
   mutating func earned(
     _ tokens: TokenSet, _ moment: inout TransitionContext
@@ -107,7 +106,8 @@ extension FreedomPartnerAuthorize {
       return failDroppingTokens(.otherPerson(provider.name))
     }
     guard let end = person.end(grants, tokens, provider.settings.consentDays, now) else {
-      return failDroppingTokens(.denied("the person agreed to nothing of it", provider.name))
+      return failDroppingTokens(
+        .denied("the person agreed to none of the requested data", provider.name))
     }
     return .finish(end)
   }

@@ -11,7 +11,8 @@ package import UsherCore
 /// left to the next such flow, which requests the identity without the browser.
 package struct FreedomPartnerAuthorize: FlowMachine {
   package static let kind = "authorize"
-  package static let summary = "Sign a person in with a browser, for what is agreed to there."
+  package static let summary =
+    "Sign a person in with a browser and get the data the person agrees to share."
 
   package struct Params: Codable, Sendable, Equatable {
     /// The requested fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
@@ -73,7 +74,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 
   package var view: FlowView {
     switch state {
-    case .refused, .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .refused, .preparing: waiting("preparing", for: "the local callback listener")
     case .visiting(let visit):
       visit.link.map {
         FlowView(state: "browser", step: .openURL($0.step(visit)), problem: problem)

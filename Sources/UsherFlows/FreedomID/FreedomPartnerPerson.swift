@@ -13,7 +13,7 @@ struct FreedomPerson: Equatable {
   init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
     guard let id = members["id"]?.stringValue, (1...128).contains(id.utf8.count),
       id.utf8.allSatisfy(\.isVisible)
-    else { throw UnusableReply("the provider does not tell whose token it is") }
+    else { throw UnusableReply("the provider does not identify the person of the token") }
     self.id = id
     granted = asked.filter { members.keys.contains($0.field) }
     profile = try GrantedProfile(members, granted: granted)

@@ -16,11 +16,11 @@ extension ProviderProbe {
     let call = FreedomDeviceCall.accounts(device: "00000000-0000-0000-0000-000000000000")
     return ProviderProbe("accounts", call) { outcome in
       switch FreedomIDReply(outcome) {
-      case .said: return (true, "it takes the API key")
+      case .said: return (true, "it accepts the API key")
       case .refused(let refusal):
         return switch refusal.word {
         // The provider checks the API key before the device.
-        case .identificationError: (true, "it takes the API key")
+        case .identificationError: (true, "it accepts the API key")
         default: (false, "it answers \(refusal.sentence)")
         }
       case .failed(let failure): return (false, failure.message)

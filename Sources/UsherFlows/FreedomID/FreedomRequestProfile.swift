@@ -10,7 +10,7 @@ package import UsherCore
 /// its own.
 package struct FreedomRequestProfile: FlowMachine {
   package static let kind = "requestProfile"
-  package static let summary = "Ask another person for a profile, and wait for what is granted."
+  package static let summary = "Ask another person for a profile and wait for the answer."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
@@ -85,7 +85,8 @@ package struct FreedomRequestProfile: FlowMachine {
     switch (params.freedomId, params.phone) {
     case (let id?, nil): .freedomID(try UnfitMember.uuid(id, "freedomId"))
     case (nil, let phone?): .phone(try UnfitMember.phone(phone))
-    case (nil, nil), (.some, .some): throw UnfitMember("one of freedomId and phone must be there")
+    case (nil, nil), (.some, .some):
+      throw UnfitMember("exactly one of freedomId and phone must be given")
     }
   }
 
@@ -218,7 +219,7 @@ extension FreedomRequestProfile {
       case "completed": return finish(members, inquiry)
       case "rejected": return .fail(.refusedProfile(message, provider.name))
       case "failed":
-        return .fail(.rejected("the profile could not be had", says: message, provider.name))
+        return .fail(.rejected("the profile could not be obtained", says: message, provider.name))
       case "not_found":
         return .fail(
           .rejected("the provider does not know the request", says: message, provider.name))
@@ -274,12 +275,12 @@ extension Failure {
   }
 
   fileprivate static func noStatus(_ provider: ProviderName) -> Failure {
-    .unusable("the provider's answer has no status that is known", .parsingError, provider)
+    .unusable("the provider's answer has no known status", .parsingError, provider)
   }
 
   fileprivate static func refusedProfile(_ text: String?, _ provider: ProviderName) -> Failure {
     let sentence = text.map { ProviderText.clean($0) } ?? ""
-    var failure = Failure.denied("the person does not give the profile", provider)
+    var failure = Failure.denied("the person does not share the profile", provider)
     guard !sentence.isEmpty else { return failure }
     failure.message = sentence
     failure.provider?.message = sentence

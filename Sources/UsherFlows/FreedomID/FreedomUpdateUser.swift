@@ -8,7 +8,7 @@ package import UsherCore
 /// A call that may have succeeded is not repeated.
 package struct FreedomUpdateUser: FlowMachine {
   package static let kind = "updateUser"
-  package static let summary = "Changes what Freedom knows of a user."
+  package static let summary = "Changes the data that Freedom has about a user."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable, FreedomUserParams {

@@ -131,7 +131,8 @@ extension Failure {
 
   static func otherCorrelation(_ provider: ProviderName) -> Failure {
     gopay(
-      .security, "the credential was exchanged for another userCorrelationId than was asked for",
+      .security,
+      "the credential was exchanged for another userCorrelationId than the requested one",
       provider)
   }
 
@@ -143,7 +144,7 @@ extension Failure {
       ["abort", "access_denied"].contains(answer.error) ? .cancelled : .unknown
     let word = error.word(provider, code: answer.error, message: answer.errorDescription)
     let otherwise =
-      error == .cancelled ? "the log-in was given up" : "the log-in brought no code"
+      error == .cancelled ? "the log-in was cancelled" : "the log-in returned no code"
     return gopay(error, answer.errorDescription ?? otherwise, provider, word: word)
   }
 

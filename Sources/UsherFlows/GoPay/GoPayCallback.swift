@@ -32,7 +32,7 @@ struct GoPayCallback: CallbackDialect {
     }
     let members = all.filter { Self.members.contains($0.key) }
     guard let requestID = members["partnerSessionId"]?.stringValue, !requestID.isEmpty else {
-      throw CallbackRefusal("partnerSessionId is missing or no text")
+      throw CallbackRefusal("partnerSessionId is missing or not a string")
     }
     try Self.check(members)
     return ProviderCallback(
@@ -49,12 +49,14 @@ struct GoPayCallback: CallbackDialect {
     switch members["reasonCode"] {
     case nil, .null, .string, .integer: break
     case .bool, .number, .array, .object:
-      throw CallbackRefusal("reasonCode is neither a text nor a number")
+      throw CallbackRefusal("reasonCode is neither a string nor an integer")
     }
     switch standing.status {
     case .initiated, .inProgress: throw CallbackRefusal("status is neither COMPLETED nor ERROR")
     case .completed:
-      if standing.result == nil { throw CallbackRefusal("result is missing: it is COMPLETED") }
+      if standing.result == nil {
+        throw CallbackRefusal("result is missing, but status is COMPLETED")
+      }
     case .error: break
     }
   }
@@ -66,12 +68,12 @@ struct GoPayCallback: CallbackDialect {
     case .taken: Self.reply(200, ["success": true])
     case .unreadable(let refusal): Self.refusal(400, 1500, refusal.message)
     case .unauthorized: Self.refusal(401, 1401, "authorization is not accepted")
-    case .unknown: Self.refusal(404, 1519, "there is no such partnerSessionId")
-    case .conflict: Self.refusal(409, 1409, "submissionId is another one")
+    case .unknown: Self.refusal(404, 1519, "partnerSessionId is unknown")
+    case .conflict: Self.refusal(409, 1409, "submissionId does not match")
     case .otherPath: Self.refusal(404, 1404, "there is nothing at this path")
     case .otherMethod: Self.refusal(405, 1405, "the method is not PUT", ["allow": "PUT"])
     case .tooLarge: Self.refusal(413, 1413, "the body is too large")
-    case .unavailable: Self.refusal(503, 1503, "it could not be kept: send it again")
+    case .unavailable: Self.refusal(503, 1503, "the call could not be stored: send it again")
     }
   }
 

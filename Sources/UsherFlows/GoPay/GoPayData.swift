@@ -38,7 +38,7 @@ struct GoPayData: Equatable {
     }
     // A `reason` that is not text is neither a failure nor a success, so the reply is unusable.
     guard [nil, .null].contains(members["reason"]) else {
-      throw UnusableReply("the backend's reason is not a text")
+      throw UnusableReply("the backend's reason is not a string")
     }
     let token: Secret? =
       switch members["token"] {
@@ -56,7 +56,7 @@ struct GoPayData: Equatable {
         || !url.utf8.allSatisfy(\.isVisible) || url.utf8.count > Self.longestToken ? nil : url
     }
     guard let url else {
-      throw UnusableReply("the capture page's url is not https, or http on the loopback")
+      throw UnusableReply("the capture page's url is neither https nor http on the loopback")
     }
     return CapturePage(
       submissionID: try submissionID(), url: url,
@@ -76,14 +76,14 @@ struct GoPayData: Equatable {
       return .failed(
         GoPayRefusal(
           error: GPError(capture: code), code: code, message: members["message"]?.gopayText))
-    default: throw UnusableReply("the provider does not say how the submission stands")
+    default: throw UnusableReply("the provider does not report the submission's status")
     }
   }
 
   fileprivate func submissionID() throws(UnusableReply) -> String {
     guard let id = members["submissionId"]?.stringValue,
       (1...Self.longestID).contains(id.utf8.count), id.utf8.allSatisfy(\.isVisible)
-    else { throw UnusableReply("submissionId is missing or no id") }
+    else { throw UnusableReply("submissionId is missing or not valid") }
     return id
   }
 
@@ -94,7 +94,8 @@ struct GoPayData: Equatable {
       throw UnusableReply("the provider's answer has no \(name)")
     }
     guard text.utf8.count <= limit, text.utf8.allSatisfy(\.isVisible) else {
-      throw UnusableReply("the provider's \(name) has characters that no token has, or too many")
+      throw UnusableReply(
+        "the provider's \(name) is too long or has characters that are not allowed in a token")
     }
     return Secret(text)
   }
@@ -151,7 +152,7 @@ struct KYCStanding: Equatable {
     switch data.members["result"] {
     case nil, .null: result = nil
     case .some(let value):
-      guard let text = value.stringValue else { throw UnusableReply("result is no text") }
+      guard let text = value.stringValue else { throw UnusableReply("result is not a string") }
       result = Result(rawValue: text)
       // The vendor does not document the result of an unfinished submission.
       if result == nil, status == .completed { throw UnusableReply("result is unknown") }

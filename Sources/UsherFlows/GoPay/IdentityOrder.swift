@@ -36,7 +36,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
     if let account = origin.account, Secret(account.subject) != Secret(correlationID),
       !correlationID.allSatisfy(\.isWhitespace)
     {
-      throw FlowParams.wrong("account", "is of another userCorrelationId")
+      throw FlowParams.wrong("account", "has another userCorrelationId")
     }
     link =
       params.token.map { .token(Sealed($0.secret)) } ?? origin.account.map { .account($0.id) }

@@ -64,7 +64,7 @@ extension ProviderProbe {
       switch outcome {
       case .reply(let reply):
         switch SNAPToken().read(reply) {
-        case .granted: (true, "it is given")
+        case .granted: (true, "it was issued")
         case .refused: (false, reply.snapSentence)
         case .unreadable(let message): (false, message)
         }

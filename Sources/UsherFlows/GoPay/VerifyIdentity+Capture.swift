@@ -95,7 +95,7 @@ extension VerifyIdentity {
           field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
       }
       return go(on: capture)
-    case .back: return .refuse(field: "input.back", message: "there is no step before")
+    case .back: return .refuse(field: "input.back", message: "there is no previous step")
     case .code, .resend, .password, .alternative, .choice, .form, .granted, .denied, .exchanged,
       .exchangeFailed, .passcode, .biometric, .cancelLocalAuth, .fallback:
       return .ignore

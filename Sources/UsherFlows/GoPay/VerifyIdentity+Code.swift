@@ -123,7 +123,7 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     if answer.error != nil { return .fail(.logIn(answer, provider.name)) }
     guard let code = answer.code, code.isAuthCode else {
-      let message = "the log-in came back with neither an auth code nor an error"
+      let message = "the log-in returned neither an auth code nor an error"
       return .fail(.unusable(gopay: message, provider.name))
     }
     return exchange(code, after: [.stopListening], &moment)

@@ -97,7 +97,7 @@ package struct VerifyIdentity: FlowMachine {
   package var view: FlowView {
     switch state {
     case .refused: waiting(order.firstState, for: "nothing")
-    case .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .preparing: waiting("preparing", for: "the local callback listener")
     case .login(let login, let redirectURI, let listener):
       FlowView(
         state: "login",
@@ -109,7 +109,7 @@ package struct VerifyIdentity: FlowMachine {
     case .authCode: waiting("authCode", for: "an auth code")
     case .waitAck(let exchange):
       FlowView(state: "waitAck", step: exchange.step(order), problem: problem)
-    case .current: waiting("current", for: "the submission there may be")
+    case .current: waiting("current", for: "the look-up of an earlier submission")
     case .kyc(let capture): FlowView(state: "kyc", step: capture.step, problem: problem)
     case .submitted: waiting("submitted", for: "nothing")
     }

@@ -25,7 +25,7 @@ struct Obstacle: Equatable {
   static let noReader = Obstacle(
     .biometricNotSupportHardware, "this machine has no fingerprint reader")
   static let notEnrolled = Obstacle(
-    .biometricNotEnrolledDevice, "no finger is enrolled: fprintd-enroll")
+    .biometricNotEnrolledDevice, "no finger is enrolled; run: fprintd-enroll")
 
   static func locked(_ until: Timestamp, _ now: Timestamp) -> Obstacle {
     let left = (until - now).inWords
@@ -44,23 +44,23 @@ extension Problem {
 
   /// - Parameter sentence: The reader's hint.
   static func scanAgain(_ sentence: String) -> Problem {
-    Problem(reason: "scan_again", title: "Once more", message: sentence)
+    Problem(reason: "scan_again", title: "Try again", message: sentence)
   }
 
   static func notRecognised(attemptsLeft: Int) -> Problem {
     Problem(
       reason: "not_recognised", title: "Not recognised",
-      message: "this finger is not known; \(attempts(attemptsLeft)) left")
+      message: "the finger was not recognised; \(attempts(attemptsLeft)) left")
   }
 
   static let scanTimedOut = Problem(
     reason: "scan_timed_out", title: "No finger",
-    message: "nobody touched the reader; it can be started again")
+    message: "no finger touched the reader; the scan can be started again")
 
   static func wrongPasscode(attemptsLeft: Int) -> Problem {
     Problem(
       reason: "wrong_passcode", title: "Wrong passcode",
-      message: "this is not the passcode; \(attempts(attemptsLeft)) left")
+      message: "the passcode is wrong; \(attempts(attemptsLeft)) left")
   }
 
   static let passcodeLockedReason = "passcode_locked"
@@ -69,7 +69,7 @@ extension Problem {
     let left = max(until - now, .zero)
     return Problem(
       reason: passcodeLockedReason, title: "Passcode locked",
-      message: "too many wrong passcodes: it is locked for another \(left.inWords)",
+      message: "too many wrong passcodes: the passcode is locked for another \(left.inWords)",
       retryAfterMs: Int(left.milliseconds))
   }
 

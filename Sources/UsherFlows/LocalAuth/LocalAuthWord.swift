@@ -37,7 +37,7 @@ extension LocalAuthWord {
     case .biometricNotEnrolledDevice: "No finger enrolled"
     case .passcodeNotEnrolledDevice: "No passcode set"
     case .userCancel: "Cancelled"
-    case .userFallback: "Another way wanted"
+    case .userFallback: "Another method chosen"
     case .authFailed: "Not authenticated"
     }
   }

@@ -8,7 +8,7 @@ package import UsherCore
 package struct LocalAuthenticate: FlowMachine {
   package typealias Call = NoCall
   package static let kind = "authenticate"
-  package static let summary = "Have the person at this machine prove to be there."
+  package static let summary = "Authenticate the person at this machine by fingerprint or passcode."
 
   package struct Params: Codable, Sendable, Equatable {
     package var localAuthType: LocalAuthType

@@ -68,10 +68,10 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   /// `localAuth`, or `wait` while no input is expected.
   package var step: Step {
     switch stage {
-    case .looking, .done: .wait(.init(for: "a look at what this machine can ask for"))
+    case .looking, .done: .wait(.init(for: "the check for a fingerprint reader"))
     case .scanning(let means): .localAuth(step(means, isScanning: true))
     case .asking(let means): .localAuth(step(means, isScanning: false))
-    case .checking: .wait(.init(for: "the passcode's check"))
+    case .checking: .wait(.init(for: "the passcode check"))
     }
   }
 
@@ -155,7 +155,7 @@ extension LocalAuthentication {
       return means.passcode ? check(passcode, means) : .ignore
     case (.biometric, .asking(let means)) where means.finger: return scan(means, nil)
     case (.cancelLocalAuth, .scanning), (.cancelLocalAuth, .asking):
-      return fail(.userCancel, "the person did not want to be authenticated")
+      return fail(.userCancel, "cancelled by the person")
     case (.fallback, .scanning(let means)), (.fallback, .asking(let means)):
       return fallBack(means)
     default: return .ignore
@@ -183,7 +183,7 @@ extension LocalAuthentication {
   /// Gives up on the finger, at the user's request.
   private mutating func fallBack(_ means: Means) -> Progress {
     guard means.finger, request.usePasscodeWhenFailed else {
-      return fail(.userFallback, "the person wants to be authenticated in another way")
+      return fail(.userFallback, "cancelled: the person chose another method")
     }
     return leaveFinger(means, nil)
   }
@@ -196,9 +196,9 @@ extension LocalAuthentication {
     return .ask([])
   }
 
-  private static let otherFingers = "other fingers are enrolled than those that were saved"
+  private static let otherFingers = "the enrolled fingers have changed since they were saved"
 
-  private static let noPasscode = "no passcode is set on this machine: usherctl local passcode"
+  private static let noPasscode = "no passcode is set on this machine; run: usherctl local passcode"
 }
 
 // MARK: - The authenticator's answers

@@ -78,7 +78,8 @@ extension TokenSet {
     }
     // The token is sent in a header, so only visible ASCII is allowed (RFC 6749 appendix A.12).
     guard access.utf8.count <= 65_536, access.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw UnusableReply("the provider's access_token has characters that no token has")
+      throw UnusableReply(
+        "the provider's access_token has characters that are not allowed in a token")
     }
     guard let type = members["token_type"]?.stringValue, type.lowercased() == "bearer" else {
       throw UnusableReply(

@@ -45,7 +45,8 @@ extension DeviceAuthorization {
     // Drafts of the RFC and Google use the second name.
     let page = members["verification_uri"]?.stringValue ?? members["verification_url"]?.stringValue
     guard let page = page.flatMap(ProviderURL.init(usable:)) else {
-      throw UnusableReply("the provider's verification_uri is not https, or http on the loopback")
+      throw UnusableReply(
+        "the provider's verification_uri is neither https nor http on the loopback")
     }
     let interval = members["interval"]?.lifetime?.components.seconds ?? 5
     self.init(

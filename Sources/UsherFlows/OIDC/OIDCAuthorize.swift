@@ -84,7 +84,7 @@ package struct OIDCAuthorize: FlowMachine {
   package var view: FlowView {
     switch state {
     case .discovering: waiting("discovering", for: "the provider's metadata")
-    case .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .preparing: waiting("preparing", for: "the local callback listener")
     case .authorizing(let attempt, let redirectURI, let listener):
       FlowView(
         state: "authorizing",

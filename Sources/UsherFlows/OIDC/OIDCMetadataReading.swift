@@ -28,7 +28,7 @@ extension OIDCMetadata {
     let ours = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
     if ours.isEmpty, let other = documents.first {
       return .unusable(
-        message: "the metadata is of another issuer than the configured one: expected \(issuer), "
+        message: "the metadata names another issuer than the configured one: expected \(issuer), "
           + "found \(ProviderText.found(other["issuer"]))")
     }
     if ours.isEmpty, !needsNoDocuments(settings) {
@@ -78,7 +78,8 @@ private struct MetadataReader {
       throw MetadataFlaw(message: "the metadata's \(name) is not a string")
     }
     guard let url = ProviderURL(usable: text) else {
-      throw MetadataFlaw(message: "the metadata's \(name) is not https, or http on the loopback")
+      throw MetadataFlaw(
+        message: "the metadata's \(name) is neither https nor http on the loopback")
     }
     if let flaw = settings.flaw(ofDiscovered: url) {
       throw MetadataFlaw(message: "the metadata's \(name) \(flaw)")

@@ -52,7 +52,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
         return (signIn, signIn.refuse(.protocolError("the provider's answer has no ID token")))
       }
       if metadata.userinfoEndpoint == nil {
-        let message = "the provider tells neither by ID token nor by userinfo who this is"
+        let message = "the provider identifies the person neither by ID token nor by userinfo"
         return (signIn, signIn.refuse(.protocolError(message)))
       }
     }
@@ -176,7 +176,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
         guard isWanted(claims) else { return refuse(.otherPerson) }
         return finish(person?.merging(claims) ?? claims)
       case .otherSubject:
-        let message = "the userinfo endpoint speaks of another sub than the ID token"
+        let message = "the userinfo endpoint returned another sub than the ID token"
         return refuse(.protocolError(message))
       case .unusable(let message): failure = .protocolError(message)
       }

@@ -6,7 +6,7 @@ package import UsherCore
 /// RFC 9700).
 package struct PaysafeAuthorize: FlowMachine {
   package static let kind = "authorize"
-  package static let summary = "Sign a wallet's customer in with a browser."
+  package static let summary = "Sign a wallet customer in with a browser."
 
   package struct Params: Codable, Sendable, Equatable {
     /// The brand whose customer signs in. Default: the configured brand.
@@ -92,7 +92,7 @@ package struct PaysafeAuthorize: FlowMachine {
   package var view: FlowView {
     switch state {
     case .configuring: waiting("configuring", for: "the provider's config token")
-    case .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .preparing: waiting("preparing", for: "the local callback listener")
     case .authorizing(let attempt, let redirectURI, let listener):
       FlowView(
         state: "authorizing",
@@ -343,7 +343,8 @@ extension Failure {
   fileprivate static func otherClient(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Wrong client",
-      message: "the client identifier is not the one of this provider", retryable: false,
+      message: "the client identifier is not the one configured for this provider",
+      retryable: false,
       provider: ProviderErrorCode(name: provider, code: "dataError"))
   }
 }

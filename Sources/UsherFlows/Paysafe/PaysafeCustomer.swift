@@ -16,7 +16,7 @@ extension PersonClaims {
     switch (told, owner) {
     case (let told?, let owner?):
       guard told.subject.hasSameBytes(as: owner.subject) else {
-        throw UnusableReply("the provider's ID token and access token speak of different people")
+        throw UnusableReply("the provider's ID token and access token are for different people")
       }
       self = owner.merging(told)
     case (let customer?, nil), (nil, let customer?): self = customer
@@ -34,7 +34,7 @@ extension PaysafeLogin {
   func finish(_ tokens: TokenSet) -> Answer<PaysafeCall> {
     do throws(UnusableReply) {
       guard let customer = try PersonClaims(customerOf: tokens) else {
-        return .fail(.protocolError("the provider's tokens do not say whose they are"))
+        return .fail(.protocolError("the provider's tokens do not identify the customer"))
       }
       return finish(tokens, customer)
     } catch {

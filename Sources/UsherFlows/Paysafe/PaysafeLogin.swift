@@ -91,10 +91,10 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   ) throws(UsherError) -> CallersBinding? {
     if state == nil, challenge == nil { return nil }
     guard let state = state?.secret else {
-      throw FlowParams.wrong("state", "is missing: it goes together with codeChallenge")
+      throw FlowParams.wrong("state", "is missing: it is required with codeChallenge")
     }
     guard let challenge else {
-      throw FlowParams.wrong("codeChallenge", "is missing: it goes together with state")
+      throw FlowParams.wrong("codeChallenge", "is missing: it is required with state")
     }
     let text = state.revealed().utf8
     guard (8...512).contains(text.count), text.allSatisfy(\.isVisible) else {

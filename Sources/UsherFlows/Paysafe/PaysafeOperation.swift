@@ -11,7 +11,7 @@ package import UsherCore
 package struct PaysafeOperation: FlowMachine {
   package static let kind = "operation"
   package static let summary =
-    "Make a wallet call, with the customer's approval where it is wanted."
+    "Make a wallet call, with the customer's approval if required."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
@@ -320,5 +320,5 @@ extension Failure {
     message: "the operation is no longer the one that was approved", retryable: false)
 
   fileprivate static let neverApproved = Failure.rejected(
-    "the wallet wants the operation approved again and again")
+    "the wallet keeps asking for approval of the operation")
 }

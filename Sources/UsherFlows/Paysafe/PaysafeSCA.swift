@@ -7,7 +7,7 @@ package import UsherCore
 /// wallet call (contract §2.5).
 package struct PaysafeSCA: FlowMachine {
   package static let kind = "sca"
-  package static let summary = "Have a wallet's customer approve what is under way."
+  package static let summary = "Have a wallet customer approve an operation in progress."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
@@ -83,7 +83,7 @@ package struct PaysafeSCA: FlowMachine {
         .allSatisfy(SCADemand.Offer.isWord)
     else {
       throw FlowParams.wrong(
-        "availableVerifications", "must be at most 32 of a method, and a channel where it has one")
+        "availableVerifications", "must be at most 32 entries of a method and an optional channel")
     }
     return available.map {
       SCADemand.Offer(.init(method: $0.method, channel: $0.channel), target: $0.target)

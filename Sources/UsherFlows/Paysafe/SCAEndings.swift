@@ -20,14 +20,14 @@ extension Failure {
   ) -> Failure {
     Failure(
       reason: .attemptsExhausted, title: "Too many attempts",
-      message: "no attempt is left: the operation has to be begun anew", retryable: false,
+      message: "no attempts are left: start the operation again", retryable: false,
       provider: ProviderErrorCode(name: provider, code: "dataError", error: error, message: reason))
   }
 
   static func eventExpired(_ word: ProviderErrorCode?) -> Failure {
     Failure(
       reason: .expired, title: "Too late",
-      message: word?.message ?? "the time to approve the operation is over", retryable: false,
+      message: word?.message ?? "the time to approve the operation has expired", retryable: false,
       provider: word)
   }
 
@@ -53,8 +53,8 @@ extension Failure {
     Failure(
       reason: .invalidRequest, title: "No way to approve",
       message: wantsReturnURL
-        ? "the event is approved on a page of the provider only, and there is no returnUrl"
-        : "none of the event's verifications can be done here",
+        ? "the event can be approved on a page of the provider only, but returnUrl is missing"
+        : "none of the event's verification methods is supported",
       retryable: false)
   }
 }
@@ -73,7 +73,7 @@ extension SCARefusal {
 extension Problem {
   static func wrongCode(_ provider: ProviderName, reason: String?) -> Problem {
     Problem(
-      reason: "wrong_code", title: "Wrong", message: "what was entered is wrong",
+      reason: "wrong_code", title: "Wrong", message: "the entered value is wrong",
       provider: ProviderErrorCode(name: provider, code: "FAILED", message: reason))
   }
 
@@ -83,7 +83,7 @@ extension Problem {
   static func rateLimited(_ word: ProviderErrorCode, for time: Duration?) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too many requests",
-      message: word.message ?? "the provider takes no more for the time being",
+      message: word.message ?? "the provider accepts no more requests at present",
       retryAfterMs: time.map { Int($0.milliseconds) }, provider: word)
   }
 
@@ -94,18 +94,18 @@ extension Problem {
     Problem(
       reason: failure.reason.rawValue, title: "Not sent again",
       message: "another one could not be sent (\(failure.message)); "
-        + "the one that was sent before may still be good",
+        + "the one that was sent before may still be valid",
       provider: failure.provider)
   }
 
   static let challengeExpired = Problem(
     reason: "challenge_expired", title: "Too late",
-    message: "the time for this is over; ask for another one")
+    message: "this has expired; request another one")
 
   static func verificationUnavailable(_ word: ProviderErrorCode?) -> Problem {
     Problem(
       reason: "verification_unavailable", title: "Not possible this way",
-      message: word?.message ?? "the operation cannot be approved this way; choose another one",
+      message: word?.message ?? "the operation cannot be approved this way; choose another method",
       provider: word)
   }
 

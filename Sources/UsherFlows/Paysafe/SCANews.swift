@@ -89,7 +89,7 @@ struct SCAStanding: Sendable, Equatable {
 
   init(_ members: [String: JSONValue]) throws(UnusableReply) {
     guard let status = members["status"]?.stringValue.flatMap(Status.init(rawValue:)) else {
-      throw UnusableReply("the provider does not say how the event stands")
+      throw UnusableReply("the provider does not report the event's status")
     }
     guard let offers = SCADemand.Offer.list(members["availableVerifications"]) else {
       throw UnusableReply("none of the event's verifications can be read")
@@ -118,7 +118,7 @@ struct SCAVerdict: Sendable, Equatable {
 
   init(_ members: [String: JSONValue]) throws(UnusableReply) {
     guard let status = members["status"]?.stringValue.flatMap(Status.init(rawValue:)) else {
-      throw UnusableReply("the provider does not say what became of the attempt")
+      throw UnusableReply("the provider does not report the result of the attempt")
     }
     self.status = status
     reason = members.reason

@@ -101,7 +101,7 @@ extension SCAProcess {
       }
       // The end of a cool-down resets the counter (contract §2.5).
       guard sending.mayBeRepeated(standing.counters, coolDown == nil ? before : nil) else {
-        let message = "the provider's answer was lost, and the event does not tell what was sent"
+        let message = "the provider's answer was lost, and the event does not show what was sent"
         return perhapsSent(sending, .unreachable(message), now)
       }
       var again = sending
@@ -109,7 +109,7 @@ extension SCAProcess {
       return send(again, retrying)
     case .attempt(let challenge): return show(challenge, .answerLost, now)
     case .completion:
-      let message = "the provider says that the event is settled, and that it is not"
+      let message = "the provider reports both that the event is settled and that it is not"
       return inquireLater(doubt, retrying, .protocolError(message), nil, now)
     }
   }

@@ -5,7 +5,7 @@ import UsherCore
 extension SCAProcess {
   var view: FlowView {
     switch state {
-    case .required: shown("required", .wait(.init(for: "the verifications there are")))
+    case .required: shown("required", .wait(.init(for: "the list of verification methods")))
     case .choosing:
       shown(
         "choosing",
@@ -16,7 +16,7 @@ extension SCAProcess {
     case .challenged(let challenge): shown("challenged", step(challenge))
     case .watching(let watch): shown("challenged", step(watch))
     case .attempting: shown("attempting", .wait(.init(for: "the provider's verdict")))
-    case .inquiring: shown("inquiring", .wait(.init(for: "how the event stands")))
+    case .inquiring: shown("inquiring", .wait(.init(for: "the event's status")))
     }
   }
 

@@ -41,7 +41,7 @@ struct SCARequest {
   private func checkVerification() throws(UsherError) {
     guard let wanted else { return }
     guard let option = SCAOption(asked: wanted) else {
-      throw FlowParams.wrong("verification", "is not a verification that can be done here")
+      throw FlowParams.wrong("verification", "is not a supported verification")
     }
     guard option.form != .redirect || instructions.returnURL != nil else {
       throw FlowParams.wrong("returnUrl", "is missing: REDIRECT leads the browser back to it")

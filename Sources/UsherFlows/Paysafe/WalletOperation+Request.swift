@@ -17,10 +17,10 @@ extension WalletOperation {
     }
     if let flaw = WalletPath.flaw(of: path) { throw FlowParams.wrong("path", flaw) }
     guard body == nil || known != .get else {
-      throw FlowParams.wrong("body", "has no place in GET")
+      throw FlowParams.wrong("body", "is not allowed with GET")
     }
     guard body?["scaDetails"] == nil else {
-      throw FlowParams.wrong("body.scaDetails", "is the daemon's to add")
+      throw FlowParams.wrong("body.scaDetails", "is added by the daemon and must not be set")
     }
     guard body?.values.allSatisfy(\.isExact) ?? true else {
       throw FlowParams.wrong(

@@ -162,7 +162,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
 
   private static let tokenIsKept =
     "the number is verified and its token is kept: "
-    + "verifyPhone once more reads the profile, without another code"
+    + "run verifyPhone again to read the profile without another code"
 
   /// Ends the flow without a profile and stores the account with its token.
   private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
@@ -287,7 +287,7 @@ extension PhoneAdmission {
     switch verdict {
     case .genuine:
       guard let members = profile.members else {
-        let message = "what the provider has signed is no profile"
+        let message = "the provider's signed profile cannot be read"
         return endWithoutProfile(.unusable(message, .userProfileContentNotValid, provider))
       }
       return finish(members, provider)

@@ -61,7 +61,7 @@ enum CreateReply: Equatable {
   init(_ members: [String: JSONValue], at now: Timestamp) {
     if members["method"]?.stringValue == "sms" {
       guard let token = members.verificationToken else {
-        self = .unusable("the provider has sent a code, but nothing to verify it with")
+        self = .unusable("the provider has sent a code, but no token to verify it with")
         return
       }
       self = .sent(

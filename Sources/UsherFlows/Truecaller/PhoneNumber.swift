@@ -17,7 +17,7 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
     // Non-ASCII letters are excluded, because the upper case of one may be ASCII: `ı` becomes `I`.
     let code = country.utf8.allSatisfy { $0 < 0x80 } ? country.uppercased() : ""
     guard let plan = PhonePlan(code) else {
-      throw ImpossibleNumber("there is no country with this code, or it has no phone numbers")
+      throw ImpossibleNumber("no country has this code, or the country has no phone numbers")
     }
     guard text.utf8.count <= 64 else { throw ImpossibleNumber("the phone number is too long") }
     let digits = try Self.digits(text, callingCode: plan.callingCode)
@@ -29,7 +29,7 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
       throw ImpossibleNumber(
         digits.first == "0"
           ? "a phone number of \(code) is written without the 0 in front"
-          : "there is no phone number of \(code) that begins so")
+          : "no phone number of \(code) begins with these digits")
     }
     self.country = code
     callingCode = plan.callingCode

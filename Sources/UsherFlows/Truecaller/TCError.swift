@@ -78,7 +78,7 @@ extension Failure {
   static func otherNumber(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Another phone number",
-      message: "the provider speaks of another phone number than the one that was verified",
+      message: "the provider's answer is about another phone number than the verified one",
       retryable: false, provider: TCError.verificationFailed.word(provider))
   }
 
@@ -121,7 +121,7 @@ extension Problem {
   ) -> Problem {
     Problem(
       reason: "code_expired", title: "Code expired",
-      message: "the time for this code is over: ask for another",
+      message: "this code has expired: request another",
       provider: TCError.internal.word(provider, refusal))
   }
 

@@ -23,7 +23,7 @@ extension SignatureKey {
     let key = keys.lazy.filter { $0["keyType"]?.stringValue == "RSA" }
       .compactMap { $0["key"]?.stringValue.flatMap { Data(base64Encoded: $0) } }
       .first { !$0.isEmpty }
-    self = key.map { .key(Array($0)) } ?? .unusable("the provider names no RSA key")
+    self = key.map { .key(Array($0)) } ?? .unusable("the provider publishes no RSA key")
   }
 }
 
@@ -31,7 +31,7 @@ extension ProviderProbe {
   /// A probe that fetches the key list, which is public and has no side effects.
   static let truecaller = ProviderProbe("keys", TruecallerCall.keys) { outcome in
     switch SignatureKey(truecaller: outcome) {
-    case .key: (true, "it names a key")
+    case .key: (true, "it publishes a key")
     case .unreachable(let message, _), .unusable(let message): (false, message)
     }
   }

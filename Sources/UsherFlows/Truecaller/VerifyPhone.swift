@@ -293,14 +293,14 @@ extension VerifyPhone {
       }
     case .input(.resend):
       guard now >= challenge.expiresAt else {
-        let message = "another code can be asked for when the time of this one is over"
+        let message = "another code can be requested when this one has expired"
         return show(
           claim, challenge, .tooEarly(challenge.expiresAt - now, message, provider.name))
       }
       problem = nil
       return create(claim, CodeRequest())
     case .input(.back):
-      return .refuse(field: "input.back", message: "there is no step before")
+      return .refuse(field: "input.back", message: "there is no previous step")
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
@@ -372,7 +372,7 @@ extension VerifyPhone {
     case .failed(.network(let message, sent: false)):
       return tryLater(.network(message, sent: false), code, claim, challenge, check)
     case .failed(.server(let refusal, let after)) where refusal.status == 429:
-      let message = "the provider takes no more codes just now"
+      let message = "the provider accepts no more codes at present"
       return show(claim, challenge, .tooEarly(after, message, provider.name))
     // The server may have counted the code, or even accepted it.
     case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))

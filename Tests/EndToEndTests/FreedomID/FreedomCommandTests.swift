@@ -79,7 +79,7 @@ struct FreedomCommandTests {
     try program.answer("choose how to sign in:", "2")
     try program.answer("email (an e-mail address): ", "aigerim@example.com")
     try program.answer("password (not shown)", "not-it-at-all")
-    try program.shows("the log-in is not right")
+    try program.shows("the user name or the password is wrong")
     try program.answer("password (not shown)", "aigerim-password")
     try program.shows("code for the second factor")
     try program.answer("code: ", fixture.code())

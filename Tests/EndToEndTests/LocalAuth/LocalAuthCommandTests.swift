@@ -25,7 +25,7 @@ struct LocalAuthCommandTests {
       input: "nope\ntill-4711\n")
     #expect(flow.status == 0, "\(flow.errors)")
     #expect(flow.output.contains("method           passcode\n"), "\(flow.output)")
-    #expect(flow.errors.contains("Wrong passcode: this is not the passcode; 3 attempts left\n"))
+    #expect(flow.errors.contains("Wrong passcode: the passcode is wrong; 3 attempts left\n"))
     let reset = try run(fixture, "local passcode --uid 0", input: "given out\n")
     #expect(reset.errors == "the passcode is set\n")
   }

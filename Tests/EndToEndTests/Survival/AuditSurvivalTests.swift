@@ -99,7 +99,7 @@ struct AuditSurvivalTests {
     #expect(error["data"]?["reason"] == "storage_unavailable")
     #expect(error["data"]?["retryable"] == true)
     #expect(
-      error["message"] == "the audit log cannot be written, so no call is made")
+      error["message"] == "the audit log cannot be written, so the call is refused")
     // Calls that are audited only if they are denied still succeed.
     #expect(try client.call("flow.list")["flows"]?.arrayValue?.count == 1)
     #expect(daemon.log.contains("the audit log cannot be written"))

@@ -22,10 +22,10 @@ struct BSAProbeTests {
   @Test("BSA's probe reports an accepted client key, or why the key could not be checked")
   func judges() throws {
     let answers: [(CallOutcome, Bool, String)] = [
-      (BSAParts.said(["userKey": "ada1"]), true, "it takes the client key"),
-      (BSAParts.said(status: 500), true, "it takes the client key"),
-      (BSAParts.refusal(2008), true, "it takes the client key"),
-      (BSAParts.refusal(3007), true, "it takes the client key"),
+      (BSAParts.said(["userKey": "ada1"]), true, "it accepts the client key"),
+      (BSAParts.said(status: 500), true, "it accepts the client key"),
+      (BSAParts.refusal(2008), true, "it accepts the client key"),
+      (BSAParts.refusal(3007), true, "it accepts the client key"),
       (
         BSAParts.refusal(4242), false,
         "it answers 4242: the provider refuses for a reason that has no name"

@@ -33,7 +33,7 @@ private let faults: [Fault] = [
   Fault("2002", "pushToken must be 1 to 4096") { $0.pushToken = "a b" },
   Fault("2002", "appVersion must be 1 to 4096") { $0.appVersion = "" },
   Fault("3000", "authType must not be none") { $0.authType = .none },
-  Fault("3006", "disposeToken is not") { $0.disposeToken = WireSecret("dsp_0") },
+  Fault("3006", "disposeToken was not") { $0.disposeToken = WireSecret("dsp_0") },
 ]
 
 @Suite("Parameters of register (BSA)")

@@ -62,7 +62,7 @@ struct ReregisterBeginTests {
       $0.disposeToken = WireSecret(BSAParts.handle)
     }
     #expect(without.end == End(.invalidRequest, "2002"))
-    #expect(without.failure?.message.hasPrefix("authType is needed") == true)
+    #expect(without.failure?.message.hasPrefix("authType is required") == true)
     var driven = try DrivenReregister(origin: origin) {
       $0.disposeToken = WireSecret(BSAParts.handle)
       $0.authType = .biometric

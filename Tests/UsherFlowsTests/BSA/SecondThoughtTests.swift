@@ -76,7 +76,7 @@ struct LastWordTests {
       driven.refused(3006)
       #expect(driven.end == End(.providerRejected, "3006"))
       #expect(driven.failure?.retryable == true)
-      #expect(driven.failure?.message.contains("may have taken this device") == true)
+      #expect(driven.failure?.message.contains("may have registered this device") == true)
     }
     var first = try DrivenReregister.replacing()
     first.refused(3006)

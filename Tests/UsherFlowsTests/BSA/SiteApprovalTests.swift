@@ -50,7 +50,7 @@ struct SiteApprovalTests {
       driven.said(["isExist": true, "clientKey": "site-key-secret", "siteURL": url])
       driven.look()
       #expect(
-        reason(driven) == "sign in to a site that gives no address by bsa as ada.1815")
+        reason(driven) == "sign in to a site without an address by bsa as ada.1815")
     }
   }
 }

@@ -40,7 +40,7 @@ struct DeviceBeginTests {
       let failure = try #require(driven.failure)
       #expect(failure.reason == .invalidRequest)
       #expect(!failure.retryable)
-      #expect(failure.message == "the apiKey is not the one of this provider")
+      #expect(failure.message == "the apiKey is not the one configured for this provider")
       #expect(failure.provider == ProviderErrorCode(name: Driven.name, code: "incorrectApiKey"))
     }
   }
@@ -56,7 +56,7 @@ struct DeviceBeginTests {
     let failure = try #require(driven.failure)
     #expect(failure.reason == .invalidRequest)
     let shown = text.split(separator: " ").joined()
-    #expect(failure.message == "there is no grant \"\(shown)\"")
+    #expect(failure.message == "grant \"\(shown)\" does not exist")
     #expect(
       failure.provider == ProviderErrorCode(name: Driven.name, code: "componentValidationError"))
   }

@@ -99,7 +99,7 @@ struct DeviceCompletionTests {
     var driven = try Driven.completing()
     driven.answered(Driven.profile(["granted": []]))
     #expect(driven.failure?.reason == .denied)
-    #expect(driven.failure?.message == "the provider grants nothing of it")
+    #expect(driven.failure?.message == "the provider grants none of the requested data")
     #expect(driven.failure?.provider?.code == "accessDenied")
     for status in [403, 200] {
       var refused = try Driven.completing()
@@ -239,7 +239,7 @@ struct DeviceCompletionTests {
     try driven.restart()
     driven.answered(outcome)
     #expect(driven.failure?.reason == .providerRejected)
-    #expect(driven.failure?.message == "the provider takes no token of this log-in")
+    #expect(driven.failure?.message == "the provider accepts no token of this log-in")
     let said = ProviderErrorCode(
       name: Driven.name, code: "transmissionError.autheticationError", error: "100004",
       message: "bad token")

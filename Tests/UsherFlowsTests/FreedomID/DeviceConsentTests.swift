@@ -70,8 +70,8 @@ struct DeviceConsentTests {
   func refused() throws {
     var driven = try Driven.permissions(grants: Self.three, remembered: ["read.phone"])
     let before = driven.flow
-    let stray = "input.granted names what the step does not ask for"
-    let none = "input.granted must name one new grant at least; else answer {denied: true}"
+    let stray = "input.granted names a grant that the step does not request"
+    let none = "input.granted must name at least one new grant; to deny, answer {denied: true}"
     for (granted, message) in [
       ([], none), (["read.phone"], none), (["read.email"], stray), (["read.secret"], stray),
       (["read.firstname", "read.email"], stray), (["read.firstname", ""], stray),
@@ -94,7 +94,7 @@ struct DeviceConsentTests {
       driven.problem
         == Problem(
           reason: "denied", title: "Permissions denied",
-          message: "the permissions are needed to go on: choose an account to be asked again"))
+          message: "the permissions are needed to continue: choose an account to be asked again"))
     driven.say(.choice("acc_1"))
     driven.prove()
     driven.receive(.told(.consents([])))

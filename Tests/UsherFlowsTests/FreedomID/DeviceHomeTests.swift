@@ -36,7 +36,7 @@ struct DeviceKeptTests {
           refreshToken: Sealed(Secret("refresh-secret")),
           refreshExpiresAt: now + .seconds(31 * 86_400)))
     #expect(driven.state == "authentication")
-    #expect(driven.step == .wait(.init(for: "the account to be kept")))
+    #expect(driven.step == .wait(.init(for: "the account to be stored")))
     #expect(driven.problem == nil)
   }
 
@@ -145,7 +145,7 @@ struct DeviceHomeTests {
     driven.tell(.scanned(.matched))
     #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_2")))]))
     #expect(driven.state == "home")
-    #expect(driven.step == .wait(.init(for: "what was granted before")))
+    #expect(driven.step == .wait(.init(for: "the earlier grants")))
   }
 
   @Test("the Freedom ID device flow asks for the passcode without a reader or an enrolled finger")
@@ -184,7 +184,7 @@ struct DeviceHomeTests {
     }
     driven.say(.back(.choose))
     #expect(
-      driven.last == .refuse(field: "input.back", message: "there is no step before"))
+      driven.last == .refuse(field: "input.back", message: "there is no previous step"))
     #expect(driven.flow == before)
   }
 
@@ -353,7 +353,7 @@ struct DeviceNamedTests {
     driven.signIn(as: Driven.bolat)
     #expect(driven.failure?.reason == .providerRejected)
     #expect(
-      driven.failure?.message == "somebody else signed in than the account that was named")
+      driven.failure?.message == "the user who signed in is not the user of the named account")
     #expect(
       driven.failure?.provider == ProviderErrorCode(name: Driven.name, code: "authError"))
     #expect(driven.cleared == [.untying(Secret("refresh-secret"), device: installation)])

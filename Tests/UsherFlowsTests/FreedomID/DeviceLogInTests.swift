@@ -62,7 +62,7 @@ struct DeviceLogInTests {
         == .proceed([
           .call(.otpCheck(challenge: "ch-1", code: Driven.code, device: installation))
         ]))
-    #expect(driven.step == .wait(.init(for: "the code's check")))
+    #expect(driven.step == .wait(.init(for: "the code check")))
     driven.answered(Driven.login())
     #expect(driven.kept?.subject == Driven.subject)
   }
@@ -80,7 +80,7 @@ struct DeviceLogInTests {
       let call = FreedomDeviceCall.password(
         name, password: Driven.password, device: installation)
       #expect(driven.last == .proceed([.call(call)]))
-      #expect(driven.step == .wait(.init(for: "the password's check")))
+      #expect(driven.step == .wait(.init(for: "the password check")))
       driven.answered(Driven.login())
       #expect(driven.kept?.subject == Driven.subject)
     }

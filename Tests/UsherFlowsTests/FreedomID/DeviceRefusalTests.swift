@@ -26,7 +26,8 @@ struct DeviceRefusalTests {
       told.allSatisfy {
         $0
           == Problem(
-            reason: "wrong_credentials", title: "Not signed in", message: "the log-in is not right",
+            reason: "wrong_credentials", title: "Not signed in",
+            message: "the user name or the password is wrong",
             provider: ProviderErrorCode(name: Driven.name, code: "authError", error: "100201"))
       })
     #expect(told.count == 12)
@@ -129,7 +130,7 @@ struct DeviceRefusalTests {
       driven.problem
         == Problem(
           reason: "too_early", title: "Too early",
-          message: "another code can be asked for a little later", retryAfterMs: 1000))
+          message: "another code can be requested a little later", retryAfterMs: 1000))
     #expect(driven.step == step)
     driven.say(.resend, at: now + .seconds(60))
     #expect(

@@ -131,10 +131,10 @@ struct FreedomProfileTests {
   @Test("requestProfile fails if the person or the provider refuses the profile")
   func refused() throws {
     let cases: [(JSONValue, Failure.Reason, String, String)] = [
-      (["status": "rejected"], .denied, "accessDenied", "the person does not give the profile"),
+      (["status": "rejected"], .denied, "accessDenied", "the person does not share the profile"),
       (["status": "rejected", "status_message": "n\u{7}o"], .denied, "accessDenied", "no"),
       (
-        ["status": "failed"], .providerRejected, "unknownError", "the profile could not be had"
+        ["status": "failed"], .providerRejected, "unknownError", "the profile could not be obtained"
       ),
       (["status": "failed", "status_message": "x"], .providerRejected, "unknownError", "x"),
       (

@@ -149,7 +149,7 @@ struct GoPayCallTests {
     }
     #expect(
       unset?.message
-        == "credential other of provider gopay is not set: usherctl credential set other")
+        == "credential other of provider gopay is not set; run: usherctl credential set other")
     #expect(throws: UsherError.self) { try render(call) { $0.exchangeURL = nil } }
   }
 

@@ -180,7 +180,9 @@ struct GoPayDataTests {
       #expect(throws: UnusableReply("result is unknown")) { try standing("COMPLETED", result) }
     }
     for result in [true, 1] as [JSONValue] {
-      #expect(throws: UnusableReply("result is no text")) { try standing("IN_PROGRESS", result) }
+      #expect(throws: UnusableReply("result is not a string")) {
+        try standing("IN_PROGRESS", result)
+      }
     }
   }
 

@@ -76,9 +76,9 @@ struct LocalAuthenticationTests {
     driven.hear(.scanned(.missed))
     #expect(driven.asked == [.scan] && driven.step?.scanning == true)
     #expect(driven.problem?.reason == "not_recognised")
-    #expect(driven.problem?.message == "this finger is not known; 2 attempts left")
+    #expect(driven.problem?.message == "the finger was not recognised; 2 attempts left")
     driven.hear(.scanned(.missed))
-    #expect(driven.problem?.message == "this finger is not known; 1 attempt left")
+    #expect(driven.problem?.message == "the finger was not recognised; 1 attempt left")
     driven.hear(.scanned(.matched))
     #expect(driven.method == "biometric")
   }
@@ -181,7 +181,7 @@ struct LocalAuthenticationTests {
     driven.hear(.checked(.wrong(attemptsLeft: 3)))
     #expect(driven.state == "asking" && driven.asked == [])
     #expect(driven.problem?.reason == "wrong_passcode")
-    #expect(driven.problem?.message == "this is not the passcode; 3 attempts left")
+    #expect(driven.problem?.message == "the passcode is wrong; 3 attempts left")
     driven.say(.passcode(passcode))
     #expect(driven.problem == nil)
   }

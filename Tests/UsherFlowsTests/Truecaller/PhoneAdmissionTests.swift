@@ -292,7 +292,7 @@ struct SignedProfileTests {
   @Test("a provider without an RSA key fails verifyPhone with a protocol error")
   func keyless() throws {
     var driven = try checking(signed())
-    driven.receive(.idTokenVerified(.keyless(message: "the provider names no RSA key")))
+    driven.receive(.idTokenVerified(.keyless(message: "the provider publishes no RSA key")))
     #expect(driven.failure?.reason == .providerProtocolError)
     #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "10"))
   }
@@ -308,7 +308,8 @@ struct SignedProfileTests {
     for bad in [[:], [], [["keyType": "RSA"]], [["keyType": "RSA", "key": "*"]], "x"] as [JSONValue]
     {
       #expect(
-        SignatureKey(truecaller: .reply(reply(bad))) == .unusable("the provider names no RSA key"))
+        SignatureKey(truecaller: .reply(reply(bad)))
+          == .unusable("the provider publishes no RSA key"))
     }
     for status in [408, 425, 429, 500, 503] {
       let busy = reply([], status: status)

@@ -84,7 +84,7 @@ struct PhoneNumberTests {
         "a phone number of IN has 10 digits, this one has 9",
         "the phone number must have digits 0 to 9 only",
         "a phone number of IN is written without the 0 in front",
-        "there is no country with this code, or it has no phone numbers",
+        "no country has this code, or the country has no phone numbers",
       ])
   }
 

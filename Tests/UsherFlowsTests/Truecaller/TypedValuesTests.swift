@@ -26,8 +26,8 @@ struct TypedValuesTests {
 
   /// The text that the flow adds to a failure once the number is verified.
   private static let keptToken =
-    "; the number is verified and its token is kept: verifyPhone once more reads the profile, "
-    + "without another code"
+    "; the number is verified and its token is kept: run verifyPhone again to read the "
+    + "profile without another code"
 
   /// Returns the texts that the flow reports if the call of `stage` is refused with `body`.
   private func told(_ stage: Phase, _ status: Int, _ body: JSONValue) throws -> String {

@@ -163,7 +163,7 @@ struct VerifyPhoneTests {
       driven.last
         == .refuse(field: "input.fields.email", message: "this is not a field of the step"))
     driven.receive(.input(.back(.enterCode)))
-    #expect(driven.last == .refuse(field: "input.back", message: "there is no step before"))
+    #expect(driven.last == .refuse(field: "input.back", message: "there is no previous step"))
   }
 
   @Test("the next accepted input clears the problem of the code step")
