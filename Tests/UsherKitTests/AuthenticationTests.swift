@@ -197,7 +197,7 @@ struct AccessTokenTests {
       try await $0.authenticate(accessToken: "at", requestID: "req-flw_2")
     }
     #expect(error.word == "nothingWaiting")
-    #expect(error.detail.message == "no sign-in waits for an access token")
+    #expect(error.detail.message == "no sign-in is waiting for an access token")
   }
 
   @Test("authenticate throws invalidRequest for a refused token and sets no account")

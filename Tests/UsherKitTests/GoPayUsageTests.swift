@@ -199,7 +199,7 @@ extension GoPayUsageTests {
           callback: callback)
       }
       #expect(error?.code == "GPE-2206")
-      #expect(error?.message == "the callback is gone: keep a strong reference to it")
+      #expect(error?.message == "the callback was deallocated: keep a strong reference to it")
     }
     #expect(daemon.methods == [])
   }

@@ -126,7 +126,7 @@ extension GoPayVerificationTests {
         try await goPaySDK(path).getFeatureManager().handleRedirect(url: try back())
       }
       #expect(error?.code == "GPE-2205")
-      #expect(error?.message == "no verification waits for this URL")
+      #expect(error?.message == "no verification is waiting for this URL")
     }
   }
 }
@@ -195,7 +195,7 @@ extension GoPayVerificationTests {
     arguments: [
       (
         ExchangeResult.success(userCorrelationId: ""),
-        "the exchange was answered wrongly: why not"
+        "the exchange got an invalid answer: why not"
       ),
       (.failure(reason: ""), "the exchange failed"),
     ])

@@ -53,7 +53,7 @@ struct SCAAttemptTests {
     let error = try await walletError([.notFound]) { try await submit($0) }
     #expect(error.word == "nothingWaiting")
     #expect(
-      error.message == "no challenge of this event waits for an answer: send one first")
+      error.message == "no challenge of this event is waiting for an answer: send one first")
   }
 
   @Test(

@@ -52,7 +52,7 @@ extension BSAError {
   var line: String {
     switch self {
     case .failed(let rtCode, _, _): "failed with rtCode \(rtCode)"
-    case .unreachable: "failed: nobody answered"
+    case .unreachable: "failed: no answer"
     case .notUnderstood: "failed: the answer cannot be understood"
     case .notConfigured: "failed: it is not configured"
     case .notPermitted: "failed: it is not permitted"

@@ -84,8 +84,9 @@ extension BSAService {
       switch flow.step {
       case .localAuth?:
         throw BSAError.failed(
-          rtCode: BSACode.localAuthFailed, message: "local authentication must come first")
-      case .some: throw KitError(.unexpected, "usherd asks for something else than the SDK knows")
+          rtCode: BSACode.localAuthFailed, message: "local authentication is required first")
+      case .some:
+        throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
       case nil:
         known = try BSA.Registration(try flow.unfailed(), data)
         // The person is registered, but the daemon has no TOTP secret.

@@ -53,7 +53,7 @@ extension ContactService {
   }
 
   private func begin(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws -> Flow {
-    log("a number is asked for, to \(contact.masked)")
+    log("a number is requested for \(contact.masked)")
     let session = try await client.beginning(
       provider, Self.kind,
       params: [
@@ -75,7 +75,7 @@ extension ContactService {
       let seen = try await session.first(where: \.stands)
       // An OTP number was being sent already, so no other one is requested.
       if wasBeingSent { return seen }
-      log("another number is asked for, to \(contact.masked)")
+      log("another number is requested for \(contact.masked)")
       return try await session.answer(.resend, to: seen)
     }
   }
@@ -106,7 +106,7 @@ extension ContactService {
       try Task.checkCancellation()
       guard let session = try await live(contact) else { throw KitError.noNumber }
       try compare(contact) { $0.clientKey == clientKey }
-      log("a number is verified, of \(contact.masked)")
+      log("a number of \(contact.masked) is verified")
       do {
         let flow = try await session.cancelledWithTask {
           let seen = try await session.first(where: \.stands)
@@ -152,14 +152,14 @@ extension ContactService {
 
 extension KitError {
   fileprivate static var noNumber: KitError {
-    KitError(.nothingWaiting, "no number is waited for: request one first")
+    KitError(.nothingWaiting, "no number was requested: request one first")
   }
 }
 
 extension Flow {
   fileprivate func mustAskForNumber() throws {
     guard step?.kind == .enterCode else {
-      throw KitError(.unexpected, "usherd asks for something else than a number")
+      throw KitError(.unexpected, "usherd asks for a step other than entering a number")
     }
   }
 }

@@ -106,7 +106,7 @@ struct LocalAuthRun: Sendable {
   ) throws -> Task<Void, Never>? {
     guard let prompt else {
       if question.isScanning { return nil }
-      throw KitError(.notConfigured, "nobody can be asked: configure(prompt:) says who does it")
+      throw KitError(.notConfigured, "no prompt is configured: call configure(prompt:)")
     }
     return Task { feed.yield(.answered(await prompt.answer(question), ticket: ticket)) }
   }
@@ -119,14 +119,14 @@ struct LocalAuthRun: Sendable {
     do {
       problem = try await session.answer(input, to: seen) { _ in true }.problem?.message
     } catch let fault as ConnectionError where fault.mayPass {
-      problem = "usherd was away, and the answer got lost"
+      problem = "the connection to usherd was lost, and with it the answer"
     } catch let error as UsherError where error.hasMovedOn {
       return
     } catch let error as UsherError {
       problem = error.message
     }
     if session.flow.revision == seen.revision {
-      feed.yield(.unmoved(seen.revision, problem: problem ?? "this did not lead on"))
+      feed.yield(.unmoved(seen.revision, problem: problem ?? "the answer had no effect"))
     }
   }
 }
@@ -177,7 +177,7 @@ struct LocalAuthStateMachine: Sendable, Equatable {
       return .over
     case .openURL, .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent,
       .exchangeCredential:
-      throw KitError(.unexpected, "usherd asks for something else than a local authentication")
+      throw KitError(.unexpected, "usherd asks for a step other than local authentication")
     }
   }
 

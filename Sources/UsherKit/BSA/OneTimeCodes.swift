@@ -41,7 +41,7 @@ extension BSAService {
 
 extension BSAError {
   fileprivate static var notRegistered: BSAError {
-    .failed(rtCode: BSACode.notRegistered, message: "nobody has registered here")
+    .failed(rtCode: BSACode.notRegistered, message: "no person is registered on this device")
   }
 }
 

@@ -43,7 +43,7 @@ extension BSA {
   public static func loadLocalAuthType() -> Enums.LocalAuthType? { service.known?.localAuthType }
 
   /// Unavailable: the secret never leaves the daemon, which computes the codes.
-  @available(*, unavailable, message: "the secret stays with usherd: totpCode() gives codes of it")
+  @available(*, unavailable, message: "the secret stays in usherd: call totpCode() for codes")
   public static func loadTOTPSecretKey() -> String? { nil }
 }
 

@@ -97,7 +97,7 @@ struct Authorization: Sendable {
     _ feed: AsyncStream<Event>.Continuation
   ) throws -> Task<Void, Never> {
     guard let presenter = presenter() else {
-      throw KitError(.cancelled, "the presenter is gone")
+      throw KitError(.cancelled, "the presenter was deallocated")
     }
     return Task {
       feed.yield(.answered(await presenter.answer(screen, problem: problem), ticket: ticket))

@@ -82,7 +82,7 @@ extension FreedomID {
       let session = try await Task { try await begin(grants) }.value
       if timesCleared != clears {
         _ = try? await session.cancel()
-        throw KitError(.cancelled, "the SDK was cleared meanwhile")
+        throw KitError(.cancelled, "the SDK was cleared in the meantime")
       }
       let authorization = Authorization(session: session, presenter: presenter, pace: pace)
       return try await authorization.outcome()

@@ -87,7 +87,8 @@ extension FreedomIDProblem {
   }
 
   static let lost = FreedomIDProblem(
-    reason: "interrupted", message: "usherd was away, and the answer got lost", retryAfter: nil)
+    reason: "interrupted", message: "the connection to usherd was lost, and with it the answer",
+    retryAfter: nil)
 }
 
 extension FreedomIDEnd {

@@ -109,7 +109,7 @@ extension ExchangeResult {
   /// handler cannot be asked again.
   func refused(_ message: String) -> ExchangeResult {
     switch self {
-    case .success: .failure(reason: "the exchange was answered wrongly: \(message)")
+    case .success: .failure(reason: "the exchange got an invalid answer: \(message)")
     case .failure: .failure(reason: "the exchange failed")
     }
   }

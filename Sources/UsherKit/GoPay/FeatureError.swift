@@ -91,7 +91,7 @@ extension FeatureError: SDKError {
 
   static var nobodyHears: FeatureError {
     FeatureError(
-      KitError(.invalidRequest, "the callback is gone: keep a strong reference to it"))
+      KitError(.invalidRequest, "the callback was deallocated: keep a strong reference to it"))
   }
 }
 

@@ -86,7 +86,7 @@ public struct FeatureManager: Sendable {
         let session = try await sdk.client.session(of: flow.id)
         if try await session.takes(redirect) { return }
       }
-      throw KitError(.nothingWaiting, "no verification waits for this URL")
+      throw KitError(.nothingWaiting, "no verification is waiting for this URL")
     }
   }
 }

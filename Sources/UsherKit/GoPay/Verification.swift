@@ -84,7 +84,7 @@ struct Verification: Sendable {
 extension Verification {
   private func present(_ page: String) throws {
     guard let url = URL(string: page) else {
-      throw KitError(.unexpected, "the page to open has no address that can be read")
+      throw KitError(.unexpected, "the page to open has no valid address")
     }
     presenter.present(url)
   }

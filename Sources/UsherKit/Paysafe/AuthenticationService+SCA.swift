@@ -140,7 +140,7 @@ extension Step {
 
 extension KitError {
   fileprivate static var noChallenge: KitError {
-    KitError(.nothingWaiting, "no challenge of this event waits for an answer: send one first")
+    KitError(.nothingWaiting, "no challenge of this event is waiting for an answer: send one first")
   }
 }
 

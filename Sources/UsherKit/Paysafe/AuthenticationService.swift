@@ -59,7 +59,7 @@ extension Wallet {
         let found = try await wallet.newestFlow(.authorize) {
           requestID == nil || $0.requestId == requestID
         }
-        guard let found else { throw KitError(.nothingWaiting, "no sign-in is under way") }
+        guard let found else { throw KitError(.nothingWaiting, "no sign-in is in progress") }
         return try code(of: try await found.first { $0.step?.kind == .exchangeCredential })
       }
     }
@@ -76,12 +76,12 @@ extension Wallet {
           continue
         }
       }
-      throw KitError(.nothingWaiting, "no sign-in waits for this URL")
+      throw KitError(.nothingWaiting, "no sign-in is waiting for this URL")
     }
 
     private func code(of flow: Flow) throws -> AuthenticationCode {
       guard case .exchangeCredential(let step) = try flow.unfailed().step else {
-        throw KitError(.unexpected, "the sign-in has brought no code")
+        throw KitError(.unexpected, "the sign-in returned no code")
       }
       return AuthenticationCode(step)
     }
@@ -148,7 +148,7 @@ extension Wallet {
       return requestID == nil || step.requestId == requestID
     }
     guard let found else {
-      throw KitError(.nothingWaiting, "no sign-in waits for an access token")
+      throw KitError(.nothingWaiting, "no sign-in is waiting for an access token")
     }
     let flow = try await found.answer(exchanged, to: found.flow).unhindered()
     guard let account = flow.result?["account"]?.stringValue else {

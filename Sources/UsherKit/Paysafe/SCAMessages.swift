@@ -131,7 +131,7 @@ extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
       return (.rejected, failure.provider?.message ?? failure.message)
     }
     guard try flow.unhindered().status == .succeeded else {
-      throw KitError(.unexpected, "the attempt was not judged")
+      throw KitError(.unexpected, "the attempt has no result")
     }
     return (.verified, flow.result?["statusReason"]?.stringValue)
   }

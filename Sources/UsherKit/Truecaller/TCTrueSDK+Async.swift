@@ -35,6 +35,6 @@ extension TCTrueSDK {
       case .failed(let error): throw error
       }
     }
-    throw TCError(KitError(.cancelled, "the verification was given up"))
+    throw TCError(KitError(.cancelled, "the verification was cancelled"))
   }
 }

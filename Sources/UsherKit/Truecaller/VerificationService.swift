@@ -189,7 +189,7 @@ extension VerificationService {
 
 extension KitError {
   fileprivate static var noCode: KitError {
-    KitError(.nothingWaiting, "no code is waited for: request a verification first")
+    KitError(.nothingWaiting, "no verification is waiting for a code: request one first")
   }
 }
 

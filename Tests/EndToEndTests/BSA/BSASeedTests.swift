@@ -143,7 +143,7 @@ struct BSASeedTests {
     _ = await told(example) { $0.verifyOTPNumber(number) }
     example.fillUserData()
     let news = await told(example) { $0.requestSignUp() }
-    #expect(news.first == News("onFailed", "9009 local authentication must come first"))
+    #expect(news.first == News("onFailed", "9009 local authentication is required first"))
     #expect(try fixture.requests("users") == 0)
     #expect(await authenticated(example) == News("onSuccess"))
     #expect(await told(example) { $0.requestSignUp() }.first == News("onSuccess"))

@@ -213,7 +213,7 @@ extension BSAKitTests {
       #expect(try await outcome(daemon, person, .PASSCODE) == .success)
       #expect(
         person.questions.map(\.problem) == [
-          nil, "why not", "usherd was away, and the answer got lost",
+          nil, "why not", "the connection to usherd was lost, and with it the answer",
         ])
       #expect(daemon.inputs.count == 3)
     }

@@ -59,7 +59,7 @@ extension BSAKitTests {
           .unreachable(message: "what went wrong")
         ),
         (
-          .passcode, .notUnderstood(message: "usherd asks for something else than a number")
+          .passcode, .notUnderstood(message: "usherd asks for a step other than entering a number")
         ),
       ])
     func noAnswer(end: BSAStanding, error: BSAError) async throws {

@@ -17,7 +17,7 @@ extension BSAKitTests {
         ],
       ])
       try await daemon.run { _ in
-        let none = BSAError.failed(rtCode: 2008, message: "nobody has registered here")
+        let none = BSAError.failed(rtCode: 2008, message: "no person is registered on this device")
         await #expect(throws: none) { try await BSA.totpCode() }
         let answer = try await BSA.totpCode()
         #expect(answer.code == "042424" && answer.period == .seconds(60))

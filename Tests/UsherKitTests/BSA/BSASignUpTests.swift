@@ -60,7 +60,7 @@ extension BSAKitTests {
     func noLocalAuth() async throws {
       let daemon = BSADaemon(.looking, .scanning)
       let news = try await daemon.run { _ in await told { $0.signUp() } }
-      #expect(news == [.failed(9009, "local authentication must come first"), .completed])
+      #expect(news == [.failed(9009, "local authentication is required first"), .completed])
       #expect(daemon.status() == "cancelled")
     }
 
@@ -91,7 +91,7 @@ extension BSAKitTests {
         ),
         (
           .otpSent,
-          .notUnderstood(message: "usherd asks for something else than the SDK knows")
+          .notUnderstood(message: "usherd asks for a step that the SDK does not support")
         ),
         (
           .succeeded("{}"), .notUnderstood(message: "the sign-up ended without an account")

@@ -65,7 +65,7 @@ extension BSAKitTests {
           is: [.failed(3005, "why it failed"), .completed])
         check(
           await UsherKitTests.told { $0.verifyNumber() },
-          is: [.failed(3006, "no number is waited for: request one first"), .completed])
+          is: [.failed(3006, "no number was requested: request one first"), .completed])
       }
     }
 
@@ -79,7 +79,7 @@ extension BSAKitTests {
         ] {
           check(
             await UsherKitTests.told(call),
-            is: [.failed(3006, "no number is waited for: request one first"), .completed])
+            is: [.failed(3006, "no number was requested: request one first"), .completed])
         }
       }
     }
@@ -202,10 +202,10 @@ extension BSAKitTests {
         #expect(
           first.log + "\n" + second.log == """
             BSA.requestSendOTPNumber: begins
-            BSA.requestSendOTPNumber: a number is asked for, to u•••@e•••
+            BSA.requestSendOTPNumber: a number is requested for u•••@e•••
             BSA.requestSendOTPNumber: was answered
             BSA.verifyOTPNumber: begins
-            BSA.verifyOTPNumber: a number is verified, of u•••@e•••
+            BSA.verifyOTPNumber: a number of u•••@e••• is verified
             BSA.verifyOTPNumber: was answered
             """)
       }
