@@ -143,13 +143,13 @@ struct AuditVerbTests {
   func broken() async throws {
     let reply = #"""
       {"whole":false,"begunAt":"2030-01-01T00:00:00Z","findings":[{"n":4,\#
-      "message":"row 4 is gone"},{"message":"the head is gone"}]}
+      "message":"row 4 is missing"},{"message":"the log's end record is missing"}]}
       """#
     let outcome = try await audit("audit verify", asking: [.ask("audit.verify", reply)])
     #expect(
       outcome.output == """
-        row 4 is gone
-        the head is gone
+        row 4 is missing
+        the log's end record is missing
         FAILED: no rows, begun at 2030-01-01T00:00:00Z
 
         """)

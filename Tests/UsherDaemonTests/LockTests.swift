@@ -151,7 +151,7 @@ struct LockTests {
 
   @Test(
     "an unlock without master key or database fails with the reason and succeeds later",
-    arguments: [("master.key", "no master key"), ("usherd.db", "is not there any more")])
+    arguments: [("master.key", "no master key"), ("usherd.db", "no longer exists")])
   func missing(name: String, words: String) async throws {
     let lockController = try await harness.begun()
     try await lockController.lock()
