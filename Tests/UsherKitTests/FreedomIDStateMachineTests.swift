@@ -5,13 +5,8 @@ import UsherCore
 
 @testable import UsherKit
 
-<<<<<<< HEAD:Tests/UsherKitTests/FreedomIDStateMachineTests.swift
-@Suite("Which screen of Freedom ID comes next")
-struct FreedomIDStateMachineTests {
-=======
 @Suite("State machine of the Freedom ID screens")
 struct FreedomIDStateMachineTests {
->>>>>>> 0cef1822 (tests: say in full sentences what the UsherKit tests prove):Tests/UsherKitTests/FreedomIDCourseTests.swift
   private func flow(_ standing: FreedomIDStanding, _ revision: Int) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }

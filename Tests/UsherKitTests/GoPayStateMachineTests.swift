@@ -5,13 +5,8 @@ import UsherCore
 
 @testable import UsherKit
 
-<<<<<<< HEAD:Tests/UsherKitTests/GoPayStateMachineTests.swift
-@Suite("What a verification with GoPay is to do next")
-struct GoPayStateMachineTests {
-=======
 @Suite("State machine of a GoPay verification")
 struct GoPayStateMachineTests {
->>>>>>> 0cef1822 (tests: say in full sentences what the UsherKit tests prove):Tests/UsherKitTests/GoPayCourseTests.swift
   private func flow(_ standing: GoPayStanding, _ revision: Int = 1) throws -> Flow {
     try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
   }
