@@ -1,16 +1,18 @@
 import UsherKit
 
-// The seed "iOS SDK" of Freedom ID announces an example and shows none. This one makes its three
-// calls. What the seed leaves open:
+// The seed "iOS SDK" of Freedom ID announces an example but shows none. This example makes the
+// three calls that the seed describes: `create`, `authorize` and `clear`. It decides the points that
+// the seed leaves open:
 //
-//  1. The calls are "of the FreedomID class": they are static, with the labels of their parameters.
-//  2. A presenter stands in for the view controller, and draws the screens. The SDK holds it weakly.
-//  3. The members of the profile: one for each grant.
-//  4. Where the callback is called: on no particular thread.
-//  5. `clear` takes a callback as well, as it asks the daemon.
-//  6. The socket is the one of the user's daemon, unless a test says otherwise.
+//  1. The three calls, "of the FreedomID class", are static methods, and their parameters have
+//     labels.
+//  2. A presenter replaces the view controller, and shows the screens. The SDK holds it weakly.
+//  3. The profile has one property for each grant.
+//  4. The callbacks are called on no particular thread.
+//  5. `clear` takes a callback too, because it calls the daemon.
+//  6. The daemon's default socket is used, unless a test passes another path.
 
-/// An app that used Freedom ID's SDK.
+/// An app written for Freedom ID's SDK.
 final class FreedomIDSeedExample: Sendable {
   private let presenter: any FreedomIDPresenter
   /// Shows a line to the person.
@@ -31,7 +33,7 @@ final class FreedomIDSeedExample: Sendable {
     ) { [show] result in
       switch result {
       case .success(let profile):
-        show("\(profile.firstname ?? "somebody"), \(profile.phone ?? "no phone")")
+        show("\(profile.firstname ?? "no first name"), \(profile.phone ?? "no phone")")
       case .failure(.userCanceled), .failure(.accessDenied):
         show("nothing was granted")
       case .failure(.networkError(let error)):

@@ -4,10 +4,12 @@ import UsherKit
 struct IdentityCheck {
   var sdk = GoPaySDK()
   let presenter: any Presenter
-  /// The app's backend: from an auth code to what it knows the person by.
+  /// The call of the app's backend that redeems an auth code, and returns the person's
+  /// `userCorrelationId`.
   let redeem: @Sendable (_ code: String, _ requestId: String) async throws -> String
 
-  /// Has a person verified: without a token, they log in first. Cancelling the task gives it up.
+  /// Verifies a person's identity. Without a linking token, the person logs in first. Cancelling
+  /// the task cancels the verification.
   func verify(_ userCorrelationId: String, token: String? = nil) async throws -> VerifyResult {
     let request = FeatureRequest.Builder()
       .requestId(UUID().uuidString)

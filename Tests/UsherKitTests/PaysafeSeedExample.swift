@@ -18,7 +18,7 @@ import UsherKit
 //  6. The seed describes steps 3 to 7 of the log-in and the repeated wallet operation in words, and
 //     leaves their code to the partner: `comeBack(_:)` contains the SDK's part.
 
-/// An app that used Paysafe's SDK.
+/// An app written for Paysafe's SDK.
 final class PaysafeSeedExample: Sendable {
   /// The placeholders of the seed's example.
   struct Values: Sendable {

@@ -2,9 +2,9 @@ import UsherKit
 
 /// Shows the SDK's screens in a terminal.
 final class TerminalPresenter: FreedomIDPresenter {
-  /// Shows a question and reads a line; nil at the end of the input.
+  /// Shows a question and returns the typed line; nil at the end of the input.
   private let ask: @Sendable (_ question: String) async -> String?
-  /// As `ask`, without an echo.
+  /// As `ask`, but the terminal does not echo the typed line.
   private let askHidden: @Sendable (_ question: String) async -> String?
 
   init(
@@ -28,7 +28,7 @@ final class TerminalPresenter: FreedomIDPresenter {
     case .password(let screen):
       return await askHidden("password").map { screen.enter($0) } ?? .cancel
     case .code(let screen):
-      let line = await ask("code sent to \(screen.maskedTarget), or nothing for another one")
+      let line = await ask("code sent to \(screen.maskedTarget), or an empty line to resend it")
       return line.map { $0.isEmpty ? screen.resend() : screen.enter($0) } ?? .cancel
     case .home(let screen):
       let another = screen.allowsAnother ? ["another account"] : []
@@ -63,7 +63,7 @@ final class TerminalPresenter: FreedomIDPresenter {
     return screen.fill(values)
   }
 
-  /// The index of what was picked.
+  /// Shows a numbered list and returns the index of the chosen label; nil at the end of the input.
   private func pick(_ labels: [String]) async -> Int? {
     for (index, label) in labels.enumerated() { print(index + 1, label) }
     while let line = await ask("number") {

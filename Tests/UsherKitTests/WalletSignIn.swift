@@ -5,7 +5,7 @@ struct WalletSignIn {
   let service = Wallet.instance.authenticationService
   let presenter: any Presenter
 
-  /// Shows the page with which a customer signs in.
+  /// Shows Paysafe's sign-in page to the customer.
   func begin(state: String, codeChallenge: String) async throws {
     let details = try await service.getAuthenticationDetails(
       brandIdentity: "acme",
@@ -15,7 +15,10 @@ struct WalletSignIn {
     presenter.present(details.authenticationURL)
   }
 
-  /// The browser came back. The partner's backend redeems the code with its code verifier.
+  /// Signs the customer in with the redirect URL that the browser returned to.
+  ///
+  /// - Parameter redeem: The call of the partner's backend that redeems the code with its code
+  ///   verifier, and returns the access token.
   func comeBack(_ url: URL, redeem: (String) async throws -> String) async throws {
     let code = try await service.handleRedirect(url: url)
     let account = try await Wallet.authenticate(accessToken: try await redeem(code.code))

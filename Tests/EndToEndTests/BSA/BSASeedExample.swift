@@ -10,8 +10,8 @@ import UsherKit
 //     thread; so is `data`, whose two members are behind a lock.
 //  3. The seed passes types to `verifyOTPNumber` instead of values; here it gets `.Email` and the
 //     address.
-//  4. The cases of `switch errorCode` that lack their colon, and so share the next body, are one
-//     case with commas.
+//  4. In `switch errorCode` the seed lists three cases with one body, two of them without a colon.
+//     Here they are one case with commas.
 //  5. The seed's callbacks and cases are empty. Swift refuses an empty case and warns of an unused
 //     `self` or parameter, so each callback and case yields to `news`.
 //  6. Closures that the seed writes without `[weak self]` have it if they yield to `news`;
@@ -21,7 +21,7 @@ import UsherKit
 //     real ones. `data.userData` is filled before its use.
 //  8. "BSA.APICAller" and "requestOTPNumberSend" in the seed's text are `BSA.APICaller` and
 //     `requestSendOTPNumber`; `onNotDulplicateUser` and `onDulplicateUser` are spelt as in the
-//     seed's code, not as in its table. Both spellings of these compile.
+//     seed's code, not as in its table. UsherKit accepts both spellings of these labels.
 //  9. `@escaping OnTotalLog? = nil`, in the seed's tables, is not Swift: an optional closure always
 //     escapes.
 // 10. "Information saved after SignUp" names functions without parentheses. `loadTOTPSecretKey`
@@ -39,7 +39,7 @@ final class BSASeedExample: Sendable {
     var localAuthType = BSA.Enums.LocalAuthType.BIOMETRIC
   }
 
-  /// A callback that ran, by name.
+  /// The name of a callback that ran, and its result.
   struct News: Sendable, Equatable {
     var call: String
     var detail: String?

@@ -2,10 +2,11 @@ import UsherKit
 
 struct PhoneSignUp {
   var sdk = TCTrueSDK.sharedManager()
-  /// Asks for the code in the SMS and for a name: there are so many seconds left for it.
+  /// Asks the person for the code from the SMS and for a name. `seconds` is the time left until the
+  /// code expires.
   let ask: (_ seconds: Int) async -> (code: String, firstName: String, lastName: String)
 
-  /// Verifies a number; who has verified it before is not asked for a code.
+  /// Verifies a number. If it was verified before, the profile arrives without a code.
   func verify(phone: String, countryCode: String) async throws -> TCTrueProfile {
     for await event in sdk.verification(forPhone: phone, countryCode: countryCode) {
       switch event {
@@ -25,7 +26,7 @@ struct PhoneSignUp {
         return try await sdk.verify(
           code: typed.code, firstName: typed.firstName, lastName: typed.lastName)
       } catch {
-        // It was just this attempt, as long as a code is waited for and its time is not over.
+        // While a code is expected and has not expired, only this attempt has failed.
         guard let left = sdk.tokenTtl(), left > 0 else { throw error }
         print(error.message)
       }

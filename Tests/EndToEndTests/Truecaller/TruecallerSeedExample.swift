@@ -4,8 +4,8 @@ import UsherKit
 // verification" as the seeds write them, with these corrections:
 //
 //  1. `import UsherKit` replaces `TrueSDK`.
-//  2. The seed's view controller is a class of its own, which is both delegate and viewDelegate. It
-//     shows nothing; it yields to `news`, so that a test can enter the code.
+//  2. The seed's view controller is a class of its own, which is both delegate and viewDelegate.
+//     Instead of showing a screen, it yields to `news`, so that a test can enter the code.
 //  3. The seed assigns the two delegates on one line; Swift needs two statements.
 //  4. The placeholders `<#…>` are parameters.
 //  5. The seed ignores the results of `tokenTtl()` and `accessTokenForOTPVerification()`; here they

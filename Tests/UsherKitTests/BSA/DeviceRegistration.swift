@@ -3,10 +3,10 @@ import UsherKit
 struct DeviceRegistration {
   let clientKey: String
   let bundleIdentifier: String
-  /// Asks for the number that was sent.
+  /// Asks the person for the OTP number from the e-mail.
   let ask: () async -> String
 
-  /// Verifies an e-mail address; the disposeToken is for the sign-up.
+  /// Verifies an e-mail address, and returns the disposeToken for the sign-up.
   func verify(_ email: String) async throws -> String {
     try await BSA.APICaller.requestSendOTPNumber(
       sendType: .Email, sendTarget: email, clientKey: clientKey,
@@ -15,7 +15,7 @@ struct DeviceRegistration {
       let disposeToken = try await BSA.APICaller.verifyOTPNumber(
         sendType: .Email, sendTarget: email, otpNumber: await ask(), clientKey: clientKey)
       if let disposeToken { return disposeToken }
-      print("this is not the number")
+      print("wrong OTP number")
     }
   }
 
@@ -24,11 +24,11 @@ struct DeviceRegistration {
     email: String, phoneNumber: String, userKey: String, name: String
   ) async throws {
     guard try await BSA.APICaller.checkUserKeyAvailable(userKey: userKey) else {
-      throw BSAError.failed(rtCode: 2009, message: "this id is taken")
+      throw BSAError.failed(rtCode: 2009, message: "this user key is taken")
     }
     let disposeToken = try await verify(email)
     try await BSA.LocalAuth.startSimpleAuth(
-      localAuthType: .PASSCODE, reason: "to register as \(userKey)",
+      localAuthType: .PASSCODE, reason: "register as \(userKey)",
       checkDomainStateChanged: false, usePasscodeWhenFailed: false)
     try await BSA.APICaller.requestSignUp(
       userData: BSA.SignUpData.UserData(

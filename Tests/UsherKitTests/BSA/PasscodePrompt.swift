@@ -1,8 +1,8 @@
 import UsherKit
 
-/// Asks for a finger or a passcode in a terminal.
+/// Asks for a fingerprint or a passcode in a terminal.
 final class PasscodePrompt: BSA.LocalAuth.Prompt {
-  /// Reads a line without an echo; nil at the end of the input.
+  /// Shows a question and returns the typed line without echoing it; nil at the end of the input.
   private let askHidden: @Sendable (_ question: String) async -> String?
 
   init(askHidden: @escaping @Sendable (_ question: String) async -> String?) {
