@@ -15,7 +15,7 @@ package final class AnswerGate: Sendable {
   /// - Parameter base: The sandbox's base URL.
   package init(before base: String) throws {
     guard let port = URLComponents(string: base)?.port.flatMap({ UInt16(exactly: $0) }) else {
-      throw TestError("no address of a sandbox: \(base)")
+      throw TestError("not the base URL of a sandbox: \(base)")
     }
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = Self.loopback(0)
@@ -28,7 +28,7 @@ package final class AnswerGate: Sendable {
     }
     guard isBound else {
       close(listener)
-      throw TestError("no port for a gate")
+      throw TestError("the gate cannot listen on a loopback port")
     }
     let flag = Flag()
     self.base = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"

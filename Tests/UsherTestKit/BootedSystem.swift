@@ -38,7 +38,9 @@ package final class BootedSystem: @unchecked Sendable {
     var ends: [Int32] = [-1, -1]
     // The child processes of other tests must not keep it open.
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TestError("no socket pair") }
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+      throw TestError("cannot create a socket pair")
+    }
     processContext = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     let input = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
     let output = FileHandle(forWritingAtPath: place.file("out"))
@@ -52,10 +54,12 @@ package final class BootedSystem: @unchecked Sendable {
     try output?.close()
     try input.close()
     var printed = ""
-    try eventually(within: 90, "the system is up") { [process, place] in
+    try eventually(within: 90, "the systemd in namespaces has booted") { [process, place] in
       printed = String(
         decoding: FileManager.default.contents(atPath: place.file("out")) ?? Data(), as: UTF8.self)
-      guard process.isRunning else { throw TestError("the system does not boot: \(printed)") }
+      guard process.isRunning else {
+        throw TestError("the systemd in namespaces did not boot: \(printed)")
+      }
       return printed.hasSuffix("\n") && printed.contains("up ")
     }
     // Removed now, because a system that is kept until the process ends is never deinitialized.
@@ -69,7 +73,7 @@ package final class BootedSystem: @unchecked Sendable {
   /// - Returns: 0 on success.
   package func powerOff() throws -> Int32 {
     try processContext.close()
-    try eventually(within: 60, "the system is off") { !process.isRunning }
+    try eventually(within: 60, "the systemd in namespaces has powered off") { !process.isRunning }
     return process.terminationStatus
   }
 }
@@ -147,10 +151,12 @@ extension BootedSystem {
     let theirs = open("/proc/\(pid)/ns/net", O_RDONLY | O_CLOEXEC)
     defer { for descriptor in [ours, theirs] where descriptor >= 0 { close(descriptor) } }
     // Glibc's Swift module lacks setns(2).
-    guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "setns") else { throw TestError("no setns") }
+    guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "setns") else {
+      throw TestError("the C library has no setns(2)")
+    }
     let setns = unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)
     guard ours >= 0, theirs >= 0, setns(theirs, 0) == 0 else {
-      throw TestError("the system's network cannot be entered")
+      throw TestError("cannot enter the booted system's network namespace")
     }
     defer { _ = setns(ours, 0) }
     return try body()

@@ -87,18 +87,20 @@ package final class CanarySearch {
       told.append(String(decoding: line, as: UTF8.self))
     }
     let left = running + files() + process
-    let answers: [Place] = [("what was told", Data(told.joined(separator: "\n").utf8))]
+    let answers: [Place] = [("replies and events", Data(told.joined(separator: "\n").utf8))]
     expectNone(of: secrets, in: left + answers, "at the end")
     expectNone(of: people, in: left, "at the end")
     for key in keys {
       let trace = Trace(key)
       for (name, bytes) in left + answers where trace.isIn(bytes) {
-        Issue.record("at the end: a key is in \(name)")
+        Issue.record("at the end: \(name) contains a key")
       }
     }
     for text in found {
       let bytes = Data(text.utf8)
-      #expect((left + answers).contains { $0.1.range(of: bytes) != nil }, "\(text) is nowhere")
+      #expect(
+        (left + answers).contains { $0.1.range(of: bytes) != nil },
+        "no file, reply or event contains \(text)")
     }
     #expect(left.contains { $0.0.hasSuffix("usherd.log") && $0.1.count > 1000 })
   }
@@ -108,7 +110,7 @@ package final class CanarySearch {
     for secret in secrets {
       #expect(!secret.isEmpty)
       for (name, bytes) in places where Self.occurs(secret, in: bytes) {
-        Issue.record("\(moment): \(secret.prefix(8))… is in \(name)")
+        Issue.record("\(moment): \(name) contains \(secret.prefix(8))…")
       }
     }
   }

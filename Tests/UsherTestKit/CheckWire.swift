@@ -18,10 +18,10 @@ package func checkWire<Value: Codable & Equatable>(
     let isAlike = try JSONValue(parsing: [UInt8](written)) == JSONValue(parsing: json)
     if !isAlike {
       let text = String(decoding: written, as: UTF8.self)
-      Issue.record("it is written as \(text)", sourceLocation: sourceLocation)
+      Issue.record("the value is encoded as \(text)", sourceLocation: sourceLocation)
     }
     let read = try JSONDecoder().decode(Value.self, from: Data(json.utf8))
-    #expect(read == value, "it is read as another value", sourceLocation: sourceLocation)
+    #expect(read == value, "the JSON is decoded as another value", sourceLocation: sourceLocation)
   } catch {
     Issue.record(error, sourceLocation: sourceLocation)
   }

@@ -77,7 +77,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   }
 
   package func start(environment: [String: String]? = nil) throws {
-    if isRunning { throw TestError("the daemon is running: stop it before it is started again") }
+    if isRunning { throw TestError("the daemon is running: stop it before you start it again") }
     if let environment { self.environment = environment }
     switch host {
     case .thisProcess: try startHere()
@@ -87,7 +87,8 @@ package final class DaemonUnderTest: @unchecked Sendable {
 
   private func startHere() throws {
     guard environment.isEmpty else {
-      throw TestError("a daemon in this process has no environment")
+      throw TestError(
+        "environment variables need a daemon in a process of its own: see .ownProcess")
     }
     setenv("USHER_PASSCODE_ROUNDS", "1024", 1)
     running = .inProcess(
@@ -144,7 +145,9 @@ package final class DaemonUnderTest: @unchecked Sendable {
 
   /// Waits until the daemon's process ends by itself, for example at a fail point.
   package func exitStatus(within seconds: Double = 20) throws -> Int32 {
-    guard let program else { throw TestError("a daemon in this process does not die") }
+    guard let program else {
+      throw TestError("only a daemon in a process of its own has an exit status: see .ownProcess")
+    }
     return try program.exitStatus(within: seconds)
   }
 
@@ -239,7 +242,7 @@ package final class SandboxUnderTest: Sendable {
     switch running {
     case .inProcess(let group):
       Task { await group.triggerGracefulShutdown() }
-      try? eventually("nobody listens at \(base)") { (try? Web.get(base)) == nil }
+      try? eventually("\(base) refuses connections") { (try? Web.get(base)) == nil }
     case .program(let program, _): program.killAtOnce()
     }
   }

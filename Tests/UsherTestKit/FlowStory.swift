@@ -24,7 +24,7 @@ package final class FlowStory<Fixture: ProviderFixture> {
       ]
       flow = try act(flow) ?? fixture.app.flow(in: fixture.app.call("flow.wait", wait))
     }
-    throw TestError("the flow does not end: \(flow.text)")
+    throw TestError("the flow did not end: \(flow.text)")
   }
 
   /// Starts the flow. If an earlier start succeeded without a reply, finds the flow by its request
@@ -33,7 +33,7 @@ package final class FlowStory<Fixture: ProviderFixture> {
     let reply = try fixture.app.reply(to: "flow.start", start)
     if let flow = reply["result"]?["flow"] { return flow }
     guard reply["error"]?["data"]?["reason"] == "request_id_reused" else {
-      throw TestError("flow.start: \(reply.text)")
+      throw TestError("flow.start failed: \(reply.text)")
     }
     return try fixture.flow(["id": reply["error"]?["data"]?["flow"] ?? .null])
   }
@@ -43,7 +43,7 @@ package final class FlowStory<Fixture: ProviderFixture> {
       let before = told["revision"]?.integerValue ?? 0
       let now = flow["revision"]?.integerValue ?? -1
       guard told["id"] == flow["id"], now >= before, now > before || told["state"] == flow["state"]
-      else { throw TestError("what was told is lost: \(told.text), now \(flow.text)") }
+      else { throw TestError("a reported state was lost: \(told.text), now \(flow.text)") }
     }
     told = flow
   }
@@ -78,9 +78,9 @@ extension ProviderFixture {
       do {
         try run(again())
       } catch {
-        throw TestError("\(point):\(number), the next daemon: \(error)")
+        throw TestError("\(point):\(number), after the restart: \(error)")
       }
     }
-    throw TestError("\(point) is passed without end")
+    throw TestError("the daemon still dies at \(point) after 29 passes")
   }
 }

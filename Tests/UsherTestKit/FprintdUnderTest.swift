@@ -128,7 +128,9 @@ package final class FprintdUnderTest: Sendable {
   /// Returns the number of connections to the bus.
   package func connections() async throws -> Int {
     let text = try await act("connections").trimmingCharacters(in: .whitespacesAndNewlines)
-    guard let count = Int(text) else { throw TestError("no number: \(text)") }
+    guard let count = Int(text) else {
+      throw TestError("fprintd.py did not print a number: \(text)")
+    }
     return count
   }
 
@@ -157,7 +159,7 @@ package final class FprintdUnderTest: Sendable {
     try await unblocking { [self] in
       let other = try RunningProgram(
         Self.python, [helper] + words, environment: variables, log: place.file("\(words[0]).log"))
-      try eventually("it says \(word)") {
+      try eventually("fprintd.py prints \(word)") {
         guard other.isRunning else { throw TestError("\(words[0]): \(other.log)") }
         return other.log.contains(word)
       }
@@ -170,7 +172,9 @@ package final class FprintdUnderTest: Sendable {
     try start(
       .bus, Self.busDaemon, ["--config-file=\(place.file("bus.conf"))", "--nofork", "--nopidfile"])
     // The socket file exists shortly before the bus listens.
-    try eventually("the bus takes connections") { (try? RawClient(place.file("bus"))) != nil }
+    try eventually("the message bus accepts connections") {
+      (try? RawClient(place.file("bus"))) != nil
+    }
   }
 
   private func startService() throws {

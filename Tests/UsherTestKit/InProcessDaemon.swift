@@ -113,7 +113,7 @@ final class InProcessDaemon: Sendable {
 
     init(_ path: String) throws {
       descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw TestError("no log file \(path)") }
+      guard descriptor >= 0 else { throw TestError("cannot open the log file \(path)") }
     }
 
     deinit { close(descriptor) }

@@ -16,7 +16,7 @@ package enum LoopbackPort {
       let port = Int.random(in: 10_000..<30_000)
       if isUnused(port), handedOut.withLock({ $0.insert(port).inserted }) { return port }
     }
-    throw TestError("no TCP port of 127.0.0.1 is unused")
+    throw TestError("found no unused TCP port of 127.0.0.1")
   }
 
   private static func isUnused(_ port: Int) -> Bool {

@@ -196,7 +196,9 @@ extension MovableClock {
     let built = try run(
       "/usr/bin/env",
       ["clang", "-shared", "-fPIC", "-o", place.file("clock.so"), TestScript.movableClock])
-    guard built.status == 0 else { throw TestError("no clock: \(built.errors)") }
+    guard built.status == 0 else {
+      throw TestError("cannot compile movable_clock.c: \(built.errors)")
+    }
     return place
   }
 
@@ -221,7 +223,7 @@ extension MovableClock {
   private func write() throws {
     guard let path = file.withLock({ $0?.file("ahead") }) else { return }
     guard let file = FileHandle(forWritingAtPath: path) else {
-      throw TestError("the clock is gone")
+      throw TestError("cannot open the file that holds the clock's time")
     }
     let ahead = state.withLock { [$0.ahead, $0.passed] }
     // Written in place, because the program has the file mapped.

@@ -24,8 +24,8 @@ package struct NamedProgram {
     let relay = try RunningProgram(
       place.file(name), [TestScript.asUser, "relay", socket, daemon.socketPath],
       log: place.file("\(name).log"))
-    try eventually("\(name) has a relay") {
-      guard relay.isRunning else { throw TestError("no relay: \(relay.log)") }
+    try eventually("the relay of program \(name) is ready") {
+      guard relay.isRunning else { throw TestError("the relay has ended: \(relay.log)") }
       return relay.log.contains("relaying")
     }
     self.relay = relay

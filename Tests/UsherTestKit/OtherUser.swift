@@ -13,14 +13,16 @@ package final class OtherUser {
     place = try TemporaryDirectory()
     identity = ["--reuid=\(uid)", "--regid=\(uid)", "--groups=\(groups)", "--inh-caps=-all"]
     try place.write(String(contentsOfFile: TestScript.asUser, encoding: .utf8), to: "as_user.py")
-    guard chown(place.path, uid, uid) == 0 else { throw TestError("no place for uid \(uid)") }
+    guard chown(place.path, uid, uid) == 0 else {
+      throw TestError("cannot give the directory to uid \(uid)")
+    }
     relay = try RunningProgram(
       "/usr/bin/setpriv",
       identity + [
         "/usr/bin/python3", place.file("as_user.py"), "relay", place.file("s"), daemon.socketPath,
       ], log: place.file("relay.log"))
-    try eventually("uid \(uid) has a relay") { [relay] in
-      guard relay.isRunning else { throw TestError("no relay: \(relay.log)") }
+    try eventually("the relay of uid \(uid) is ready") { [relay] in
+      guard relay.isRunning else { throw TestError("the relay has ended: \(relay.log)") }
       return relay.log.contains("relaying")
     }
   }

@@ -34,7 +34,9 @@ package final class PipedProgram {
   /// The flow in the one line of JSON that the program printed.
   package func reply() throws -> JSONValue {
     let lines = output.split(separator: "\n")
-    guard lines.count == 1 else { throw TestError("not one line: \(output)") }
+    guard lines.count == 1 else {
+      throw TestError("the program did not print exactly one line: \(output)")
+    }
     return try JSONValue(parsing: String(lines[0]))["flow"] ?? .null
   }
 
@@ -43,7 +45,7 @@ package final class PipedProgram {
   }
 
   package func exitStatus() throws -> Int32 {
-    try eventually("it has ended: \(log)") { !process.isRunning }
+    try eventually("the program has ended: \(log)") { !process.isRunning }
     return process.terminationStatus
   }
 }

@@ -17,7 +17,7 @@ package final class ProgramAtTerminal {
     var (screen, line): (CInt, CInt) = (-1, -1)
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
     guard openpty(&screen, &line, nil, nil, &size) == 0 else {
-      throw TestError("there is no terminal")
+      throw TestError("cannot open a pseudoterminal")
     }
     self.screen = screen
     defer { close(line) }
@@ -61,7 +61,7 @@ package final class ProgramAtTerminal {
   package func type(_ keys: String) throws {
     let keys = Array(keys.utf8)
     guard write(screen, keys, keys.count) == keys.count else {
-      throw TestError("cannot be typed: \(text)")
+      throw TestError("cannot write to the terminal: \(text)")
     }
   }
 
@@ -70,7 +70,7 @@ package final class ProgramAtTerminal {
   }
 
   package func exitStatus() throws -> Int32 {
-    try eventually("it has ended: \(text)") {
+    try eventually("the program has ended: \(text)") {
       _ = text
       return !process.isRunning
     }

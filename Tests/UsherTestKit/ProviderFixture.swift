@@ -128,7 +128,7 @@ extension ProviderFixture {
     try eventually(within: seconds, "the flow \(what)") {
       if holds(flow) { return true }
       guard flow["status"] == "active" else {
-        throw TestError("it ended before it \(what): \(flow)")
+        throw TestError("the flow ended before it \(what): \(flow)")
       }
       let wait: JSONValue = [
         "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
@@ -148,7 +148,7 @@ extension ProviderFixture {
     let before = try requests(endpoint)
     try spoil(endpoint, ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
     let value = try start()
-    try eventually("\(endpoint) is called") { try requests(endpoint) > before }
+    try eventually("the daemon calls the endpoint \(endpoint)") { try requests(endpoint) > before }
     return value
   }
 }

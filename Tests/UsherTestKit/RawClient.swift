@@ -72,7 +72,9 @@ package final class RawClient: @unchecked Sendable {
       }
       let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&poller, 1, left) > 0 else { throw TestError("no line within \(seconds) s") }
+      guard poll(&poller, 1, left) > 0 else {
+        throw TestError("no line received within \(seconds) s")
+      }
       var chunk = [UInt8](repeating: 0, count: 65_536)
       let count = recv(descriptor, &chunk, chunk.count, 0)
       guard count > 0 else { return nil }
@@ -112,7 +114,9 @@ package final class RawClient: @unchecked Sendable {
     of method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
     let reply = try reply(to: method, params, within: seconds)
-    guard let error = reply["error"] else { throw TestError("\(method) succeeded") }
+    guard let error = reply["error"] else {
+      throw TestError("\(method) succeeded, but an error was expected")
+    }
     return error
   }
 

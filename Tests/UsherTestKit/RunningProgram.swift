@@ -21,7 +21,7 @@ package final class RunningProgram: @unchecked Sendable {
       try Data().write(to: URL(fileURLWithPath: logPath))
     }
     guard let log = FileHandle(forWritingAtPath: logPath) else {
-      throw TestError("no log file \(logPath)")
+      throw TestError("cannot open the log file \(logPath)")
     }
     // The program has its own descriptor by now; Foundation would keep this one open.
     defer { try? log.close() }

@@ -51,18 +51,20 @@ extension RawClient {
   package func signIn(_ provider: String = "demo", user: String = "alice") throws -> JSONValue {
     let flow = try startFlow(provider)
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestError("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+      throw TestError(
+        "the flow has no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
     }
     try Person.signIn(at: url, user: user)
     let end = try finished(flow)
     guard end["status"] == "succeeded" else {
-      throw TestError("not signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
+      throw TestError(
+        "the sign-in did not succeed: \(String(decoding: end.encoded(), as: UTF8.self))")
     }
     return end
   }
 
   package func flow(in result: JSONValue) throws -> JSONValue {
-    guard let flow = result["flow"] else { throw TestError("no flow in the result") }
+    guard let flow = result["flow"] else { throw TestError("the result has no flow") }
     return flow
   }
 }

@@ -23,7 +23,7 @@ package final class TakenPort {
     }
     guard isBound else {
       close(descriptor)
-      throw TestError("port \(wanted) cannot be had")
+      throw TestError("cannot listen on port \(wanted)")
     }
     self.descriptor = descriptor
     number = UInt16(bigEndian: address.sin_port)

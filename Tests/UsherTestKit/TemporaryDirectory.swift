@@ -32,7 +32,7 @@ package final class TemporaryDirectory: Sendable {
   @discardableResult
   package func install(_ content: String, as name: String) throws -> String {
     let done = try run("/usr/bin/install", ["-m", "755", content, file(name)])
-    guard done.status == 0 else { throw TestError("cannot write \(name): \(done.errors)") }
+    guard done.status == 0 else { throw TestError("cannot install \(name): \(done.errors)") }
     return file(name)
   }
 

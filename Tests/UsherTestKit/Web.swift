@@ -77,7 +77,7 @@ package enum Web {
   private static func parse(_ bytes: [UInt8]) throws -> Reply {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
-      throw TestError("no HTTP answer")
+      throw TestError("the server sent no HTTP response")
     }
     let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
     let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
@@ -155,7 +155,9 @@ package enum Person {
     for match in page.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       fields[String(match.1)] = String(match.2)
     }
-    guard fields.count == 2 else { throw TestError("not a form of the sandbox: \(page)") }
+    guard fields.count == 2 else {
+      throw TestError("not a page with a form of the sandbox: \(page)")
+    }
     return fields
   }
 }

@@ -160,7 +160,7 @@ struct BSACanaryTests {
       search.expectNone(of: try all(), in: search.files(), "after kill -9 at \(endpoint)")
       try fixture.daemon.start()
       search.record(
-        try fixture.again().moved(flow, "is told") {
+        try fixture.again().moved(flow, "has a problem or has ended") {
           $0.problem[0] != nil || $0["status"] != "active"
         })
       try fixture.mend()

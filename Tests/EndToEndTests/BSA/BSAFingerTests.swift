@@ -83,7 +83,7 @@ struct BSAFingerTests {
     for left in ["2 attempts left", "1 attempt left"] {
       try await touch(Self.stranger)
       flow = try await atFixture { [flow] in
-        try $0.moved(flow, "counts") {
+        try $0.moved(flow, "counts the attempts down") {
           $0["problem"]?["message"]?.stringValue?.hasSuffix(left) == true
         }
       }
@@ -100,7 +100,9 @@ struct BSAFingerTests {
     let signIn = try await atFixture { try $0.start("authenticate", visit) }
     #expect(signIn.isScanning, "\(signIn.text)")
     try await touch(Self.finger)
-    _ = try await atFixture { try $0.moved(signIn, "shows") { $0.stepType == "displayCode" } }
+    _ = try await atFixture {
+      try $0.moved(signIn, "shows the sign-in number") { $0.stepType == "displayCode" }
+    }
     try await fprintd.enrol(user: NSUserName(), finger: "left-thumb", print: Self.second)
     let refused = try await atFixture { try $0.start("authenticate", visit) }
     #expect(

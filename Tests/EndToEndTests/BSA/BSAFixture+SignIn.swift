@@ -16,7 +16,7 @@ extension BSAFixture {
   ) throws -> String {
     let reply = try askSite(way, number, client)
     guard reply.status == 201, let id = reply.body["id"]?.stringValue else {
-      throw TestError("the site refuses: \(reply.body.text)")
+      throw TestError("the site did not start the sign-in: \(reply.body.text)")
     }
     return id
   }
@@ -45,7 +45,9 @@ extension BSAFixture {
   /// Cancels a sign-in at the site.
   func leave(_ visit: String) throws {
     let reply = try Web.post("\(sandbox.bsa)/site/\(visit)", form: ["action": "cancel"])
-    guard reply.status == 303 else { throw TestError("no way to leave: \(reply.text)") }
+    guard reply.status == 303 else {
+      throw TestError("the site did not cancel the sign-in: \(reply.text)")
+    }
   }
 
   /// Returns the id in the site's QR code.
@@ -100,7 +102,9 @@ extension BSAFixture {
   @discardableResult
   func signedIn() throws -> JSONValue {
     let end = try app.finished(prove(pushed().flow))
-    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the sign-in did not succeed: \(end.text)")
+    }
     return end
   }
 }
@@ -135,7 +139,7 @@ extension JSONValue {
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
-    else { throw TestError("no time \(name) in \(self.text)") }
+    else { throw TestError("member \(name) is missing or not an ISO 8601 time: \(self.text)") }
     return time
   }
 }

@@ -135,7 +135,7 @@ extension BSAFixture {
   /// Returns the OTP of the newest message.
   func number(to contact: String? = nil) throws -> String {
     guard let number = try messages(to: contact).first?["code"]?.stringValue else {
-      throw TestError("no number was sent")
+      throw TestError("the outbox has no message with an OTP")
     }
     return number
   }

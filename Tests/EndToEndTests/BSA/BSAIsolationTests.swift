@@ -25,7 +25,9 @@ struct BSAIsolationTests {
     let flow = try fixture.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
     let end = try fixture.prove(flow)
-    guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("local authentication did not succeed: \(end.text)")
+    }
   }
 
   @Test("another program's disposeToken is refused with 3006 and stays valid for its own program")
@@ -57,7 +59,7 @@ struct BSAIsolationTests {
 /// The same between two Unix users.
 @Suite(
   "Separation of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct BSAOwnerTests {
   @Test("another user's disposeToken and account cannot be used, and each user has a device id")
   func owners() throws {

@@ -16,7 +16,9 @@ struct BSALocalAuthTests {
     let flow = try fixture.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
     let end = try fixture.prove(flow)
-    guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("local authentication did not succeed: \(end.text)")
+    }
   }
 
   @Test("register waits at localAuth and sends no sign-up before the right passcode is entered")

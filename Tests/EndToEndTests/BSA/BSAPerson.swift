@@ -51,7 +51,7 @@ extension BSAFixture {
   /// Has another OTP sent as soon as the flow permits it; returns the flow.
   func resent(_ flow: JSONValue) throws -> JSONValue {
     var flow = flow
-    try eventually("another number is sent") {
+    try eventually("the daemon sends another OTP") {
       flow = try resend(flow)
       return flow.problem[0] != "too_early"
     }
@@ -65,7 +65,7 @@ extension BSAFixture {
     let flow = try verifyContact(person, by: channel)
     let end = try enter(number(to: person.contact(channel)), to: flow)
     guard end["status"] == "succeeded", let token = end["result"]?["disposeToken"]?.stringValue
-    else { throw TestError("not verified: \(end.text)") }
+    else { throw TestError("the contact was not verified: \(end.text)") }
     return token
   }
 
@@ -89,7 +89,9 @@ extension BSAFixture {
   ) throws -> JSONValue {
     var flow = try registering(person, authType: authType, by: channel, more)
     if flow.stepType == "localAuth" { flow = try prove(flow) }
-    guard flow["status"] == "succeeded" else { throw TestError("not registered: \(flow.text)") }
+    guard flow["status"] == "succeeded" else {
+      throw TestError("the registration did not succeed: \(flow.text)")
+    }
     return flow
   }
 
@@ -100,7 +102,7 @@ extension BSAFixture {
     flow = try enter(number(to: person.email), to: flow)
     if flow.stepType == "localAuth" { flow = try prove(flow) }
     guard flow["status"] == "succeeded" else {
-      throw TestError("not registered anew: \(flow.text)")
+      throw TestError("reregisterDevice did not succeed: \(flow.text)")
     }
     return try account(flow.account)
   }

@@ -54,7 +54,8 @@ struct BSAProviderAnswerTests {
         #expect(
           flow.failure == ["provider_protocol_error", nil, nil], "\(fault.text): \(flow.text)")
       }
-      #expect(try fixture.requests("mail") == count + 1, "\(fault.text): it is sent once")
+      #expect(
+        try fixture.requests("mail") == count + 1, "\(fault.text): the daemon calls mail once")
     }
   }
 
@@ -116,8 +117,8 @@ struct BSAProviderAnswerTests {
     try fixture.spoil("idCheck", ["status": 503, "headers": ["Retry-After": "7"]], times: 1)
     let down = try fixture.app.error(of: method, params)["data"]
     #expect(down?["reason"] == "provider_unreachable" && down?["retryAfterMs"] == 7000)
-    #expect((down?["provider"] ?? .null) == .null, "it has no code")
-    #expect(try fixture.requests("idCheck") == 2, "nothing is repeated by itself")
+    #expect((down?["provider"] ?? .null) == .null, "an unreachable provider has no error code")
+    #expect(try fixture.requests("idCheck") == 2, "the daemon does not retry idCheck by itself")
     #expect(try fixture.app.call(method, params)["available"] == true)
   }
 
@@ -154,7 +155,7 @@ struct BSAProviderAnswerTests {
       $0.problem[0] != nil
     }
     #expect(troubled.problem == ["provider_unreachable", nil] && troubled.state == "starting")
-    try eventually("the call is repeated") {
+    try eventually("the daemon retries the auth call") {
       try clock.advance(by: 1)
       return try fixture.requests("auth") >= 3
     }
@@ -185,7 +186,7 @@ struct BSAProviderAnswerTests {
     try fixture.spoil("authComplete", ["brokenJSON": true], times: 1)
     let end = try fixture.app.finished(fixture.prove(flow))
     #expect(end.failure == ["provider_protocol_error", nil, nil], "\(end.text)")
-    try eventually("it is cancelled") { try fixture.requests("authCancel") == 1 }
+    try eventually("the daemon calls authCancel") { try fixture.requests("authCancel") == 1 }
     #expect(try fixture.atSite(visit)["state"] == "cancelled")
     #expect(try fixture.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }

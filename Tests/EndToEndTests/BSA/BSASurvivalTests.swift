@@ -79,17 +79,21 @@ struct BSASurvivalTests {
             guard flow.stepType == "localAuth" else { return nil }
             return try fixture.prove(flow, waitMs: 0)
           }
-          guard end["status"] == "succeeded" else { throw TestError("no: \(end.text)") }
+          guard end["status"] == "succeeded" else {
+            throw TestError("the sign-in did not succeed: \(end.text)")
+          }
           let seen = try fixture.atSite(visit ?? "")
           guard seen["state"] == "completed", seen["collected"] == true else {
-            throw TestError("at the site: \(seen.text)")
+            throw TestError("the site has no completed sign-in: \(seen.text)")
           }
           let token = try fixture.token(of: end.account)["accessToken"]?.stringValue ?? ""
-          guard try fixture.owner(of: token) == "alice.01" else { throw TestError("not hers") }
+          guard try fixture.owner(of: token) == "alice.01" else {
+            throw TestError("the access token is not of alice.01")
+          }
         }
       }
       // At least these transitions: begun, pending, localAuth, channel opened, completed, token.
-      #expect((5..<29).contains(deaths), "it died so often: \(deaths)")
+      #expect((5..<29).contains(deaths), "the daemon died \(deaths) times")
     }
   }
 }

@@ -15,7 +15,7 @@ struct CoreDump {
     let done = try run("/usr/bin/gcore", ["-o", place.file("core"), "\(pid)"], within: 120)
     let path = place.file("core.\(pid)")
     guard done.status == 0, FileManager.default.fileExists(atPath: path) else {
-      throw TestError("gcore: \(done.output) \(done.errors)")
+      throw TestError("gcore failed: \(done.output) \(done.errors)")
     }
     bytes = Self.withoutEmptyPages(
       try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped))
@@ -94,7 +94,9 @@ struct StoreKeys {
     let wrapped = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
       UInt8(String(digits[$0...($0 + 1)]), radix: 16)
     }
-    guard wrapped.count == 93, wrapped[0] == 2 else { throw TestError("no key slot: \(done)") }
+    guard wrapped.count == 93, wrapped[0] == 2 else {
+      throw TestError("the database has no readable key slot: \(done)")
+    }
     var slot = ["usherd key slot", "master", ""].reduce(into: Data()) { slot, field in
       withUnsafeBytes(of: Int64(field.utf8.count).bigEndian) { slot.append(contentsOf: $0) }
       slot.append(contentsOf: field.utf8)

@@ -43,7 +43,7 @@ struct MemoryTests {
     .enabled(
       if: CoreDump.isPossible,
       """
-      SKIPPED, NOT PROVEN: gdb's gcore and root are needed: Packaging/install-dependencies test
+      SKIPPED, NOT PROVEN: needs root and gdb's gcore: Packaging/install-dependencies test
       """))
   func dumps() throws {
     let sandbox = try SandboxUnderTest()
@@ -71,14 +71,17 @@ struct MemoryTests {
     let (before, after) = (counts(unlocked, key + kept), counts(locked, key + kept))
     // The search finds the secrets that an unlocked daemon holds, at most two copies of each.
     for name in ["access token", "refresh token", "secret of codes"] {
-      #expect((1...2).contains(before[name] ?? 0), "\(name), unlocked: \(before)")
+      #expect(
+        (1...2).contains(before[name] ?? 0), "\(name) in a dump of the unlocked daemon: \(before)")
     }
     #expect(before["passcode"] == 0)
     #expect(unlocked.size > 1 << 20 && locked.size > 1 << 20)
-    for secret in key { #expect(before[secret.name] == 0, "\(secret.name), unlocked") }
+    for secret in key {
+      #expect(before[secret.name] == 0, "\(secret.name) in a dump of the unlocked daemon")
+    }
     for secret in key + kept {
-      #expect(after[secret.name] == 0, "\(secret.name), locked")
-      #expect(guessed.count(secret) == 0, "\(secret.name), after a guess")
+      #expect(after[secret.name] == 0, "\(secret.name) in a dump of the locked daemon")
+      #expect(guessed.count(secret) == 0, "\(secret.name) in a dump after a wrong passcode")
     }
   }
 }

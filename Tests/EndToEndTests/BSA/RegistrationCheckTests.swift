@@ -101,7 +101,7 @@ struct RegistrationCheckTests {
       }
     }
     let log = fixture.daemon.log
-    #expect(log.contains("called provider"), "it is told at all: \(log)")
+    #expect(log.contains("called provider"), "the log has no entry about the call: \(log)")
     for canary in ["canary", "447700911911", BSAFixture.clientKey] {
       #expect(!log.contains(canary))
     }

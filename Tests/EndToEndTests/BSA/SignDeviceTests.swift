@@ -9,7 +9,9 @@ struct SignDeviceTests {
   private func verified(_ fixture: BSAFixture, by channel: String = "email") throws -> JSONValue {
     let flow = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams(by: channel))
-    guard flow.stepType == "enterCode" else { throw TestError("no number: \(flow.text)") }
+    guard flow.stepType == "enterCode" else {
+      throw TestError("the flow does not ask for the OTP: \(flow.text)")
+    }
     return try fixture.enter(fixture.number(to: BSAPerson.alice.contact(channel)), to: flow)
   }
 
@@ -31,7 +33,7 @@ struct SignDeviceTests {
 
     let second = try #require(try new.registration("alice.01"))
     #expect(second["deviceId"] == end["result"]?["deviceId"] && second["authType"] == 4)
-    #expect(second["deviceId"] != first?["deviceId"], "each machine has its own")
+    #expect(second["deviceId"] != first?["deviceId"], "each machine has its own device id")
     let attributes = try new.account(end.account)["attributes"]
     #expect(attributes?["deviceId"] == second["deviceId"])
     #expect(attributes?["localAuthType"] == "PASSCODE" && attributes?["userKey"] == "alice.01")
@@ -40,7 +42,7 @@ struct SignDeviceTests {
     let oldCode = try old.code(of: account).code
     let newCode = try new.code(of: end.account).code
     #expect(newCode == (try new.numberOfSecret()))
-    try #require(oldCode != newCode, "one in a million")
+    try #require(oldCode != newCode, "two codes are equal by chance once in a million runs")
     #expect(try old.refusalAtSite("totp", number: oldCode) == "3005")
     #expect(try old.refusalAtSite("totp", number: newCode) == nil)
     let pushed = try old.app.finished(old.authenticate("push"))
@@ -64,10 +66,12 @@ struct SignDeviceTests {
     #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
     let after = try fixture.code(of: account).code
     #expect(after == (try fixture.numberOfSecret()))
-    #expect(after != before, "one in a million")
+    #expect(after != before, "two codes are equal by chance once in a million runs")
     #expect(try fixture.refusalAtSite("totp", number: before) == "3005")
     #expect(try fixture.refusalAtSite("totp", number: after) == nil)
-    #expect(try fixture.token(of: account) == token, "the sign-in's token is not the device's")
+    #expect(
+      try fixture.token(of: account) == token,
+      "reregisterDevice does not change the sign-in's token")
     #expect(try fixture.accounts().count == 1)
   }
 
@@ -85,7 +89,9 @@ struct SignDeviceTests {
     #expect(try fixture.requests("sendOtp") == 0)
     let again = try fixture.start(
       "reregisterDevice", BSAPerson.alice.deviceParams() + handle + ["authType": "passcode"])
-    #expect(again.failure == ["provider_rejected", "3006", nil], "it was used: \(again.text)")
+    #expect(
+      again.failure == ["provider_rejected", "3006", nil],
+      "a disposeToken can be used once: \(again.text)")
   }
 
   @Test("cancelling reregisterDevice at localAuth leaves the old device registered")

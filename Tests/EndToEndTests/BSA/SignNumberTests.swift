@@ -34,7 +34,8 @@ struct SignNumberTests {
     }
     let visit = try fixture.visit(way, number: flow.shown)
     let wanted = try fixture.asked(flow)
-    #expect(wanted.text.contains("sign in to http"), "the site is named: \(wanted.text)")
+    #expect(
+      wanted.text.contains("sign in to http"), "the step's reason names the site: \(wanted.text)")
     let done = try fixture.app.finished(fixture.prove(wanted))
     #expect(done["status"] == "succeeded" && done.account == account, "\(done.text)")
     #expect(
@@ -44,7 +45,8 @@ struct SignNumberTests {
     #expect(seen["state"] == "completed" && seen["localAuth"] == true, "\(seen.text)")
     let token = try fixture.token(of: account)["accessToken"]?.stringValue ?? ""
     #expect(try fixture.owner(of: token) == "alice.01")
-    #expect(try fixture.refusalAtSite(way, number: flow.shown) != nil, "it is good once")
+    #expect(
+      try fixture.refusalAtSite(way, number: flow.shown) != nil, "the number can be used once")
   }
 
   @Test(
@@ -60,11 +62,11 @@ struct SignNumberTests {
     let second = try fixture.moved(first, "shows another number") {
       $0.stepType == "displayCode" && $0["step"]?["expiresAt"] != first["step"]?["expiresAt"]
     }
-    #expect(second.shown != first.shown, "one in a million")
+    #expect(second.shown != first.shown, "two numbers are equal by chance once in a million runs")
     #expect(
       try fixture.states(of: second)
         == ["localAuth", "generating", "pending", "generating", "pending"],
-      "nothing is proved anew")
+      "the flow does not ask for local authentication again")
     if way == "otp" {
       #expect(try fixture.requests("otpGenerate") == 2)
       #expect(try fixture.refusalAtSite("otp", number: first.shown) == "3005")
@@ -97,7 +99,7 @@ struct SignNumberTests {
       event = String(decoding: try #require(try listener.receiveLine()), as: UTF8.self)
       told += event
     }
-    #expect(told.contains(id), "the events are those of the flow")
+    #expect(told.contains(id), "the received events are about the flow")
     #expect(!isIn(Data(told.utf8), flow.shown))
   }
 

@@ -19,7 +19,7 @@ struct SignPushTests {
     let reason = asked["step"]?["reason"]?.stringValue ?? ""
     #expect(reason.hasPrefix("sign in to http") && reason.hasSuffix("/bsa/site by bsa as alice.01"))
     #expect(
-      try fixture.atSite(visit)["state"] == "waiting", "before the person has proved anything")
+      try fixture.atSite(visit)["state"] == "waiting", "before the local authentication")
     let end = try fixture.app.finished(fixture.prove(asked))
     #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
     #expect(try fixture.states(of: end) == ["pending", "localAuth", "starting", "completing"])
@@ -31,7 +31,8 @@ struct SignPushTests {
     #expect(token["tokenType"] == "raw" && (token["expiresAt"] ?? .null) == .null)
     let secret = token["accessToken"]?.stringValue ?? ""
     #expect(try fixture.owner(of: secret) == "alice.01")
-    #expect(try fixture.owner(of: "Bearer \(secret)") == "2003", "it has no scheme")
+    #expect(
+      try fixture.owner(of: "Bearer \(secret)") == "2003", "BSA's token is sent without a scheme")
     #expect(!end.text.contains(secret))
     // The attributes that the SDK's load functions return are unchanged.
     #expect(try fixture.account(account)["attributes"] == before["attributes"])
@@ -56,7 +57,7 @@ struct SignPushTests {
     try fixture.registered()
     let flow = try fixture.authenticate("push")
     for count in 1...3 {
-      try eventually("it is asked again and again") { try fixture.requests("authExist") >= count }
+      try eventually("the daemon polls authExist") { try fixture.requests("authExist") >= count }
       try clock.advance(by: 1)
     }
     let end = try fixture.app.finished(flow, moving: clock)
@@ -73,7 +74,7 @@ struct SignPushTests {
     let end = try fixture.app.finished(fixture.prove(flow))
     #expect(end.failure == ["denied", "5011", nil], "\(end.text)")
     #expect(end["failure"]?["retryable"] == true)
-    #expect(try fixture.requests("authCancel") == 0, "there is nothing to cancel")
+    #expect(try fixture.requests("authCancel") == 0, "the site has cancelled the sign-in already")
   }
 
   @Test("a BSA sign-in whose account is forgotten meanwhile ends as denied and adds no account")
@@ -119,7 +120,7 @@ struct SignAbandonedTests {
       : try fixture.submit(["type": "localAuth", way: true], to: flow)
     let code = way == "flow.cancel" ? "5011" : "USER_CANCEL"
     #expect(end.failure == ["cancelled", code, nil], "\(end.text)")
-    try eventually("it is cancelled: \(fixture.requestsInOrder())") {
+    try eventually("the site shows the sign-in as cancelled: \(fixture.requestsInOrder())") {
       try fixture.atSite(visit)["state"] == "cancelled"
     }
     #expect(try fixture.requests("authCancel") == 1)
@@ -137,12 +138,14 @@ struct SignAbandonedTests {
     }
     let end = try fixture.cancel(flow)
     #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
-    try eventually("it is cancelled: \(fixture.requestsInOrder())") {
+    try eventually("the daemon calls authCancel: \(fixture.requestsInOrder())") {
       try fixture.requests("authCancel") >= 1
     }
     let state = try fixture.atSite(visit)["state"]
     #expect(state == (endpoint == "authComplete" && processed ? "completed" : "cancelled"))
-    #expect(end["failure"]?["retryable"] == .bool(endpoint == "auth"), "nobody knows")
+    #expect(
+      end["failure"]?["retryable"] == .bool(endpoint == "auth"),
+      "only after a cancelled auth call a retry is safe")
     #expect(try fixture.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }
 
@@ -154,7 +157,7 @@ struct SignAbandonedTests {
     try fixture.spoil("authCancel", ["delayMs": 60_000])
     let end = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(end?["status"] == "cancelled")
-    try eventually("it is told") { try fixture.requests("authCancel") >= 1 }
+    try eventually("the daemon calls authCancel") { try fixture.requests("authCancel") >= 1 }
     #expect(try fixture.atSite(visit)["state"] == "waiting")
     try fixture.mend()
     try fixture.leave(visit)
@@ -169,7 +172,7 @@ struct SignAbandonedTests {
     let flow = try fixture.asked(fixture.prove(asked), for: "displayCode")
     let end = try fixture.cancel(flow)
     #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
-    try eventually("it is taken back") { try fixture.requests("otp") == 1 }
+    try eventually("the daemon withdraws the number") { try fixture.requests("otp") == 1 }
     #expect(try fixture.refusalAtSite("otp", number: flow.shown) == "3006")
   }
 }

@@ -33,7 +33,7 @@ struct SignQRTests {
     #expect(seen["localAuth"] == true && seen["collected"] == true, "\(seen.text)")
     let token = try fixture.token(of: end.account)
     #expect(try fixture.owner(of: token["accessToken"]?.stringValue ?? "") == "alice.01")
-    #expect(try fixture.requests("authExist") == 0, "nothing is polled")
+    #expect(try fixture.requests("authExist") == 0, "a sign-in by QR code does not poll")
   }
 
   @Test(

@@ -18,7 +18,7 @@ struct TotpCodeTests {
     #expect(end.timeIntervalSince1970.truncatingRemainder(dividingBy: 60) == 0)
     #expect((0...60).contains(end.timeIntervalSince(clock.date)))
     #expect(Set(code.objectValue?.keys ?? [:].keys) == ["code", "periodSeconds", "expiresAt"])
-    #expect(try fixture.code() == code, "by its provider")
+    #expect(try fixture.code() == code, "the same code without the account, by its provider")
     #expect(
       try fixture.app.call("totp.code", ["provider": "bsa", "account": account ?? .null]) == code)
     #expect(
@@ -29,7 +29,7 @@ struct TotpCodeTests {
         ]
       ])
     _ = try fixture.visit("totp", number: code.code)
-    #expect(try fixture.restarted().code(of: account) == code, "a restart changes nothing")
+    #expect(try fixture.restarted().code(of: account) == code, "a restart does not change the code")
   }
 
   @Test("a client rule for token.get does not permit totp.code, and the other way round")
@@ -122,7 +122,7 @@ struct TotpSingleUseTests {
       BSAPerson.alice.deviceParams() + ["authType": "passcode", "disposeToken": .string(handle)])
     #expect(end["status"] == "succeeded", "\(end.text)")
     let after = try fixture.code(of: account)
-    #expect(after.code != before.code, "one in a million")
+    #expect(after.code != before.code, "two codes are equal by chance once in a million runs")
     try expectSpent(fixture, account)
   }
 }
@@ -130,7 +130,7 @@ struct TotpSingleUseTests {
 /// Separation of codes between two Unix users.
 @Suite(
   "TOTP codes of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct TotpOwnerTests {
   @Test("a user gets no TOTP code of another user's account, and totp.list does not show it")
   func owners() throws {

@@ -34,13 +34,13 @@ struct TotpCommandTests {
         "by=totp",
       ])
     try program.shows("sign in to bsa as alice.01")
-    try eventually("it is not shown") { !program.echoes }
+    try eventually("usherctl turns the terminal's echo off") { !program.echoes }
     try program.type("\(BSAFixture.passcode)\r")
     let number = try fixture.numberOfSecret()
     try program.shows("enter the code \(number) at")
     _ = try fixture.visit("totp", number: number)
     try program.shows("by bsa as alice.01")
-    try eventually("it is not shown") { !program.echoes }
+    try eventually("usherctl turns the terminal's echo off") { !program.echoes }
     try program.type("\(BSAFixture.passcode)\r")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(program.text.contains("succeeded") && !program.text.contains(BSAFixture.passcode))

@@ -68,7 +68,9 @@ struct TotpConditionTests {
     let flow = try client.app.startFlow(
       "local", "authenticate", params: ["localAuthType": "passcode", "reason": "open the till"])
     let end = try client.app.finished(client.prove(flow))
-    guard end["status"] == "succeeded" else { throw TestError("not there: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("local authentication did not succeed: \(end.text)")
+    }
   }
 
   @Test("token.get and totp.code are refused until the flow that the refusal names has succeeded")

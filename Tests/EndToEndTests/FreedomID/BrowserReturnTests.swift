@@ -67,12 +67,13 @@ struct BrowserReturnTests {
     for (flow, other) in zip(flows, backs.reversed()) {
       #expect(
         try fixture.refusal(["type": "openURL", "redirectURL": .string(other)], to: flow)
-          == ["invalid_input", "input.redirectURL"], "neither takes the other's answer")
+          == ["invalid_input", "input.redirectURL"],
+        "a flow refuses the redirect URL of another flow")
     }
     #expect(try Web.get(backs[1]).status == 200)
     #expect(try fixture.app.finished(flows[1]).profile == ["email": "bob@example.com"])
     #expect(try fixture.flow(flows[0]) == flows[0])
-    #expect(try Web.get(backs[1]).status == 404, "that flow has ended")
+    #expect(try Web.get(backs[1]).status == 404, "the listener of an ended flow answers 404")
     #expect(try Web.get(backs[0]).status == 200)
     #expect(try fixture.app.finished(flows[0]).profile == ["firstname": "Alice"])
   }
@@ -121,7 +122,7 @@ struct BrowserCodeTests {
     let again = try fixture.anotherPage(than: flow)
     #expect(again.problem == "provider_unreachable", "\(again.text)")
     #expect(again.redirectURI != flow.redirectURI)
-    #expect(try fixture.requests("token") == 1, "a code is redeemed once")
+    #expect(try fixture.requests("token") == 1, "the daemon redeems a code once")
     try fixture.visit(again)
     #expect(try fixture.app.finished(again)["status"] == "succeeded")
   }
@@ -141,10 +142,10 @@ struct BrowserCodeTests {
     let told = heard.map(\.text).joined() + end.text
     let secrets = [code, token, FreedomFixture.clientSecret, String(flow.redirectURI.suffix(32))]
     for secret in secrets {
-      #expect(!told.contains(secret), "told")
+      #expect(!told.contains(secret), "a reply or an event contains \(secret)")
       let kept = fixture.daemon.place.everything()
         .filter { $0.bytes.range(of: Data(secret.utf8)) != nil }
-      #expect(kept.isEmpty, "\(secret) is in \(kept.map(\.name))")
+      #expect(kept.isEmpty, "these files contain \(secret): \(kept.map(\.name))")
     }
   }
 }

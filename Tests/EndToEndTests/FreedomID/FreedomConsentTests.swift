@@ -110,7 +110,7 @@ struct FreedomConsentTests {
     let ended = try fixture.flow(waiting)
     #expect(ended["status"] == "cancelled", "\(ended.text)")
     #expect(try fixture.accounts().isEmpty && fixture.consents().isEmpty)
-    try eventually("the account is untied") {
+    try eventually("the account's tokens are revoked at the provider") {
       try fixture.list("tokens").allSatisfy { $0["state"] != "live" }
     }
     #expect(try fixture.authorize(["read.firstname"]).state == "authentication")
@@ -139,7 +139,7 @@ extension JSONValue {
     guard let text = self[name]?.stringValue,
       let time = (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
         ?? (try? Date.ISO8601FormatStyle().parse(text))
-    else { throw TestError("no time \(name) in \(self.text)") }
+    else { throw TestError("member \(name) is missing or not an ISO 8601 time: \(self.text)") }
     return time
   }
 }

@@ -75,7 +75,7 @@ struct FreedomDeviceFlowTests {
       $0["step"]?["purpose"] == "twoFactor"
     }
     #expect(asked["step"]?["channel"] == .string(channel), "\(asked.text)")
-    #expect(try fixture.accounts().isEmpty, "it is not signed in yet")
+    #expect(try fixture.accounts().isEmpty, "no account exists before the second factor")
     #expect(try fixture.messages().count == (channel == "totp" ? 0 : 1))
     let end = try fixture.walk(asked, guest)
     #expect(end["status"] == "succeeded", "\(end.text)")
@@ -129,7 +129,9 @@ struct FreedomDeviceFlowTests {
     let end = try fixture.walk(again, .bob)
     #expect(Array(end.failure.prefix(2)) == ["provider_rejected", "authError"], "\(end.text)")
     // The refused log-in does not leave Bob tied to this device.
-    try eventually("bob is untied") { try fixture.list("accounts").isEmpty }
+    try eventually("Bob's account is no longer tied to the device") {
+      try fixture.list("accounts").isEmpty
+    }
     #expect(try fixture.accounts().count == 1)
   }
 
@@ -152,7 +154,7 @@ struct FreedomDeviceFlowTests {
     #expect(end["result"]?["account"] == (try fixture.accounts().first)?["id"])
     #expect(try fixture.accounts().map { $0["profile"] } == [["phone": "+447700900123"]])
     #expect(try fixture.list("consents").map { $0["granted"] } == [["read.phone"]])
-    #expect(try fixture.flow(end) == end, "the same is told to whoever asks again")
+    #expect(try fixture.flow(end) == end, "flow.get returns the same final flow again")
     let next = try fixture.standing(at: "consent", ["read.firstname", "read.phone"])
     #expect(next.asked == ["read.firstname": false, "read.phone": true])
   }

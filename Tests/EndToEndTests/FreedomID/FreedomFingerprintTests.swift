@@ -22,7 +22,7 @@ struct FreedomFingerprintTests {
     #expect(flow["step"]?["methods"] == ["biometric", "passcode"])
     try await fprintd.script("SCAN right-index")
     let asked = try await unblocking {
-      try fixture.moved(flow, "has moved on") { $0.stepType == "consent" }
+      try fixture.moved(flow, "asks for the permissions") { $0.stepType == "consent" }
     }
     #expect(asked.state == "permissions" && asked.problem == nil, "\(asked.text)")
     let end = try await unblocking { try fixture.walk(asked) }

@@ -102,7 +102,9 @@ extension FreedomFixture {
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       fields[String(match.1)] = String(match.2)
     }
-    guard fields["transaction"] != nil else { throw TestError("no form: \(page.text)") }
+    guard fields["transaction"] != nil else {
+      throw TestError("the page has no form: \(page.text)")
+    }
     return try Web.post("\(sandbox.freedom)/\(form)", form: fields)
   }
 
@@ -134,7 +136,9 @@ extension FreedomFixture {
     _ grants: [String] = ["read.firstname"], as name: String = "alice", _ more: JSONValue = [:]
   ) throws -> JSONValue {
     let end = try attempt(grants, as: name, .allow, more)
-    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the authorization did not succeed: \(end.text)")
+    }
     return end
   }
 
@@ -185,7 +189,7 @@ final class PartnerListener {
       events.append(event)
       if holds(event) { return events }
     }
-    throw TestError("the connection is closed; heard \(events)")
+    throw TestError("the connection was closed before the expected event; received: \(events)")
   }
 
   /// Returns the events about dead tokens up to the first event of a flow.

@@ -91,7 +91,7 @@ extension FreedomFixture {
 
   func person(_ name: String) throws -> JSONValue {
     guard let person = try list("people").first(where: { $0["username"] == .string(name) }) else {
-      throw TestError("there is nobody called \(name)")
+      throw TestError("the sandbox has no person \(name)")
     }
     return person
   }
@@ -109,7 +109,7 @@ extension FreedomFixture {
   /// Returns the code of the newest message.
   func code() throws -> String {
     guard let code = try messages().first?["code"]?.stringValue else {
-      throw TestError("no code was sent")
+      throw TestError("the outbox has no message with a code")
     }
     return code
   }

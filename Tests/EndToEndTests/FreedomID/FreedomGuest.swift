@@ -88,7 +88,7 @@ extension FreedomFixture {
     case "consent":
       let asked = step["grants"]?.arrayValue?.compactMap { $0["id"] } ?? []
       return ["type": "consent", "granted": .array(granted?.map { .string($0) } ?? asked)]
-    default: throw TestError("no answer to \(flow.text)")
+    default: throw TestError("the guest has no answer to this step: \(flow.text)")
     }
   }
 
@@ -114,7 +114,9 @@ extension FreedomFixture {
     at type: String, _ grants: [String] = ["read.firstname"], _ guest: FreedomGuest = .alice
   ) throws -> JSONValue {
     let flow = try walk(authorize(grants), guest) { $0.stepType == type }
-    guard flow.stepType == type else { throw TestError("not at \(type): \(flow.text)") }
+    guard flow.stepType == type else {
+      throw TestError("the flow did not reach the step \(type): \(flow.text)")
+    }
     return flow
   }
 
@@ -124,7 +126,9 @@ extension FreedomFixture {
     _ grants: [String], _ guest: FreedomGuest = .alice, granting granted: [String]? = nil
   ) throws -> JSONValue {
     let end = try walk(authorize(grants), guest, granting: granted)
-    guard end["status"] == "succeeded" else { throw TestError("not authorized: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the authorization did not succeed: \(end.text)")
+    }
     return end
   }
 }

@@ -69,11 +69,13 @@ struct FreedomIsolationTests {
       #expect(try till.accounts().map { $0["profile"] } == [["firstname": "Alice"]])
       let known = try everything(till, [tills, desks])
       for value in ["alice@example.com", "901231400456", "read.email", "read.identifier"] {
-        #expect(!known.contains(value), "the till was told \(value)")
+        #expect(!known.contains(value), "the program till received \(value) without consent")
       }
-      #expect(known.contains("Alice"), "what is its own is told")
+      #expect(
+        known.contains("Alice"), "the program till receives the first name that it has consent for")
       let other = try everything(desk, [desks, tills])
-      #expect(!other.contains("Alice\""), "the desk was told the name")
+      #expect(
+        !other.contains("Alice\""), "the program desk received the first name without consent")
       #expect(!other.contains("read.firstname"))
       #expect(other.contains("901231400456"))
       // Programs without a rule see all consents of their user.
@@ -99,7 +101,7 @@ struct FreedomIsolationTests {
       }
       let answer = try till.answer(to: flow)
       #expect(try desk.refusal(answer, to: flow)[0] == "permission_denied")
-      #expect(try till.flow(flow) == flow, "it has moved by another's answer")
+      #expect(try till.flow(flow) == flow, "the refused answer of another program changed the flow")
       flow = try till.submit(answer, to: flow)
     }
     #expect(flow["status"] == "succeeded", "\(flow.text)")
@@ -118,7 +120,7 @@ struct FreedomIsolationTests {
 /// Consents and accounts are per Unix user.
 @Suite(
   "Separation of two Unix users at Freedom ID", .mayBlock, .timeLimit(.minutes(10)),
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct FreedomOwnerTests {
   @Test("a user sees no Freedom ID account, flow, consent or event of another user")
   func owners() throws {

@@ -110,7 +110,7 @@ struct FreedomSeedTests {
     async let profile = authorize(Person(fixture))
     // Blocking here would occupy a thread that the SDK's asynchronous calls need.
     try await unblocking { [fixture] in
-      try eventually("the profile is asked for") {
+      try eventually("the daemon calls the endpoint consent") {
         try fixture.requests("consent") == 1
       }
       try fixture.daemon.restart()

@@ -88,7 +88,9 @@ struct FreedomSurvivalTests {
     let back = try fixture.decide(at: flow.url)
     let after = try fixture.restarted()
     #expect(try after.flow(flow) == flow)
-    try eventually("it listens again") { (try? Web.get(back).status) == 200 }
+    try eventually("the restarted daemon answers at the redirect URL") {
+      (try? Web.get(back).status) == 200
+    }
     #expect(try after.app.finished(flow)["status"] == "succeeded")
     #expect(try fixture.requests("link") == 1)
   }

@@ -63,7 +63,7 @@ struct FreedomWordTests {
     let fixtures = zip([nobody, broken, busy], words)
     let flows = try fixtures.map { try $0.0.start(Self.one) }
     for ((fixture, word), flow) in zip(fixtures, flows) {
-      let told = try fixture.moved(flow, "tells the problem") { $0.problem != nil }
+      let told = try fixture.moved(flow, "has a problem") { $0.problem != nil }
       #expect(told.problem == "provider_unreachable", "\(told.text)")
       #expect(told["problem"]?["provider"]?["code"] == .string(word))
     }

@@ -22,7 +22,9 @@ struct OpenIDTests {
   @discardableResult
   private func signedIn(as name: String = "alice") throws -> JSONValue {
     let end = try attempt(as: name)
-    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the sign-in did not succeed: \(end.text)")
+    }
     return end
   }
 
@@ -44,7 +46,8 @@ struct OpenIDTests {
     #expect(token["accessToken"]?.stringValue?.count == 128)
     #expect((1500...1800).contains(try token.time("expiresAt").timeIntervalSinceNow))
     #expect(try fixture.requests("openidToken") == 1 && fixture.requests("jwks") == 1)
-    #expect(try fixture.consents().isEmpty, "the daemon's own consents play no part")
+    #expect(
+      try fixture.consents().isEmpty, "a provider in mode oidc records no consent in the daemon")
     #expect(try signedIn(as: "bob").account != end.account)
     #expect(try fixture.accounts().count == 2)
   }
@@ -116,7 +119,9 @@ struct OpenIDTests {
     let back = try fixture.decide(at: flow.url)
     let after = try fixture.restarted()
     #expect(try after.flow(flow) == flow)
-    try eventually("it listens again") { (try? Web.get(back).status) == 200 }
+    try eventually("the restarted daemon answers at the redirect URL") {
+      (try? Web.get(back).status) == 200
+    }
     #expect(try after.app.finished(flow)["status"] == "succeeded")
   }
 }

@@ -110,7 +110,9 @@ struct PartnerAccountTests {
       #expect(error["data"]?["next"]?["method"] == "flow.start")
       #expect(error.next?["provider"] == "freedom" && error.next?["kind"] == "authorize")
       #expect(error.next?["params"]?["account"] == end.account)
-      #expect(error.next?["params"]?["grants"] == end["result"]?["granted"], "it can be followed")
+      #expect(
+        error.next?["params"]?["grants"] == end["result"]?["granted"],
+        "next requests the grants of the existing sign-in")
       #expect((try other.account(end.account)["profile"] ?? .null) == .null)
     }
     // The desk's own consent brings a token with the scope of that consent.

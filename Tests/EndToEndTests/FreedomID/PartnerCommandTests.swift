@@ -14,7 +14,7 @@ struct PartnerCommandTests {
       ["login", "freedom", "--no-browser", "--socket", fixture.daemon.socketPath]
         + grants.flatMap { ["--grant", $0] }, log: fixture.daemon.place.file("login.log"))
     var page: String?
-    try eventually("it shows a page") {
+    try eventually("usherctl prints the page's URL") {
       page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) }
       guard page != nil || program.isRunning else { throw TestError(program.log) }
       return page != nil

@@ -17,7 +17,9 @@ struct PartnerLogoutTests {
   }
 
   private func tokenID(_ account: JSONValue) throws -> String {
-    #expect(try fixture.account(account)["attributes"]?["tokenId"] == nil, "it ends the grant")
+    #expect(
+      try fixture.account(account)["attributes"]?["tokenId"] == nil,
+      "the attributes must not contain the token id, because it can revoke the grant")
     return try fixture.list("tokens").last?["id"]?.stringValue ?? ""
   }
 
@@ -42,7 +44,7 @@ struct PartnerLogoutTests {
       #expect(error["code"] == 1102 && error.reason == "reauthentication_required")
       #expect(error.next?["params"]?["account"] == account, "\(error.text)")
     }
-    #expect(try fixture.requests("refresh") == 0, "the provider is not asked")
+    #expect(try fixture.requests("refresh") == 0, "the daemon does not refresh a revoked token")
     // A repeated callback emits no second event.
     #expect(try post("{\"id\": \"\(tokenID(account))\"}").status == 200)
     let next = try fixture.authorize(["read.firstname"])
@@ -63,7 +65,9 @@ struct PartnerLogoutTests {
     #expect(try logOut(["username": "bob"])["answers"]?[0]?["status"] == 200)
     for token in try fixture.list("tokens") {
       let id = try #require(token["id"]?.stringValue)
-      #expect(!fixture.daemon.log.contains(id), "the id is all that the call shows")
+      #expect(
+        !fixture.daemon.log.contains(id),
+        "the log contains a token id, which suffices to revoke the grant")
     }
     let after = try fixture.restarted()
     #expect(try after.tokenError(["account": bob])["code"] == 1102)
@@ -106,7 +110,7 @@ struct PartnerLogoutTests {
       #expect(reply.status == status, "\(reply.text)")
       let said = reply.text + reply.headers.values.joined()
       for word in [id, "freedomid", "alice", "Freedom ID", account.stringValue ?? "none"] {
-        #expect(!said.contains(word), "\(word) is told: \(said)")
+        #expect(!said.contains(word), "the reply contains \(word): \(said)")
       }
     }
     #expect(try fixture.token()["account"] == account)
@@ -130,7 +134,7 @@ struct PartnerLogoutTests {
     // The client submits the redirect URL: a browser would wait for the end of the flow.
     let back = try fixture.decide(at: flow.url)
     _ = try fixture.submit(["type": "openURL", "redirectURL": .string(back)], to: flow, waitMs: 0)
-    try eventually("the code is redeemed") { try fixture.list("tokens").count == 1 }
+    try eventually("the daemon redeems the code") { try fixture.list("tokens").count == 1 }
     #expect(try logOut([:])["answers"]?[0]?["body"] == "{}")
     try fixture.mend()
     let end = try fixture.app.finished(flow, moving: fixture.clock)
@@ -156,7 +160,7 @@ private final class IdleCaller {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
     // deinit closes the descriptor, also if this initializer throws.
-    guard result == 0 else { throw TestError("nobody listens at \(port)") }
+    guard result == 0 else { throw TestError("cannot connect to port \(port)") }
     let half = Array("POST /v1/freedomid/revoke HTTP/1.1\r\nHost: x\r\nContent-Le".utf8)
     _ = send(descriptor, half, half.count, Int32(MSG_NOSIGNAL))
   }

@@ -30,7 +30,7 @@ struct PartnerProfileTests {
   /// Starts a request and returns it, still pending, after the provider was asked twice.
   private func waiting(_ grants: [String] = ["read.firstname"]) throws -> JSONValue {
     let flow = try request(grants, waitMs: 0)
-    try eventually("it is asked again and again") {
+    try eventually("the daemon polls the request's status") {
       try fixture.clock.advance(by: 1)
       return try fixture.requests("status") >= 2
     }
@@ -108,7 +108,9 @@ struct PartnerProfileTests {
     let asked = try fixture.requests("status")
     try fixture.mend()
     // One request may have been in flight.
-    #expect(try fixture.requests("status") <= asked + 1, "nobody asks on")
+    #expect(
+      try fixture.requests("status") <= asked + 1,
+      "the daemon stops polling after the flow has expired")
   }
 
   @Test("a cancelled requestProfile stays cancelled when the person accepts later")

@@ -33,7 +33,7 @@ final class PartnerWire: Sendable {
           && getsockname(descriptor, $0, &size) == 0
       }
     }
-    guard isBound else { throw TestError("no wire") }
+    guard isBound else { throw TestError("cannot listen on a loopback port") }
     port = UInt16(bigEndian: address.sin_port)
     self.descriptor = descriptor
     Thread.detachNewThread { [record] in

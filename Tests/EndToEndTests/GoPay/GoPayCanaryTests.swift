@@ -158,7 +158,7 @@ struct GoPayCanaryTests {
       lines[3], lines[12],
     ]
     let told = Data(first.told.joined(separator: "\n").utf8)
-    first.expectNone(of: secrets, in: [("what was told", told)], "before the restarts")
+    first.expectNone(of: secrets, in: [("replies and events", told)], "before the restarts")
     try search.expectNone(of: secrets, found: ["verify", "submitted"])
   }
 }

@@ -32,8 +32,8 @@ struct GoPayCommandTests {
   /// Waits until the program prints the URL of a page, and returns it.
   private func page(_ program: PipedProgram, _ part: String) throws -> String {
     var found = ""
-    try eventually("it shows a page: \(program.log)") {
-      guard program.isRunning else { throw TestError("it ended: \(program.log)") }
+    try eventually("usherctl prints the page's URL: \(program.log)") {
+      guard program.isRunning else { throw TestError("usherctl has ended: \(program.log)") }
       found =
         program.log.split(whereSeparator: \.isWhitespace).map(String.init)
         .first { $0.hasPrefix("http") && $0.contains(part) } ?? ""
@@ -76,13 +76,13 @@ struct GoPayCommandTests {
   func byPrompt() throws {
     let program = try start("exchange", nil, "--json")
     try GoPayPerson.logIn(at: page(program, "/get-auth-code"), fixture.sandbox)
-    try eventually("it asks: \(program.log)") {
+    try eventually("usherctl asks for the backend's answer: \(program.log)") {
       program.log.contains("the backend's answer as a JSON object")
     }
     let code = try #require(program.log.firstMatch(of: /gac_[A-Za-z0-9_\-]+/)?.0)
     _ = try fixture.redeem(String(code))
     try program.type("that is no JSON")
-    try eventually("it asks again: \(program.log)") {
+    try eventually("usherctl asks again for the backend's answer: \(program.log)") {
       program.log.contains("invalid answer")
     }
     try program.type(#"{"userCorrelationId": "corr-5678"}"#)
@@ -122,7 +122,7 @@ struct GoPayCommandTests {
   @Test("'failed REASON' at usherctl's prompt and a failing exchange command end as GPE-2208")
   func exchangeFails() throws {
     let program = try start("exchange", "alice-short-term")
-    try eventually("it asks: \(program.log)") {
+    try eventually("usherctl asks for the backend's answer: \(program.log)") {
       program.log.contains("the backend's answer as a JSON object")
     }
     try program.type("failed no such customer")

@@ -76,7 +76,7 @@ struct GoPayExchangeTests {
 @Suite(
   "GoPay's exchangeCredential step with two clients of one user", .mayBlock,
   .timeLimit(.minutes(10)),
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can set groups; run this as root"))
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run a program in another group"))
 struct GoPayOwnerTests {
   @Test("a client without permission for verify can neither see, answer nor cancel the flow")
   func clients() throws {

@@ -190,7 +190,9 @@ extension GoPayFixture {
   ) throws -> JSONValue {
     let flow = try verify(
       "none", token: token, person: person, requestID: requestID, more: more)
-    guard flow.completes == "poll" else { throw TestError("no capture: \(flow.text)") }
+    guard flow.completes == "poll" else {
+      throw TestError("the flow is not at the capture page: \(flow.text)")
+    }
     return flow
   }
 
@@ -209,7 +211,9 @@ extension GoPayFixture {
       to: "flow.submit",
       submission(["type": "openURL", "redirectURL": .string(back)], to: flow, 0))
     let end = try app.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the verification did not succeed: \(end.text)")
+    }
     return end
   }
 
@@ -223,7 +227,7 @@ extension GoPayFixture {
   static func photograph(at page: String, _ action: String = "submit") throws -> Web.Reply {
     let reply = try Web.post(page, form: ["action": action])
     guard [200, 303].contains(reply.status) else {
-      throw TestError("no capture page: \(reply.status) \(reply.text)")
+      throw TestError("the capture page answered \(reply.status): \(reply.text)")
     }
     return reply
   }

@@ -36,7 +36,7 @@ enum GoPayPerson {
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       form[String(match.1)] = String(match.2)
     }
-    guard form["transaction"] != nil else { throw TestError("no form: \(page.text)") }
+    guard form["transaction"] != nil else { throw TestError("the page has no form: \(page.text)") }
     return try Web.post("\(sandbox.base)/gopay/snap/login", form: form)
   }
 
@@ -65,7 +65,7 @@ struct GoPayListener {
       told.append(event["what"]?.stringValue ?? "")
       if told.last == word { return told }
     }
-    throw TestError("the connection is closed; heard \(told)")
+    throw TestError("the connection was closed before the event \(word); received: \(told)")
   }
 }
 

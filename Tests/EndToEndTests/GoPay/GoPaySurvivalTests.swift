@@ -14,7 +14,9 @@ struct GoPaySurvivalTests {
     let back = try GoPayPerson.decide(at: flow.url, fixture.sandbox)
     var after = try fixture.restarted()
     #expect(try after.flow(flow)["step"]?["url"] == flow["step"]?["url"])
-    try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
+    try eventually("the restarted daemon answers at the redirect URL") {
+      (try? Web.get(back))?.status == 200
+    }
     let asked = try after.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
     let link = try fixture.redeem(asked.authCode)
     let page = try after.submit(GoPayFixture.exchanged(token: link), to: asked)
@@ -86,7 +88,7 @@ struct GoPaySurvivalTests {
         return { try story.run($0) }
       }
       // At least these transitions: started, code, exchanged, page, submitted.
-      #expect((4..<29).contains(deaths), "it died so often: \(deaths)")
+      #expect((4..<29).contains(deaths), "the daemon died \(deaths) times")
     }
   }
 }
@@ -119,21 +121,25 @@ private final class GoPayStory {
       }
       return nil
     }
-    guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the verification did not succeed: \(end.text)")
+    }
     // The backend was given one code only, and redeemed it once.
     guard links.count == 1, let link = links.values.first else {
-      throw TestError("\(links.count) codes were handed out")
+      throw TestError("expected one auth code, got \(links.count)")
     }
     let mine = try fixture.submissions().filter { $0["partnerSessionId"] == .string(requestID) }
     guard mine.count == 1, mine[0]["submissionId"] == .string(end.submissionID) else {
-      throw TestError("submissions: \(mine)")
+      throw TestError("expected one submission, that of the flow: \(mine)")
     }
     let accounts = try fixture.accounts()
     guard accounts.count(where: { $0["subject"] == .string(person) }) == 1 else {
-      throw TestError("accounts: \(accounts)")
+      throw TestError("expected one account of \(person): \(accounts)")
     }
     let account = end["result"]?["account"] ?? .null
     let token = try fixture.app.call("token.get", ["account": account])
-    guard token["accessToken"] == .string(link) else { throw TestError("another token") }
+    guard token["accessToken"] == .string(link) else {
+      throw TestError("token.get returned another token than the linking token")
+    }
   }
 }

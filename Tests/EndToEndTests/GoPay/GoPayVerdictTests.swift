@@ -123,14 +123,14 @@ struct GoPayPullTests {
     let listener = try GoPayListener(fixture.daemon.client())
     let end = try fixture.verified()
     try fixture.decide(end.submissionID, "IN_PROGRESS")
-    try eventually("it is asked for") {
+    try eventually("the daemon asks for the verdict") {
       try clock.advance(by: 1)
       return try fixture.requests("currentSubmission") >= 1
     }
     #expect(try listener.verdicts(until: "in_progress") == ["submitted", "in_progress"])
     try fixture.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
     let asked = try fixture.requests("currentSubmission")
-    try eventually("it is asked for again") {
+    try eventually("the daemon asks for the verdict again") {
       try clock.advance(by: 1)
       return try fixture.requests("currentSubmission") > asked
     }
@@ -143,7 +143,7 @@ struct GoPayPullTests {
       #expect(!account.text.contains(word), "\(word)")
     }
     let apart = try Self.seconds(kyc["updatedAt"]) - Self.seconds(kyc["submittedAt"])
-    #expect(apart >= 5, "asked after \(apart) s")
+    #expect(apart >= 5, "the daemon asked for the verdict after \(apart) s")
   }
 
   private static func seconds(_ time: JSONValue?) throws -> Double {

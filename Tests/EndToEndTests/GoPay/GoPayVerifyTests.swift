@@ -155,6 +155,6 @@ struct GoPayParameterTests {
     let flow = try fixture.verify(token: "alice-short-term")
     #expect(flow.completes == "poll", "\(flow.text)")
     #expect(try fixture.cancel(flow).failure == ["cancelled", "GPE-2207", nil])
-    try eventually("it is unbound") { try fixture.tokens("unbound") == 1 }
+    try eventually("the daemon unbinds the linking token") { try fixture.tokens("unbound") == 1 }
   }
 }

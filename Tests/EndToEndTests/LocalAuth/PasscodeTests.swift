@@ -47,12 +47,14 @@ struct PasscodeTests {
 
     try clock.advance(by: 5)
     fixture = try fixture.restarted()
-    try eventually("the time that is left is told anew") {
+    try eventually("the flow shows the shorter lockout time") {
       flow = try fixture.app.flow(in: fixture.app.call("flow.get", ["flow": flow["id"] ?? .null]))
       return flow["problem"]?["retryAfterMs"]?.integerValue.map { $0 <= first - 5000 } ?? false
     }
     flow = try fixture.type(LocalAuthFixture.passcode, flow)
-    #expect(flow.problem == "passcode_locked", "the right one is not looked at: \(flow.text)")
+    #expect(
+      flow.problem == "passcode_locked",
+      "a locked passcode is refused even if it is right: \(flow.text)")
     let left = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
     #expect(left > 0 && left <= first - 5000)
     #expect(flow["problem"]?["message"]?.stringValue?.contains("locked for another") == true)
@@ -83,7 +85,9 @@ struct PasscodeTests {
       #expect(flow.problem == "interrupted", "\(flow.text)")
     }
     flow = try fixture.type(Self.wrong, flow)
-    #expect(flow.problem == "passcode_locked", "five guesses: \(flow.text)")
+    #expect(
+      flow.problem == "passcode_locked",
+      "the four interrupted attempts count, so the fifth one locks: \(flow.text)")
   }
 
   @Test(
@@ -104,7 +108,8 @@ struct PasscodeTests {
   @Test(
     "each user has a separate passcode, and the passcode of one user is wrong for another",
     .ownProcess,
-    .enabled(if: OtherUser.isPossible, "SKIPPED, NOT PROVEN: only root can be another user"))
+    .enabled(
+      if: OtherUser.isPossible, "SKIPPED, NOT PROVEN: only root can run a program as another user"))
   func otherUser() throws {
     let fixture = try LocalAuthFixture(nil)
     try fixture.setPasscode()
@@ -149,7 +154,7 @@ struct PasscodeTests {
     #expect(try fixture.daemon.stop() == 0)
     let places =
       files + fixture.daemon.place.everything() + process.map { ("process", $0) }
-      + [("what was told", Data(told.utf8))]
+      + [("replies and events", Data(told.utf8))]
     for (name, bytes) in places {
       #expect(bytes.range(of: Data("canary".utf8)) == nil, "\(name)")
     }

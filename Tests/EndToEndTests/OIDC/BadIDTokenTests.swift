@@ -59,7 +59,7 @@ struct BadIDTokenTests {
     #expect(!end.hasSecret)
     #expect(end["result"] == .null)
     #expect(try fixture.accounts.isEmpty)
-    try eventually("the grant is revoked") { try fixture.revocations > 0 }
+    try eventually("the daemon revokes the grant") { try fixture.revocations > 0 }
     #expect(try fixture.sandbox.requests("userinfo") == 0)
     #expect(!fixture.daemon.log.contains("eyJ"))
   }

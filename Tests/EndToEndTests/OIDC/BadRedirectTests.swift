@@ -60,7 +60,7 @@ struct BadRedirectTests {
     let back = try #require(try Person.decide(at: flow.url).location)
     // The page waits for the end of the sign-in.
     async let first = BlockingThreads.run { try Web.get(back) }
-    try eventually("the code is being redeemed") { try fixture.sandbox.requests("token") == 1 }
+    try eventually("the daemon redeems the code") { try fixture.sandbox.requests("token") == 1 }
     // The listener closes once the flow has moved on: further redirects are refused or ignored.
     let other = back.replacing(/code=[^&]*/, with: "code=ac_other")
     for url in [back, other, back] { _ = try? Web.get(url) }
@@ -70,7 +70,7 @@ struct BadRedirectTests {
     let end = try fixture.app.finished(flow)
     #expect(end["status"] == "succeeded")
     #expect(try fixture.sandbox.requests("token") == 1)
-    try eventually("the port is closed") { (try? Web.get(back)) == nil }
+    try eventually("the redirect port is closed") { (try? Web.get(back)) == nil }
     #expect(
       try fixture.app.reason(of: "flow.submit", fixture.submission(back, to: flow))
         == "flow_finished")
@@ -98,6 +98,6 @@ struct BadRedirectTests {
     #expect(!end.hasSecret)
     #expect(try fixture.sandbox.requests("token") == 0)
     #expect(try fixture.accounts.isEmpty)
-    try eventually("nobody listens any more") { (try? Web.get(flow.redirectURI)) == nil }
+    try eventually("the redirect port is closed") { (try? Web.get(flow.redirectURI)) == nil }
   }
 }

@@ -14,7 +14,7 @@ struct CommandTests {
       ["login", "demo", "--no-browser", "--socket", fixture.daemon.socketPath],
       log: place.file("log"))
     var page = ""
-    try eventually("it shows a page: \(program.log)") {
+    try eventually("usherctl prints the page's URL: \(program.log)") {
       page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) } ?? ""
       guard !page.isEmpty || program.isRunning else { throw TestError(program.log) }
       return !page.isEmpty

@@ -60,7 +60,7 @@ struct FlowCallTests {
     #expect(cancelled?["status"] == "cancelled")
     #expect(cancelled?["failure"]?["reason"] == "cancelled")
     #expect(cancelled?["step"] == .null)
-    try eventually("the port is closed") { (try? Web.get(flow.redirectURI)) == nil }
+    try eventually("the redirect port is closed") { (try? Web.get(flow.redirectURI)) == nil }
     let again = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(again == cancelled)
     let error = try fixture.app.error(
@@ -80,11 +80,11 @@ struct FlowCallTests {
     let back = try #require(try Person.decide(at: flow.url).location)
     let moved = try fixture.submit(back, to: flow, waitMs: 0)
     #expect(moved["state"] == "exchanging" && moved["step"]?["type"] == "wait")
-    try eventually("the code is being redeemed") { try fixture.sandbox.requests("token") == 1 }
+    try eventually("the daemon redeems the code") { try fixture.sandbox.requests("token") == 1 }
     let cancelled = try fixture.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(cancelled?["status"] == "cancelled")
     gate.release()
-    try eventually("the tokens are revoked") { try fixture.revocations > 0 }
+    try eventually("the daemon revokes the tokens") { try fixture.revocations > 0 }
     #expect(try fixture.accounts.isEmpty)
     #expect(try fixture.flow(flow) == cancelled)
   }

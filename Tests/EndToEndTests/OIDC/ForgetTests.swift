@@ -55,7 +55,7 @@ struct ForgetTests {
     try fixture.app.signIn()
     let first = try fixture.token()
     try fixture.app.signIn()
-    try eventually("the replaced grant is revoked") {
+    try eventually("the daemon revokes the replaced grant") {
       try fixture.userinfo(first["accessToken"]).status == 401
     }
     #expect(try fixture.userinfo(fixture.token()["accessToken"]).status == 200)
@@ -87,7 +87,7 @@ struct ForgetTests {
     try client.send(request.text)
     var reply: JSONValue?
     var left = seconds
-    try eventually("the account is forgotten") {
+    try eventually("the daemon replies to account.forget") {
       if left > 0 { try clock.advance(by: 1) }
       left -= 1
       reply = try? client.receive(within: 0)
@@ -174,11 +174,11 @@ struct ForgetTests {
     #expect(living(reply).1 == ["unreachable"], "\(reply.text)")
     #expect(reply["retriedUntil"]?.stringValue != nil, "\(reply.text)")
     try fixture.mend()
-    try eventually("the token is revoked") {
+    try eventually("the daemon revokes the token") {
       try clock.advance(by: 2)
       return try fixture.revocations > 0 && fixture.userinfo(token["accessToken"]).status == 401
     }
-    try eventually("the audit has the revocation") { try rows(fixture).count == 1 }
+    try eventually("the audit log has the revocation") { try rows(fixture).count == 1 }
     #expect(try rows(fixture).first?["outcome"] == "ok")
     #expect(try rows(fixture).first?["account"] == reply["account"])
   }
@@ -198,9 +198,9 @@ struct ForgetTests {
     try fixture.mend()
     try fixture.daemon.start()
     for token in tokens {
-      try eventually("the token is revoked") { try fixture.userinfo(token).status == 401 }
+      try eventually("the daemon revokes the token") { try fixture.userinfo(token).status == 401 }
     }
-    try eventually("the audit has the revocations") { try rows(fixture).count == 2 }
+    try eventually("the audit log has both revocations") { try rows(fixture).count == 2 }
     for file in fixture.daemon.place.everything() where file.name.hasPrefix("state/") {
       for token in tokens {
         let secret = Data((token?.stringValue ?? "").utf8)

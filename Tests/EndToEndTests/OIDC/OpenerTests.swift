@@ -52,7 +52,7 @@ struct OpenerTests {
         "DISPLAY": ":99", "PATH": "\(place.path):/usr/bin:/bin", "OPENER_LOG": place.file("seen"),
       ], log: place.file("log"))
     var seen: JSONValue = .null
-    try eventually("the opener was started: \(program.log)") {
+    try eventually("usherctl starts the opener: \(program.log)") {
       guard let bytes = FileManager.default.contents(atPath: place.file("seen")) else {
         return false
       }
@@ -65,7 +65,8 @@ struct OpenerTests {
     let page = try #require(program.log.firstMatch(of: /http:\S+state=\S+/).map { String($0.0) })
     #expect(seen["own"] == [302, .string(page)], "\(seen)")
     if getuid() == 0 { #expect(seen["other"] == [403, ""], "\(seen)") }
-    #expect(seen["again"]?.arrayValue?.first != 302, "the address was good twice")
+    #expect(
+      seen["again"]?.arrayValue?.first != 302, "the address given to the opener works only once")
     try Person.signIn(at: page)
     #expect(try program.exitStatus() == 0)
   }

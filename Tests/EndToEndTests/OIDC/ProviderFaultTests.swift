@@ -98,7 +98,7 @@ struct ProviderFaultTests {
   func keysUnusable() throws {
     try fixture.spoil("jwks", ["status": 302])
     fixture.expectProtocolError(try fixture.attempt())
-    try eventually("the grant is revoked") { try fixture.revocations > 0 }
+    try eventually("the daemon revokes the grant") { try fixture.revocations > 0 }
     #expect(try fixture.accounts.isEmpty)
   }
 

@@ -24,7 +24,7 @@ struct RefreshTests {
     }
     // The daemon reads the calls of a connection in order: it has read all hundred token calls now.
     for client in clients { #expect(try client.receive()?["id"] == 2) }
-    try eventually("the token is refreshed") { try fixture.refreshes == 1 }
+    try eventually("the daemon refreshes the token") { try fixture.refreshes == 1 }
     gate.release()
     let tokens = try clients.map { try $0.receive()?["result"] }
     #expect(Set(tokens).count == 1)

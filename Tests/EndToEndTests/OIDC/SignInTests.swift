@@ -56,7 +56,7 @@ struct SignInTests {
     let end = try fixture.submit(" \(back)\n", to: flow, waitMs: 20_000)
     #expect(end["status"] == "succeeded")
     #expect(try fixture.token()["account"] == end["result"]?["account"])
-    try eventually("the port is closed") { (try? Web.get(flow.redirectURI)) == nil }
+    try eventually("the redirect port is closed") { (try? Web.get(flow.redirectURI)) == nil }
   }
 
   @Test("a denied consent ends the flow with denied and the provider's code access_denied")
@@ -123,7 +123,7 @@ struct SignInTests {
     #expect(end.failure["reason"] == "provider_rejected")
     #expect(!end.hasSecret)
     #expect(try fixture.accounts.count == 1)
-    try eventually("the tokens are revoked") { try fixture.revocations > 0 }
+    try eventually("the daemon revokes the tokens") { try fixture.revocations > 0 }
     #expect(try fixture.token() == before)
     #expect(try fixture.userinfo(before["accessToken"]).status == 200)
   }

@@ -57,7 +57,7 @@ struct PaysafeFixture: ProviderFixture {
     let event = try sandbox.control("POST", "paysafe/events", request)
     guard let id = event["eventId"]?.stringValue,
       let operation = event["walletOperationId"]?.stringValue
-    else { throw TestError("no event: \(event.text)") }
+    else { throw TestError("the sandbox created no SCA event: \(event.text)") }
     return (id, operation)
   }
 
@@ -73,7 +73,7 @@ struct PaysafeFixture: ProviderFixture {
   func message(_ channel: String) throws -> JSONValue {
     let all = try outbox()
     guard let newest = all.first(where: { $0["channel"] == .string(channel) }) else {
-      throw TestError("no \(channel) in the outbox: \(all)")
+      throw TestError("the outbox has no \(channel) message: \(all)")
     }
     return newest
   }
@@ -85,7 +85,7 @@ struct PaysafeFixture: ProviderFixture {
   /// Returns the code of the newest SMS or e-mail.
   func code(_ channel: String = "sms") throws -> String {
     guard let code = try message(channel)["code"]?.stringValue else {
-      throw TestError("the \(channel) has no code")
+      throw TestError("the newest \(channel) message has no code")
     }
     return code
   }
@@ -113,7 +113,9 @@ struct PaysafeFixture: ProviderFixture {
     let flow = try app.startFlow("paysafe", "authorize", params: params)
     try Customer.signIn(at: flow.url, user: user)
     let end = try app.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the sign-in did not succeed: \(end.text)")
+    }
     return end
   }
 
@@ -202,7 +204,7 @@ enum Customer {
     for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
       form[String(match.1)] = String(match.2)
     }
-    guard form["transaction"] != nil else { throw TestError("no form: \(page.text)") }
+    guard form["transaction"] != nil else { throw TestError("the page has no form: \(page.text)") }
     form["username"] = user
     form["action"] = allow ? "login" : "deny"
     let path = parts.path.replacing(/authorize$/, with: "login")
@@ -239,7 +241,7 @@ enum Partner {
       "POST", "\(sandbox.base)/paysafe/auth/brands/\(brand)/token", body: Array(text.utf8),
       type: "application/x-www-form-urlencoded",
       headers: ["Authorization": "Basic \(Data(secret.utf8).base64EncodedString())"])
-    guard reply.status == 200 else { throw TestError("the exchange: \(reply.text)") }
+    guard reply.status == 200 else { throw TestError("the code was not exchanged: \(reply.text)") }
     return try JSONValue(parsing: reply.body)
   }
 }

@@ -51,13 +51,13 @@ struct PaysafeSeedEndToEndTests {
     var news = example.news.makeAsyncIterator()
     example.signIn()
     guard case .presented(let page) = await news.next() else {
-      throw TestError("no page was presented")
+      throw TestError("the example presented no page")
     }
     #expect(screen.pages.withLock { $0 }.last == page)
     let back = try #require(try Customer.decide(at: page.absoluteString).location)
     example.comeBack(try #require(URL(string: back)))
     guard case .authenticated(let account) = await news.next() else {
-      throw TestError("not authenticated")
+      throw TestError("the example did not authenticate the customer")
     }
     #expect(Wallet.instance.account == account)
   }
@@ -94,17 +94,25 @@ struct PaysafeSeedEndToEndTests {
     let example = example(event: event)
     var news = example.news.makeAsyncIterator()
     example.sendChallenge()
-    guard case .challenged(let sent) = await news.next() else { throw TestError("no challenge") }
+    guard case .challenged(let sent) = await news.next() else {
+      throw TestError("sendSCAChallenge did not succeed")
+    }
     #expect(sent.maskedTarget == "+44 ••• 123" && sent.digits == 6 && sent.attemptsLeft == 3)
     #expect(sent.eventID == event.id && sent.walletOperationID == event.operation)
     example.submitAttempt(value: try fixture.wrongCode())
-    guard case .attempted(let first) = await news.next() else { throw TestError("no attempt") }
+    guard case .attempted(let first) = await news.next() else {
+      throw TestError("submitSCAAttempt did not succeed")
+    }
     #expect(first.status == .failed && first.attemptsLeft == 2 && first.statusReason != nil)
     example.sendChallenge()
-    guard case .challenged = await news.next() else { throw TestError("not sent again") }
+    guard case .challenged = await news.next() else {
+      throw TestError("sendSCAChallenge did not send another code")
+    }
     #expect(try fixture.messages("sms") == 2)
     example.submitAttempt(value: try fixture.code())
-    guard case .attempted(let second) = await news.next() else { throw TestError("no attempt") }
+    guard case .attempted(let second) = await news.next() else {
+      throw TestError("submitSCAAttempt did not succeed")
+    }
     #expect(second.status == .verified)
     #expect(second.eventID == event.id)
     #expect(try fixture.event(event.id)["status"] == "VERIFIED")
@@ -117,10 +125,12 @@ struct PaysafeSeedEndToEndTests {
     let example = example(event: event)
     var news = example.news.makeAsyncIterator()
     example.sendChallenge()
-    guard case .challenged = await news.next() else { throw TestError("no challenge") }
+    guard case .challenged = await news.next() else {
+      throw TestError("sendSCAChallenge did not succeed")
+    }
     example.submitAttempt(value: try fixture.wrongCode())
     guard case .failed(.dataError) = await news.next() else {
-      throw TestError("it did not fail with dataError")
+      throw TestError("submitSCAAttempt did not fail with dataError")
     }
   }
 

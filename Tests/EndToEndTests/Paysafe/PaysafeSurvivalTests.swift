@@ -15,7 +15,9 @@ struct PaysafeSurvivalTests {
     let flow = try fixture.app.startFlow("paysafe", "authorize")
     let back = try #require(try Customer.decide(at: flow.url).location)
     let after = try fixture.restarted()
-    try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
+    try eventually("the restarted daemon answers at the redirect URL") {
+      (try? Web.get(back))?.status == 200
+    }
     #expect(try after.app.finished(flow)["status"] == "succeeded")
   }
 
@@ -40,7 +42,7 @@ struct PaysafeSurvivalTests {
     let sent = try after.holding("attempt", processed: true) {
       try after.submit(code, to: there, waitMs: 0)
     }
-    try eventually("the backend has verified") {
+    try eventually("the provider has verified the SCA event") {
       try fixture.event(event.id)["status"] == "VERIFIED"
     }
     after = try after.restarted()
@@ -59,7 +61,7 @@ struct PaysafeSurvivalTests {
     let dark = try fixture.holding("payment", processed: true) {
       try fixture.pay("20.00", waitMs: 0)
     }
-    try eventually("it is performed") { try fixture.performed("POST").count == 1 }
+    try eventually("the provider performs the payment") { try fixture.performed("POST").count == 1 }
     let after = try fixture.restarted()
     let lost = try after.app.finished(dark)
     #expect(lost.failure["reason"] == "provider_unreachable", "\(lost.text)")

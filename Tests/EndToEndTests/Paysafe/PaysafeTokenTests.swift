@@ -52,7 +52,7 @@ struct PaysafeTokenTests {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(clock: clock)
     try fixture.signIn(params: ["keepAlive": true])
-    try eventually("it is renewed") {
+    try eventually("the daemon refreshes the token") {
       try clock.advance(by: 30)
       return try fixture.requests("token", grantType: "refresh_token") >= 1
     }
@@ -61,7 +61,7 @@ struct PaysafeTokenTests {
     #expect(try fixture.daemon.stop() == 0)
     try fixture.daemon.start()
     let before = try fixture.requests("token", grantType: "refresh_token")
-    try eventually("it is renewed again") {
+    try eventually("the restarted daemon refreshes the token") {
       try clock.advance(by: 30)
       return try fixture.requests("token", grantType: "refresh_token") > before
     }

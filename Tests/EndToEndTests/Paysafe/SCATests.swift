@@ -83,7 +83,9 @@ struct SCATests {
       waitMs: 0)
     #expect(claimed["status"] == "active")
     let asked = try fixture.requests("event")
-    try eventually("the backend is asked") { try fixture.requests("event") > asked }
+    try eventually("the daemon asks the provider for the event") {
+      try fixture.requests("event") > asked
+    }
     #expect(try fixture.flow(flow)["status"] == "active")
     let page = try Web.post(flow.url, form: ["decision": "approve"])
     #expect(page.location?.hasPrefix("http://127.0.0.1:9/back?status=success") == true)

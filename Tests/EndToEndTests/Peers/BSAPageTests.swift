@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite(
   "A BSA site in a real browser", .mayBlock, .serialized, .timeLimit(.minutes(10)),
   .enabled(
-    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct BSAPageTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

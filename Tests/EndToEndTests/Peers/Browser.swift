@@ -25,7 +25,7 @@ enum Browser {
       Peers.python,
       [Peers.script("browser.py"), pages.rawValue, url, decision.rawValue]
         + (userCode.map { [$0] } ?? []), within: 90)
-    guard visit.status == 0 else { throw TestError("the browser: \(visit.errors)") }
+    guard visit.status == 0 else { throw TestError("the browser failed: \(visit.errors)") }
     let shown = try JSONValue(parsing: Array(visit.output.utf8))
     return Page(
       title: shown["title"]?.stringValue ?? "", text: shown["text"]?.stringValue ?? "",
@@ -41,7 +41,8 @@ extension RawClient {
   ) throws -> (end: JSONValue, page: Browser.Page) {
     let flow = try startFlow(provider, params: params)
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestError("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+      throw TestError(
+        "the flow has no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
     }
     let page = try Browser.visit(url, pages, decision)
     return (try finished(flow), page)
@@ -54,7 +55,10 @@ extension RawClient {
     let flow = try startFlow(provider, "device")
     guard let step = flow["step"], let url = step["verificationURI"]?.stringValue,
       let code = step["userCode"]?.stringValue
-    else { throw TestError("no code: \(String(decoding: flow.encoded(), as: UTF8.self))") }
+    else {
+      throw TestError(
+        "the flow shows no user code: \(String(decoding: flow.encoded(), as: UTF8.self))")
+    }
     let page = try Browser.visit(url, pages, userCode: code)
     return (try finished(flow), page)
   }

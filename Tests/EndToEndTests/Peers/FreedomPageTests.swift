@@ -6,7 +6,7 @@ import UsherTestKit
 @Suite(
   "Freedom ID pages in a real browser", .mayBlock, .serialized,
   .enabled(
-    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct FreedomPageTests {
   /// Serves the two providers `partner` (mode `oauth2`) and `openid` (mode `oidc`).
   let sandbox: SandboxUnderTest

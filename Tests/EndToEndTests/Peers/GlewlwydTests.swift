@@ -9,7 +9,7 @@ import UsherTestKit
 @Suite(
   "Interoperability with glewlwyd, a real OpenID provider", .mayBlock, .serialized, .withGlewlwyd,
   .enabled(
-    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct GlewlwydTests {
   let peer: GlewlwydUnderTest
   let daemon: DaemonUnderTest
@@ -68,7 +68,7 @@ struct GlewlwydTests {
     #expect(try client.signIn("short", at: .glewlwyd).end["status"] == "succeeded")
     var seen = [try client.accessToken("short")]
     for _ in 0..<2 {
-      try eventually("another token") {
+      try eventually("the daemon returns a refreshed token") {
         let token = try client.accessToken("short")
         guard token != seen.last else { return false }
         seen.append(token)
@@ -95,7 +95,7 @@ struct GlewlwydTests {
     let account = try client.call("token.get", ["provider": "short"])["account"] ?? .null
     try peer.endAllGrants()
     var error: JSONValue?
-    try eventually("the last token has expired") {
+    try eventually("token.get fails after the last token has expired") {
       error = try client.reply(to: "token.get", ["account": account])["error"]
       return error != nil
     }

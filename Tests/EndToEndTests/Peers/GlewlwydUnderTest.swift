@@ -60,7 +60,9 @@ final class GlewlwydUnderTest: Sendable {
     let reply = try Web.send(
       "POST", "\(api)/\(plugin)/introspect", body: Array("token=\(token)".utf8),
       type: "application/x-www-form-urlencoded", headers: ["Authorization": "Basic \(secret)"])
-    guard reply.status == 200 else { throw TestError("introspection: \(reply.status)") }
+    guard reply.status == 200 else {
+      throw TestError("the introspection endpoint answered \(reply.status)")
+    }
     return try JSONValue(parsing: reply.body)
   }
 
@@ -81,13 +83,15 @@ final class GlewlwydUnderTest: Sendable {
   private func query(_ text: String) throws -> String {
     let asked = try run(
       "/usr/bin/sqlite3", ["-cmd", ".timeout 5000", place.file("glewlwyd.db"), text])
-    guard asked.status == 0 else { throw TestError("sqlite3: \(asked.errors)") }
+    guard asked.status == 0 else { throw TestError("sqlite3 failed: \(asked.errors)") }
     return asked.output.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
   private static func script(_ arguments: [String]) throws {
     let done = try run(Peers.python, [Peers.script("glewlwyd.py")] + arguments)
-    guard done.status == 0 else { throw TestError("glewlwyd.py: \(done.output)\(done.errors)") }
+    guard done.status == 0 else {
+      throw TestError("glewlwyd.py failed: \(done.output)\(done.errors)")
+    }
   }
 }
 
@@ -96,7 +100,7 @@ struct WithGlewlwyd: SuiteTrait, TestScoping {
   @TaskLocal private static var current: GlewlwydUnderTest?
 
   static var peer: GlewlwydUnderTest {
-    get throws { try #require(current, "the suite has the trait") }
+    get throws { try #require(current, "the suite lacks the trait .withGlewlwyd") }
   }
 
   func provideScope(

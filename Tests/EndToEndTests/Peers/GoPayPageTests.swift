@@ -6,7 +6,7 @@ import UsherTestKit
 @Suite(
   "GoPay pages in a real browser", .mayBlock, .serialized,
   .enabled(
-    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct GoPayPageTests {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
@@ -49,7 +49,8 @@ struct GoPayPageTests {
 
   private func page(of flow: JSONValue) throws -> String {
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestError("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+      throw TestError(
+        "the flow has no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
     }
     return url
   }
@@ -58,7 +59,7 @@ struct GoPayPageTests {
   private func atCapture(_ flow: JSONValue) throws -> JSONValue {
     var flow = flow
     let client = try daemon.client()
-    try eventually("it is at the capture page") {
+    try eventually("the flow is at the capture page") {
       flow = try client.flow(in: client.call("flow.get", ["flow": flow["id"] ?? .null]))
       return flow["state"] == "kyc" && flow["step"]?["type"] == "openURL"
     }

@@ -6,7 +6,7 @@ import UsherTestKit
 @Suite(
   "Paysafe wallet pages in a real browser", .mayBlock, .serialized,
   .enabled(
-    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct WalletPageTests {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest

@@ -50,7 +50,7 @@ struct OtherProviderTests {
     try first.control("POST", "settings", ["deviceInterval": 1])
     let flow = try daemon.client().startFlow("work", "device")
     #expect(flow["step"]?["type"] == "displayCode", "\(flow.text)")
-    try eventually("it asks") {
+    try eventually("the daemon polls the first provider") {
       try first.requests("token", grantType: Self.device) > 0
     }
     return flow

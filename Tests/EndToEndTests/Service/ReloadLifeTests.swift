@@ -22,7 +22,7 @@ struct ReloadLifeTests {
     bell.cancel()
     #expect(daemon.isRunning)
     _ = try daemon.client().call("system.status")
-    try eventually("it was asked to reload") { daemon.log.contains("notice reloaded") }
+    try eventually("the daemon logs the reload") { daemon.log.contains("notice reloaded") }
   }
 
   @Test("a reload changes the log level, unless the command line sets it")
@@ -43,7 +43,7 @@ struct ReloadLifeTests {
     try daemon.place.write("", to: "usherd.toml")
     let path = daemon.place.file("second.log")
     let program = try RunningProgram(command[0], Array(command.dropFirst()), log: path)
-    try eventually("it answers") {
+    try eventually("the daemon answers system.status") {
       (try? daemon.admin().call("system.status", within: 2)) != nil
     }
     #expect(try !isLogged("a.b") { program.log })

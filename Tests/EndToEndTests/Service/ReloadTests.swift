@@ -50,7 +50,7 @@ struct ReloadTests {
   func hangUp() throws {
     try write(sandbox.provider() + sandbox.provider("second"))
     kill(daemon.pid, SIGHUP)
-    try eventually("the second provider is there") {
+    try eventually("the daemon lists the second provider") {
       try providers() == ["demo", "second", "local"]
     }
     let file = daemon.place.file("usherd.toml")
@@ -63,7 +63,7 @@ struct ReloadTests {
       try write(sandbox.provider() + sandbox.provider("p\(number)"))
       kill(daemon.pid, SIGHUP)
     }
-    try eventually("the last one is in force") {
+    try eventually("the last configuration applies") {
       try providers() == ["demo", "p19", "local"]
     }
   }
@@ -234,7 +234,7 @@ struct ReloadTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"demo","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") {
+    try eventually("the refresh request has reached the provider") {
       try sandbox.requests("token", grantType: "refresh_token") == 1
     }
     try reload("")
@@ -276,11 +276,11 @@ struct ReloadTests {
       guard number % 10 > 7 else { continue }
       // Each configuration has an HTTP client of its own, because its time-outs differ.
       #expect(try daemon.admin().call("provider.check", check)["healthy"] == true)
-      try eventually("calls come between") { callers.count > number * 5 }
+      try eventually("other calls are answered between reloads") { callers.count > number * 5 }
     }
     let (calls, failures) = callers.finish()
     #expect(failures == [] && calls > 900)
-    try eventually("no more descriptors are open than before") {
+    try eventually("the daemon has no more open descriptors than before") {
       try daemon.descriptors() <= before
     }
   }

@@ -10,7 +10,9 @@ extension DaemonUnderTest {
 
   /// Signs in at the page of a flow, and follows the redirect to the daemon.
   func comeBack(from flow: JSONValue, user: String = "alice") throws {
-    guard let page = flow["step"]?["url"]?.stringValue else { throw TestError("no page to open") }
+    guard let page = flow["step"]?["url"]?.stringValue else {
+      throw TestError("the flow has no page to open: \(flow.text)")
+    }
     try Person.signIn(at: page, user: user)
   }
 }

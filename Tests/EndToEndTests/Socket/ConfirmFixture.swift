@@ -57,7 +57,9 @@ struct ConfirmFixture {
   /// Opens a connection of the named program; `nil`: of this process, which no rule matches.
   func client(_ name: String? = nil) throws -> RawClient {
     guard let name else { return try daemon.client() }
-    guard let program = programs[name] else { throw TestError("there is no \(name)") }
+    guard let program = programs[name] else {
+      throw TestError("the fixture has no program \(name)")
+    }
     return try program.client()
   }
 
@@ -74,7 +76,7 @@ extension RawClient {
     let error = try error(of: method, params)
     guard error["code"] == 1101, error["data"]?["reason"] == "interaction_required",
       error["data"]?["retryable"] == true, let id = error["data"]?["confirmation"]
-    else { throw TestError("\(method) does not wait for a person: \(error.text)") }
+    else { throw TestError("\(method) did not fail with interaction_required: \(error.text)") }
     return id
   }
 
@@ -114,7 +116,7 @@ extension RawClient {
           "waitMs": 15_000,
         ]))
     guard try finished(end)["status"] == "succeeded" else {
-      throw TestError("not there: \(end.text)")
+      throw TestError("local authentication did not succeed: \(end.text)")
     }
   }
 

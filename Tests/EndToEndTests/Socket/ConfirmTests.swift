@@ -42,7 +42,7 @@ struct ConfirmTests {
     let list = try fixture.daemon.admin().call("confirm.list")
     let listed = list["questions"]?.arrayValue?.compactMap { $0["id"]?.text } ?? []
     #expect(listed.sorted() == asked.map(\.text).sorted())
-    #expect(!list.text.contains("canary"), "what is checked is nobody's to read")
+    #expect(!list.text.contains("canary"), "confirm.list must not return the checked parameters")
     #expect(list["answers"] == [])
   }
 
@@ -113,7 +113,7 @@ struct ConfirmAnswererTests {
 
   @Test(
     "another user can list and answer a question only if a rule's confirms setting says so",
-    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
   func otherUser() throws {
     let fixture = try ConfirmFixture { _ in
       """
@@ -142,14 +142,16 @@ struct ConfirmAnswererTests {
     #expect(try answering.answer(till) == "not_found")
     #expect(try answering.answer(id, true, 60) == "result")
     #expect(try kiosk.outcome() == "result")
-    #expect(try other.answer(id) == "not_found", "nor that it was answered")
+    #expect(
+      try other.answer(id) == "not_found",
+      "another user cannot find out that the question was answered")
     #expect(try other.outcome(of: "confirm.forget", ["answer": id]) == "not_found")
     #expect(try answering.outcome(of: "confirm.forget", ["answer": id]) == "result")
   }
 
   @Test(
     "confirm events reach the admin socket and the user's own programs, but no other user",
-    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
   func events() throws {
     let fixture = try ConfirmFixture()
     let user = try OtherUser(4002, groups: "4242", at: fixture.daemon)

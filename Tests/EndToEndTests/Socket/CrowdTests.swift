@@ -59,7 +59,9 @@ struct CrowdTests {
   func crowd() throws {
     let token = try app.warm()
     for number in 0..<12 { try visit(number, token) }
-    try eventually("they are gone") { try app.call("system.status")["connections"] == 1 }
+    try eventually("only this connection is open") {
+      try app.call("system.status")["connections"] == 1
+    }
     let before = try descriptors()
     var silent: [RawClient] = []
     for _ in 0..<Self.silent {
@@ -69,7 +71,7 @@ struct CrowdTests {
     let half = try daemon.client()
     let call = WarmCall.line("\"whole\"")
     try half.send(raw: Array(call.utf8.dropLast(8)))
-    try eventually("all are in") {
+    try eventually("the daemon has accepted all idle connections") {
       try app.call("system.status")["connections"] == .integer(Int64(Self.silent + 2))
     }
     for number in 0..<3000 {
@@ -81,13 +83,15 @@ struct CrowdTests {
     try half.send(String(call.suffix(8)))
     let whole = try half.next()
     #expect(whole["id"] == "whole" && whole["result"] == token)
-    try eventually("who left is gone") {
+    try eventually("the short-lived connections are closed") {
       try app.call("system.status")["connections"] == .integer(Int64(Self.silent + 2))
     }
     silent = []
     half.finishSending()
     #expect(try half.isClosed())
-    try eventually("no more descriptors are open than before") { try descriptors() <= before }
+    try eventually("the daemon has no more open descriptors than before") {
+      try descriptors() <= before
+    }
     #expect(try app.warm() == token)
   }
 }

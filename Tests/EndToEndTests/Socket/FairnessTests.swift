@@ -92,7 +92,7 @@ struct FairnessTests {
     #expect(asked > 100 * packet.count)
     try expectService()
     let growth = try residentKilobytes() - before
-    #expect(growth < 64 * 1024, "\(growth) kB for \(asked) bytes of questions")
+    #expect(growth < 64 * 1024, "memory grew by \(growth) kB for \(asked) bytes of requests")
   }
 
   @Test("calls that wait for a provider block no other call, not even on their own connection")
@@ -112,7 +112,9 @@ struct FairnessTests {
     let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
     let words = line?.split(whereSeparator: \.isWhitespace) ?? []
-    guard words.count > 1, let size = Int(words[1]) else { throw TestError("no VmRSS") }
+    guard words.count > 1, let size = Int(words[1]) else {
+      throw TestError("/proc/PID/status has no VmRSS")
+    }
     return size
   }
 }

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-private let noRoot: Comment = "NOT TESTED: only root can be two users; run this as root"
+private let noRoot: Comment = "NOT TESTED: only root can run programs as two users"
 
 /// One user floods the daemon while another one works: functional tests with wide deadlines.
 /// `usher-bench fairness` measures the delays.
@@ -51,8 +51,10 @@ struct FloodTests {
         "flooder", "--socket", daemon.socketPath, "--user", "\(Self.flooding)",
         "--connections", "\(connections)", "--depth", "0", "--calls", "\(calls)",
       ], log: daemon.place.file("flood.log"))
-    try eventually("the flood is there: \(program.log)") {
-      guard program.isRunning else { throw TestError("no flood: \(program.log)") }
+    try eventually("the flooding program has started: \(program.log)") {
+      guard program.isRunning else {
+        throw TestError("the flooding program has ended: \(program.log)")
+      }
       return !program.log.isEmpty
     }
     return program
@@ -79,7 +81,7 @@ struct FloodTests {
     #expect(newcomer["flows"]?.integerValue ?? 0 < 160)
     #expect(flood.isRunning && daemon.isRunning)
     flood.killAtOnce()
-    try eventually("its connections are gone") {
+    try eventually("the flooding program's connections are closed") {
       try admin.call("system.status")["connections"]?.integerValue ?? 0 < 10
     }
   }
@@ -132,7 +134,7 @@ struct FloodTests {
     // The connections that waited for the daemon's start may count in the same second.
     #expect((250...256).contains(served), "\(served)")
     #expect(told >= 64)
-    try eventually("one that comes alone is told the limit") {
+    try eventually("a further connection gets the connections_per_user error") {
       let client = try daemon.client()
       clients.append(client)
       try? client.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
@@ -153,7 +155,7 @@ struct FloodTests {
     let daemon = try daemon("connections_per_user = 4096")
     var clients: [RawClient] = []
     for _ in 0..<2040 { clients.append(try daemon.client()) }
-    try eventually("all are in") {
+    try eventually("the daemon has accepted all 2040 connections") {
       try clients[2000].call("system.status")["connections"] == 2040
     }
     let over = try daemon.client()

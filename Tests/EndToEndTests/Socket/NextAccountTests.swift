@@ -27,7 +27,9 @@ struct NextAccountTests {
   /// Asks for the token ten times by provider and ten times by account, and returns it.
   private func warm() throws -> JSONValue {
     let token = try client.warm()
-    guard try client.warm(account) == token else { throw TestError("another token") }
+    guard try client.warm(account) == token else {
+      throw TestError("token.get by account and by provider return different tokens")
+    }
     return token
   }
 

@@ -55,7 +55,7 @@ struct NextRequestTests {
       try reload(OwnRule.text())
       #expect(try client.outcome() == "result", "\(rule)")
     }
-    #expect(try client.warm() == token, "the provider was not asked for another")
+    #expect(try client.warm() == token, "the daemon must not request another token")
   }
 
   @Test("token.get on an open connection returns only a token whose scope the caller's rule allows")

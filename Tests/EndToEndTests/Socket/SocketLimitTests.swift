@@ -64,7 +64,9 @@ struct SocketLimitTests {
     try settle(witness)
     try clock.advance(by: 200)
     try settle(witness)
-    #expect(throws: (any Error).self, "the time is not over") { try half.receive(within: 0) }
+    #expect(throws: (any Error).self, "no reply before line_seconds has passed") {
+      try half.receive(within: 0)
+    }
     try clock.advance(by: 100)
     let reply = try half.next()
     expect(reply["error"], "deadline_exceeded", limit: "line_seconds")
@@ -111,7 +113,7 @@ struct SocketLimitTests {
     #expect(try daemon.client().call("flow.wait", waiting(flow, 1))["flow"] != nil)
     try client.tell("rpc.cancel", ["id": "a"])
     #expect(try client.next().replyReason == "cancelled")
-    try eventually("room came back") {
+    try eventually("another flow.wait is accepted after the cancelled one") {
       try client.reply(to: "flow.wait", waiting(flow, 1))["result"] != nil
     }
   }
@@ -131,7 +133,7 @@ struct SocketLimitTests {
     #expect(try daemon.admin().startSilentFlow()["status"] == "active")
     try clients[0].tell("rpc.cancel", ["id": "a"])
     #expect(try clients[0].next().replyReason == "cancelled")
-    try eventually("room came back") {
+    try eventually("another flow.start is accepted after the cancelled call") {
       (try? clients[1].startSilentFlow()["status"]) == "active"
     }
   }
@@ -156,7 +158,7 @@ struct SocketLimitTests {
     // The limit does not apply to the admin socket.
     #expect(try daemon.admin().call("system.status")["connections"] == 4)
     clients.removeLast()
-    try eventually("room came back") {
+    try eventually("another connection is accepted after one was closed") {
       (try? daemon.client().reply(to: "system.status"))?["result"] != nil
     }
     #expect(try clients[0].call("system.status")["ready"] == true)
@@ -180,7 +182,7 @@ struct SocketLimitTests {
   /// Opens a client, and waits until the connections that waited for the daemon's start are closed.
   private func onlyClient(of daemon: DaemonUnderTest) throws -> RawClient {
     let client = try daemon.client()
-    try eventually("the connections of the start are closed") {
+    try eventually("the connections that waited for the daemon's start are closed") {
       try client.call("system.status")["connections"] == 1
     }
     return client
@@ -249,7 +251,7 @@ struct SocketLimitTests {
       try settle(witness)
       #expect(!daemon.log.contains("did not read its replies"))
     }
-    try eventually("the journal tells of it: \(daemon.log)") {
+    try eventually("the log reports the client that does not read: \(daemon.log)") {
       try clock.advance(by: 10)
       return daemon.log.contains("did not read its replies")
     }

@@ -83,7 +83,7 @@ extension RawClient {
 extension MovableClock {
   /// Waits until a timer of `seconds` is scheduled, and advances this stopped clock by that time.
   func endWait(ofSeconds seconds: Int64) throws {
-    try eventually("a call waits") { hasTimer(in: .seconds(seconds)) }
+    try eventually("a timer of \(seconds) s is scheduled") { hasTimer(in: .seconds(seconds)) }
     try advance(by: seconds)
   }
 }

@@ -19,7 +19,9 @@ extension RawClient {
     let token = try call("token.get", params)
     for _ in 2...10 {
       let again = try call("token.get", params)
-      guard again == token else { throw TestError("another token: \(again.text)") }
+      guard again == token else {
+        throw TestError("token.get returned another token: \(again.text)")
+      }
     }
     return token
   }
@@ -50,7 +52,9 @@ extension DaemonUnderTest {
   func reload(_ config: String) throws {
     try place.write(config, to: "usherd.toml")
     let problems = try admin().call("system.reload")["problems"]
-    guard problems == [] else { throw TestError("not reloaded: \(problems?.text ?? "")") }
+    guard problems == [] else {
+      throw TestError("system.reload reported problems: \(problems?.text ?? "")")
+    }
   }
 }
 

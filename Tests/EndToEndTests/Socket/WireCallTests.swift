@@ -107,7 +107,7 @@ struct WireCallTests {
     #expect(message.first?.isLowercase == true && message.last != ".")
     let correlation = try #require(error["data"]?["correlationId"]?.stringValue)
     #expect(correlation.hasPrefix("cor_"))
-    try eventually("the journal has it") { daemon.log.contains(correlation) }
+    try eventually("the log contains the correlation id") { daemon.log.contains(correlation) }
   }
 
   @Test("rpc.hello returns the protocol, the version, the limits and an instance id of this start")

@@ -133,7 +133,7 @@ struct WireEventTests {
     let count = { try other.call("system.status")["connections"]?.integerValue ?? 0 }
     let before = try count()
     listener = nil
-    try eventually("its connection is closed") { try count() < before }
+    try eventually("the subscriber's connection is closed") { try count() < before }
   }
 
   @Test("a connection can have 16 subscriptions, which no other connection can end or use up")

@@ -41,13 +41,16 @@ struct AuditSurvivalTests {
       for number in 0..<50 * round {
         try client.send(#"{"jsonrpc":"2.0","id":\#(number),"method":"consent.list"}"#)
       }
-      try eventually("calls are answered") { try client.receive() != nil }
+      try eventually("the daemon answers a call") { try client.receive() != nil }
       try daemon.restart()
       try checkWhole(daemon)
       let rows = try rows(daemon)
       let numbers = rows.compactMap { $0["n"]?.integerValue }
-      try must(numbers == (0..<rows.count).map { Int64($0 + 1) }, "\(numbers)")
-      try must(Int64(rows.count) >= known, "rows that were there are gone")
+      try must(
+        numbers == (0..<rows.count).map { Int64($0 + 1) },
+        "the audit rows are not numbered without gaps: \(numbers)")
+      try must(
+        Int64(rows.count) >= known, "audit rows were lost: \(rows.count) instead of \(known)")
       known = Int64(rows.count)
     }
   }
@@ -104,7 +107,7 @@ struct AuditSurvivalTests {
     #expect(try client.call("flow.list")["flows"]?.arrayValue?.count == 1)
     #expect(daemon.log.contains("the audit log cannot be written"))
     try disk.empty()
-    try eventually("there is room again") {
+    try eventually("token.get succeeds after space on the disk was freed") {
       try client.reply(to: "token.get", ["provider": "demo"])["result"] == token
     }
     try daemon.stop()

@@ -93,7 +93,7 @@ struct BackupTests {
     #expect(try client.finished(flow)["status"] == "succeeded")
     #expect(try admin.call("audit.verify")["findings"]?.arrayValue ?? [] == [])
     let names = try admin.call("credential.list")["credentials"]?.arrayValue ?? []
-    #expect(names.isEmpty, "the other host's own are aside")
+    #expect(names.isEmpty, "credentials of the replaced store must not be listed")
     #expect(left(other).contains("usherd.db.before-restore"))
     #expect(try admin.call("system.status")["hasRecoveryKey"] == true)
   }

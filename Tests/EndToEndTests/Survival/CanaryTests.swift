@@ -59,11 +59,11 @@ struct CanaryTests {
     try expectDecoys(places, process)
     for (name, bytes) in places where !name.contains("master.key") {
       for trace in traces where trace.isIn(bytes) {
-        Issue.record("a secret is in \(name): \(excerpt(bytes, trace))")
+        Issue.record("\(name) contains a secret: \(excerpt(bytes, trace))")
       }
       let text = String(decoding: bytes, as: UTF8.self)
       let token = text.firstMatch(of: /\b(at|rt|ac|dc)_[A-Za-z0-9_-]{20,}/)
-      #expect(token == nil, "\(name): a token of the sandbox, \(token?.0 ?? "")")
+      #expect(token == nil, "\(name) contains a token of the sandbox: \(token?.0 ?? "")")
     }
   }
 

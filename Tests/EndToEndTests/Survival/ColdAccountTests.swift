@@ -22,7 +22,9 @@ struct ColdAccountTests {
 
   private func signedIn(_ user: String = "alice") throws -> JSONValue {
     let end = try daemon.client().signIn(user: user)
-    guard let account = end["result"]?["account"] else { throw TestError("no account") }
+    guard let account = end["result"]?["account"] else {
+      throw TestError("the flow's result has no account: \(end.text)")
+    }
     return ["account": account]
   }
 

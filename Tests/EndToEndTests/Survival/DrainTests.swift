@@ -114,7 +114,7 @@ struct DrainTests {
     }
     try #require(!daemon.isRunning)
     #expect(try daemon.stop() == 0)
-    #expect(try client.receive() != nil, "what had gone out is still there")
+    #expect(try client.receive() != nil, "replies sent before the stop can still be read")
   }
 
   @Test("a half-sent call, a subscription and an idle connection do not delay a stop")
@@ -130,7 +130,7 @@ struct DrainTests {
 
   /// Waits until the daemon reads no more from the connection.
   private func expectDeaf(_ client: RawClient) throws {
-    try eventually("what is sent is refused") {
+    try eventually("sending to the daemon fails") {
       (try? client.send(raw: [0x20])) == nil
     }
   }
@@ -161,7 +161,7 @@ private struct HeldRefresh {
   func receiveAfterDrain(_ client: RawClient) throws -> JSONValue {
     clock.stop()
     daemon.beginStop()
-    try eventually("the daemon waits for calls to be answered") {
+    try eventually("the drain timer is scheduled") {
       clock.hasTimer(in: .seconds(100))
     }
     try clock.advance(by: 100)
@@ -174,7 +174,7 @@ private struct HeldRefresh {
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"demo","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") {
+    try eventually("the refresh request has reached the provider") {
       try sandbox.requests("token", grantType: "refresh_token") == 1
     }
     return client

@@ -21,7 +21,7 @@ struct FailPointTests {
       }
     }
     // At least the transitions shown, come back, exchanged, verified and finished.
-    #expect(counts.allSatisfy { $0 >= 5 }, "passed so often: \(counts)")
+    #expect(counts.allSatisfy { $0 >= 5 }, "number of passes of each fail point: \(counts)")
   }
 
   @Test("an answered flow.cancel survives a death of usherd, and an unanswered one can be repeated")
@@ -41,14 +41,23 @@ struct FailPointTests {
     try? daemon.restart(environment: ["USHER_FAILPOINT": point])
     let told = try? daemon.client().call("flow.cancel", id)["flow"]
     let isDead = try told == nil && died(daemon)
-    try must(isDead || told?["status"] == "cancelled", "\(point): \(told?.text ?? "nothing")")
+    try must(
+      isDead || told?["status"] == "cancelled",
+      "\(point): flow.cancel neither succeeded nor killed the daemon: \(told?.text ?? "no reply")")
     try daemon.restart(environment: ["USHER_FAILPOINT": ""])
     let client = try daemon.client()
-    if let told { try must(try client.call("flow.get", id)["flow"] == told, "it lives again") }
+    if let told {
+      try must(
+        try client.call("flow.get", id)["flow"] == told,
+        "the cancelled flow changed after the restart")
+    }
     let again = try client.call("flow.cancel", id)["flow"]
-    try must(again?["status"] == "cancelled", "\(point): \(again?.text ?? "nothing")")
     try must(
-      told == nil || again?["revision"] == told?["revision"], "it was cancelled a second time")
+      again?["status"] == "cancelled",
+      "\(point): the repeated flow.cancel failed: \(again?.text ?? "no flow")")
+    try must(
+      told == nil || again?["revision"] == told?["revision"], "the flow was cancelled a second time"
+    )
     return isDead
   }
 
@@ -61,22 +70,24 @@ struct FailPointTests {
     do {
       try daemon.restart(environment: ["USHER_FAILPOINT": point])
       let end = try story.run()
-      try must(end["status"] == "succeeded", "not signed in: \(end.text)")
+      try must(end["status"] == "succeeded", "the sign-in did not succeed: \(end.text)")
       try story.checkNothingLost()
       try story.checkToken(sandbox)
       return false
     } catch {
-      guard try died(daemon) else { throw TestError("\(kind) \(point), alive: \(error)") }
+      guard try died(daemon) else {
+        throw TestError("\(kind) \(point): the daemon survived, but: \(error)")
+      }
     }
     do {
       try daemon.start(environment: ["USHER_FAILPOINT": ""])
       try story.checkNothingLost()
       let end = try story.run()
-      try must(end["status"] == "succeeded", "not signed in: \(end.text)")
+      try must(end["status"] == "succeeded", "the sign-in did not succeed: \(end.text)")
       try story.checkNothingLost()
       try story.checkToken(sandbox)
     } catch {
-      throw TestError("\(kind) \(point): \(error); told \(story.told?.text ?? "nothing")")
+      throw TestError("\(kind) \(point): \(error); last reply: \(story.told?.text ?? "none")")
     }
     return true
   }
@@ -84,7 +95,7 @@ struct FailPointTests {
   /// Whether the daemon was killed. Waits, because its connections break before it can be reaped.
   private func died(_ daemon: DaemonUnderTest) throws -> Bool {
     guard let status = try? daemon.exitStatus(within: 30) else { return false }
-    try must(status == -SIGKILL, "it ended otherwise: \(status)")
+    try must(status == -SIGKILL, "the daemon ended with \(status) instead of SIGKILL")
     return true
   }
 
@@ -99,6 +110,6 @@ struct FailPointTests {
       let died = try atOnce(first..<first + width) { try run($0) }
       if died.contains(false) { return first - 1 + died.count { $0 } }
     }
-    throw TestError("\(point) is passed without end")
+    throw TestError("the daemon still dies at \(point) after 40 passes")
   }
 }

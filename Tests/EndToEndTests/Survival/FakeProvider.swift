@@ -16,7 +16,7 @@ final class FakeProvider {
       "/usr/bin/python3", ["-u", script, mark], log: place.file("provider.log"))
     var port: Substring?
     try eventually("the fake provider listens") { [program] in
-      try must(program.isRunning, "no fake provider: \(program.log)")
+      try must(program.isRunning, "the fake provider has ended: \(program.log)")
       port = program.log.firstMatch(of: /port (\d+)/)?.1
       return port != nil
     }

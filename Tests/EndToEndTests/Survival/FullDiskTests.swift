@@ -83,7 +83,9 @@ struct FullDiskTests {
     let id: JSONValue = ["flow": flow["id"] ?? .null]
     #expect(try client.reason(of: "flow.cancel", id) == "storage_unavailable")
     #expect(try client.call("flow.get", id)["flow"] == flow)
-    #expect(try sandbox.requests("token") == 0, "a code is redeemed before that is written")
+    #expect(
+      try sandbox.requests("token") == 0,
+      "a code must not be redeemed before the transition is stored")
     try disk.empty()
     #expect(try client.finished(flow)["status"] == "succeeded")
     try daemon.restart()
@@ -148,7 +150,7 @@ struct FullDiskTests {
   private func signInBriefly() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
     try client.signIn()
-    try eventually("the first token is over") {
+    try eventually("the first token has expired") {
       let tokens = try client.call("token.list")["tokens"]?.arrayValue
       return tokens?.first?["token"]?["status"] == "refreshable"
     }

@@ -31,14 +31,16 @@ final class HeldDaemon: @unchecked Sendable {
   func restart() throws {
     let before = starts
     kill(holder.pid, SIGHUP)
-    try eventually("it is started again: \(holder.log)") { starts > before }
-    try must(ends.allSatisfy { $0 == "0" }, "it ended with \(ends)")
+    try eventually("the holder starts usherd again: \(holder.log)") { starts > before }
+    try must(ends.allSatisfy { $0 == "0" }, "usherd ended with the statuses \(ends)")
   }
 
   func stop() throws {
     let status = try holder.stop()
     try must(status == 0, "the holder ended with \(status)")
-    try must(ends.allSatisfy { $0 == "0" } && ends.count == starts, "it ended with \(ends)")
+    try must(
+      ends.allSatisfy { $0 == "0" } && ends.count == starts,
+      "usherd ended with the statuses \(ends)")
   }
 
   private var starts: Int { holder.log.matches(of: /(?m)^started \d+$/).count }

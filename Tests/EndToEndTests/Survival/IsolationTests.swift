@@ -6,7 +6,7 @@ import UsherTestKit
 /// Objects of other users are reported as `not_found`; the kernel identifies the caller.
 @Suite(
   "Isolation of two users of one machine", .mayBlock,
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct IsolationTests {
   private let sandbox: SandboxUnderTest
   private let clock = MovableClock()
@@ -110,7 +110,7 @@ struct IsolationTests {
     let refused = try bob.browse(intruding)
     #expect(refused.status == 403)
     #expect(refused.page.contains("another user of this machine"))
-    #expect(try Web.get(intruding).status == 403, "root's browser is another user's too")
+    #expect(try Web.get(intruding).status == 403, "the listener also refuses a browser of root")
     #expect(try client.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
     #expect(try sandbox.requests("token") == 0)
     let back = try #require(try Person.decide(at: flow.page()).location)
@@ -202,12 +202,12 @@ extension OtherUser {
     let client = try client()
     let flow = try client.startFlow()
     guard let back = try Person.decide(at: flow.page()).location else {
-      throw TestError("no way back")
+      throw TestError("the provider did not redirect")
     }
     let reply = try browse(back)
-    try must(reply.status == 200, "the listener answers \(reply.status)")
+    try must(reply.status == 200, "the redirect listener answered \(reply.status)")
     let end = try client.finished(flow)
-    try must(end["status"] == "succeeded", "not signed in: \(end.text)")
+    try must(end["status"] == "succeeded", "the sign-in did not succeed: \(end.text)")
     return end
   }
 }

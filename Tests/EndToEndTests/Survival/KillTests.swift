@@ -22,7 +22,7 @@ struct KillTests {
     var (before, old): (JSONValue, String) = (.null, "")
     var squatter: TakenPort?
     // If another program gets the port first, the next flow has another port.
-    try eventually("the port of a flow is taken") {
+    try eventually("the test gets the redirect port of a flow") {
       if !daemon.isRunning { try daemon.start() }
       before = try daemon.client().startFlow()
       old = try #require(before["step"]?["redirectURI"]?.stringValue)
@@ -99,7 +99,7 @@ extension RawClient {
         ])
       flow = try self.flow(in: result)
     }
-    try must(holds(flow), "the flow never gets there: \(flow.text)")
+    try must(holds(flow), "the flow does not reach the expected state: \(flow.text)")
     return flow
   }
 }

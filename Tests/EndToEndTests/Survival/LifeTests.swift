@@ -27,7 +27,7 @@ struct LifeTests {
     #expect(try client.receive() == nil)
     #expect(try idle.receive() == nil)
     for path in [daemon.socketPath, daemon.adminSocketPath] {
-      #expect(!FileManager.default.fileExists(atPath: path), "\(path) is left over")
+      #expect(!FileManager.default.fileExists(atPath: path), "\(path) still exists after the stop")
     }
     try daemon.start()
     try daemon.comeBack(to: try #require(try Person.decide(at: flow.page()).location))
@@ -98,11 +98,11 @@ struct LifeTests {
 
   private func connect(_ path: String) throws -> RawClient {
     var client: RawClient?
-    try eventually("somebody listens at \(path)") {
+    try eventually("a daemon listens at \(path)") {
       client = try? RawClient(path)
       return client != nil
     }
-    guard let client else { throw TestError("no client") }
+    guard let client else { throw TestError("there is no connection to \(path)") }
     return client
   }
 }

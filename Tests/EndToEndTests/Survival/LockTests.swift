@@ -62,11 +62,11 @@ struct LockTests {
     #expect(status["locked"] == true && status["ready"] == false && status["flows"] == 0)
     #expect(status["providers"]?.arrayValue?.count == 1 && status["connections"] != 0)
     #expect(try app.call("rpc.hello")["instanceId"] == instance)
-    #expect(try admin.call("system.lock") == [:], "twice")
+    #expect(try admin.call("system.lock") == [:], "a second system.lock succeeds too")
     #expect(try admin.call("system.unlock") == [:])
     #expect(try app.call("system.status")["locked"] == nil)
     #expect(try app.call("token.get", ["provider": "demo"]) == token)
-    #expect(try admin.call("system.unlock") == [:], "twice")
+    #expect(try admin.call("system.unlock") == [:], "a second system.unlock succeeds too")
     let account = try app.call("account.list")["accounts"]?.arrayValue?.first?["id"] ?? .null
     _ = try app.call("account.forget", ["account": account])
     let event = try #require(try listener.receive())
@@ -81,7 +81,7 @@ struct LockTests {
     var rest = Array(String(repeating: call, count: count).utf8)[...]
     var stalls = 0
     // Sends until the daemon reads no more because of the unread replies.
-    try eventually("the daemon reads no more") {
+    try eventually("the daemon stops reading") {
       let sent = try greedy.sendWhatFits(Array(rest))
       rest = rest.dropFirst(sent)
       // The answer shows that the daemon has had time to read: the same thread does both.
@@ -92,7 +92,9 @@ struct LockTests {
     let asked = count - rest.count / call.utf8.count - 1
     #expect(try app.call("system.status")["ready"] == true)
     #expect(try admin.call("system.lock") == [:])
-    #expect(try app.call("system.status")["locked"] == true, "it stays connected")
+    #expect(
+      try app.call("system.status")["locked"] == true,
+      "the lock does not close a connection that reads its replies")
     var (granted, isClosed) = (0, false)
     for _ in 0..<count where !isClosed {
       // Because of unread calls the kernel may report a reset instead of the end; both return nil.
@@ -103,7 +105,7 @@ struct LockTests {
         isClosed = true
       }
     }
-    #expect(isClosed && granted < asked, "\(granted) of \(asked)")
+    #expect(isClosed && granted < asked, "\(granted) of \(asked) calls were answered")
     #expect(try admin.call("system.status")["locked"] == true)
   }
 
@@ -122,7 +124,7 @@ struct LockTests {
     try waiter.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"demo","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") {
+    try eventually("the refresh request has reached the provider") {
       try sandbox.requests("token", grantType: "refresh_token") == 1
     }
     // With a stopped clock the lock does not give up waiting for the provider.
@@ -153,7 +155,9 @@ struct LockTests {
     try app.send(
       #"{"jsonrpc":"2.0","id":"c","method":"flow.start","params":"#
         + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
-    try eventually("discovery is under way") { try sandbox.requests("discovery") == 1 }
+    try eventually("the discovery request has reached the provider") {
+      try sandbox.requests("discovery") == 1
+    }
     clock.stop()
     try admin.send(#"{"jsonrpc":"2.0","id":"l","method":"system.lock"}"#)
     #expect(try reason(app.receive()) == "locked")
@@ -164,7 +168,7 @@ struct LockTests {
       return looks == 5
     }
     try clock.advance(by: 4)
-    #expect(throws: (any Error).self, "the lock is answered too early") {
+    #expect(throws: (any Error).self, "system.lock must not be answered yet") {
       try admin.receive(within: 0.1)
     }
     try clock.advance(by: 1)
@@ -185,7 +189,7 @@ struct LockTests {
     let back = try #require(try Person.decide(at: flow.page()).location)
     _ = try admin.call("system.lock")
     // The daemon answers the lock without waiting until its listeners are closed.
-    try eventually("nobody listens for the browser") { (try? Web.get(back)) == nil }
+    try eventually("the redirect listener is closed") { (try? Web.get(back)) == nil }
     try clock.set(ahead: 300)
     _ = try admin.call("system.unlock")
     try daemon.comeBack(to: back)
@@ -280,7 +284,9 @@ struct LockTests {
     #expect(gone["data"]?["reason"] == "storage_unavailable", "\(gone.text)")
     #expect(gone["message"]?.stringValue?.contains("usherd.db") == true, "\(gone.text)")
     #expect(try isLocked())
-    #expect(!FileManager.default.fileExists(atPath: database), "no new one is made")
+    #expect(
+      !FileManager.default.fileExists(atPath: database),
+      "system.unlock must not create a new database")
     try FileManager.default.moveItem(atPath: database + ".away", toPath: database)
     _ = try admin.call("system.unlock")
     #expect(try !isLocked())

@@ -26,7 +26,7 @@ final class NotifySocket {
     while true {
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
-      try must(poll(&poller, 1, left) > 0, "no \(line) within \(seconds) s")
+      try must(poll(&poller, 1, left) > 0, "no notification \(line) within \(seconds) s")
       let message = receive()
       if message.split(separator: "\n").contains(Substring(line)) { return message }
     }

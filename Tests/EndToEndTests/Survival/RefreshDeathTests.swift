@@ -36,8 +36,8 @@ struct RefreshDeathTests {
     }
     for (index, point) in Self.points.enumerated() {
       let (first, last) = (index * Self.passings, (index + 1) * Self.passings - 1)
-      #expect(!lived[first], "\(point) was never passed")
-      #expect(lived[last], "\(point) was passed too often")
+      #expect(!lived[first], "the daemon did not die at the first pass of \(point)")
+      #expect(lived[last], "the daemon died even at the last pass of \(point)")
     }
   }
 
@@ -56,7 +56,8 @@ struct RefreshDeathTests {
       daemon.killAtOnce()
       try daemon.start(environment: ["USHER_FAILPOINT": ""])
       let reason = try daemon.client().reason(of: "token.get", ["provider": "demo"])
-      try must(reason == "reauthentication_required", "\(points[index]): \(reason)")
+      try must(
+        reason == "reauthentication_required", "\(points[index]): token.get failed with \(reason)")
       return isDead
     }
     #expect(died.count { $0 } >= 3)
@@ -66,7 +67,7 @@ struct RefreshDeathTests {
     let daemon = try DaemonUnderTest(config: sandbox.provider())
     let client = try daemon.client()
     try client.signIn()
-    try eventually("the first token is over") {
+    try eventually("the first token has expired") {
       let tokens = try client.call("token.list", ["provider": "demo"])["tokens"]?.arrayValue
       return tokens?.first?["token"]?["status"] == "refreshable"
     }
@@ -84,7 +85,9 @@ struct RefreshDeathTests {
     let reply = try? daemon.client().reply(to: "token.get", ["provider": "demo"])
     let told = reply?["result"]
     let isDead = told == nil && (try? daemon.exitStatus(within: 30)) == -SIGKILL
-    try must(isDead || told != nil, "\(point): neither dead nor a token: \(reply?.text ?? "")")
+    try must(
+      isDead || told != nil,
+      "\(point): the daemon neither died nor returned a token: \(reply?.text ?? "")")
     daemon.killAtOnce()
     try daemon.start(environment: ["USHER_FAILPOINT": ""])
     do {
@@ -103,16 +106,17 @@ struct RefreshDeathTests {
     let reply = try client.reply(to: "token.get", ["provider": "demo"])
     if let told {
       return try must(
-        reply["result"]?["accessToken"] == told["accessToken"], "a told token is lost")
+        reply["result"]?["accessToken"] == told["accessToken"],
+        "the token that token.get returned before the restart is lost")
     }
     if let token = reply["result"]?["accessToken"]?.stringValue {
-      return try must(try sandbox.honours(token), "the token is dead")
+      return try must(try sandbox.honours(token), "the provider refuses the token")
     }
     // A token can be lost only with strict rotation, if the provider sent it and it was not stored.
-    try must(rotation == .strict, "lost: \(reply.text)")
+    try must(rotation == .strict, "a token was lost without strict rotation: \(reply.text)")
     try must(
       point.hasPrefix("refresh.after-reply") || point.hasPrefix("store.before-commit"),
-      "what was written is lost: \(reply.text)")
+      "a stored token is lost: \(reply.text)")
     try signInAgain(as: reply["error"]?["data"], client, sandbox)
   }
 
@@ -120,21 +124,24 @@ struct RefreshDeathTests {
   private func signInAgain(
     as advice: JSONValue?, _ client: RawClient, _ sandbox: SandboxUnderTest
   ) throws {
-    try must(advice?["reason"] == "reauthentication_required", "\(advice?.text ?? "no advice")")
+    try must(
+      advice?["reason"] == "reauthentication_required",
+      "unexpected error: \(advice?.text ?? "none")")
     guard let next = advice?["next"], let method = next["method"]?.stringValue else {
-      throw TestError("nothing comes next: \(advice?.text ?? "")")
+      throw TestError("the error has no next call: \(advice?.text ?? "")")
     }
     let account = try client.call("account.list")["accounts"]?.arrayValue?.first?["id"]
     var params = next["params"]
     params?["waitMs"] = 50_000
     let flow = try client.flow(in: client.call(method, params))
     guard let url = flow["step"]?["url"]?.stringValue else {
-      throw TestError("no page: \(flow.text)")
+      throw TestError("the flow has no page to open: \(flow.text)")
     }
     try Person.signIn(at: url)
     let end = try client.finished(flow)
-    try must(end["result"]?["account"] == account, "another account: \(end.text)")
+    try must(
+      end["result"]?["account"] == account, "the new sign-in is of another account: \(end.text)")
     let token = try client.call("token.get", ["provider": "demo"])["accessToken"]?.stringValue
-    try must(try token.map(sandbox.honours) == true, "the new token is dead")
+    try must(try token.map(sandbox.honours) == true, "the provider refuses the new token")
   }
 }

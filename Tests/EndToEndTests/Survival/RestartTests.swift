@@ -70,13 +70,15 @@ struct RestartTests {
       ["--socket", daemon.socketPath, "flow", "run", "demo", "authorize"],
       environment: ["DISPLAY": "", "WAYLAND_DISPLAY": ""], log: place.file("log"))
     var page: Substring?
-    try eventually("it shows the page: \(command.log)") {
+    try eventually("usherctl prints the page's URL: \(command.log)") {
       page = command.log.firstMatch(of: /http:\/\/127\.0\.0\.1:\S+/)?.0
       return page != nil
     }
     try daemon.restart()
     let back = try #require(try UsherTestKit.Person.decide(at: String(page ?? "")).location)
-    try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
+    try eventually("the restarted daemon answers at the redirect URL") {
+      (try? Web.get(back))?.status == 200
+    }
     #expect(try command.exitStatus() == 0, "\(command.log)")
     try daemon.stop()
   }
@@ -101,7 +103,7 @@ struct RestartTests {
     #expect(ended == EventsEnded(.disconnected, cursor: last))
     do {
       for try await _ in usher.events([.flow], since: last) {}
-      Issue.record("the stream ended by itself")
+      Issue.record("the event stream ended without an error")
     } catch let error as EventsEnded {
       #expect(error.cause == .overflow)
       #expect(error.cursor > last)
@@ -121,7 +123,7 @@ struct RestartTests {
       let page = try flow.page()
       guard let back = try UsherTestKit.Person.decide(at: page).location,
         let id = flow["id"]?.stringValue
-      else { throw TestError("nobody is sent back") }
+      else { throw TestError("the provider did not redirect") }
       return Person(flow: FlowID(id), wayBack: Secret(back))
     }
   }
@@ -136,7 +138,7 @@ private final class Tally: Sendable {
   /// Waits until `more` further calls have succeeded, or `most` in total.
   func await(more: Int, atMost most: Int) throws {
     let goal = min(count.withLock { $0 } + more, most)
-    try eventually(within: 150, "calls succeed") { count.withLock { $0 } >= goal }
+    try eventually(within: 150, "\(goal) calls have succeeded") { count.withLock { $0 } >= goal }
   }
 }
 

@@ -20,7 +20,7 @@ final class SmallDisk {
         mountPoint,
       ], log: place.file("disk.log"))
     try eventually("a small disk is mounted (user namespaces are needed)") { [keeper] in
-      try must(keeper.isRunning, "no small disk can be had: \(keeper.log)")
+      try must(keeper.isRunning, "the small disk was not mounted: \(keeper.log)")
       return keeper.log.contains("mounted")
     }
   }
@@ -41,11 +41,12 @@ final class SmallDisk {
   /// Fills the disk to its last block.
   func fill() throws {
     let file = open("\(path)/ballast", O_WRONLY | O_CREAT | O_APPEND, 0o600)
-    try must(file >= 0, "no ballast can be put on the disk: \(String(cString: strerror(errno)))")
+    try must(
+      file >= 0, "cannot create the file that fills the disk: \(String(cString: strerror(errno)))")
     defer { close(file) }
     let block = [UInt8](repeating: 0xBA, count: 4096)
     while write(file, block, block.count) > 0 {}
-    try must(errno == ENOSPC, "the disk does not get full: \(String(cString: strerror(errno)))")
+    try must(errno == ENOSPC, "cannot fill the disk: \(String(cString: strerror(errno)))")
   }
 
   func empty() throws { try FileManager.default.removeItem(atPath: "\(path)/ballast") }
@@ -54,6 +55,6 @@ final class SmallDisk {
   func makeReadOnly() throws {
     let mount = Array(launcher.dropFirst()) + ["mount", "-o", "remount,ro", mountPoint]
     let done = try run(launcher[0], mount)
-    try must(done.status == 0, "the small disk stays writable: \(done.errors)")
+    try must(done.status == 0, "cannot remount the disk read-only: \(done.errors)")
   }
 }

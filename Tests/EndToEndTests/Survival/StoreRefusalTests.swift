@@ -169,7 +169,7 @@ struct StoreRefusalTests {
     let before = try contents()
     do {
       try daemon.start()
-      Issue.record("it has started")
+      Issue.record("the daemon started although the store must be refused")
     } catch let failure as TestError {
       #expect(failure.description.contains(words) && failure.description.contains(file))
     }

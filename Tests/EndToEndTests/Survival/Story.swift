@@ -11,7 +11,7 @@ extension JSONValue {
   /// Returns the URL of the page that a flow at `openURL` asks to open.
   func page() throws -> String {
     guard let url = self["step"]?["url"]?.stringValue else {
-      throw TestError("no page to open: \(text)")
+      throw TestError("the flow has no page to open: \(text)")
     }
     return url
   }
@@ -34,7 +34,7 @@ extension DaemonUnderTest {
   /// Opens the redirect URL as the browser does. Retries, because right after a restart the
   /// listener may not be open yet.
   func comeBack(to url: String) throws {
-    try eventually("the browser is answered") {
+    try eventually("the daemon answers at the redirect URL") {
       try must(isRunning, "usherd has ended")
       return (try? Web.get(url))?.status == 200
     }
@@ -72,7 +72,7 @@ final class Story {
       try act(on: flow["step"])
       flow = try wait(for: flow, client)
     }
-    throw TestError("the flow does not end: \(flow.text)")
+    throw TestError("the flow did not end after 30 steps: \(flow.text)")
   }
 
   /// Starts the flow, or finds the flow of an earlier start whose reply was lost.
@@ -85,7 +85,7 @@ final class Story {
       ])
     if let flow = reply["result"]?["flow"] { return try heard(flow) }
     try must(
-      reply["error"]?["data"]?["reason"] == "request_id_reused", "flow.start: \(reply.text)")
+      reply["error"]?["data"]?["reason"] == "request_id_reused", "flow.start failed: \(reply.text)")
     let known = try client.call("flow.get", ["flow": reply["error"]?["data"]?["flow"] ?? .null])
     return try heard(client.flow(in: known))
   }
@@ -98,7 +98,8 @@ final class Story {
       ])
     for transition in result["transitions"]?.arrayValue ?? [] { hear(transition) }
     let next = try heard(client.flow(in: result))
-    try must(next["revision"] != flow["revision"], "the flow does not move: \(next.text)")
+    try must(
+      next["revision"] != flow["revision"], "flow.wait returned the same revision: \(next.text)")
     return next
   }
 
@@ -106,7 +107,9 @@ final class Story {
   private func act(on step: JSONValue?) throws {
     switch step?["type"] {
     case "openURL":
-      guard let url = step?["url"]?.stringValue else { throw TestError("no URL") }
+      guard let url = step?["url"]?.stringValue else {
+        throw TestError("the step openURL has no URL")
+      }
       if page != url || wayBack == nil {
         page = url
         wayBack = try Person.decide(at: url).location
@@ -116,7 +119,7 @@ final class Story {
     case "displayCode":
       guard let url = step?["verificationURIComplete"]?.stringValue,
         let code = step?["userCode"]?.stringValue
-      else { throw TestError("no code") }
+      else { throw TestError("the step displayCode has no URL or no user code") }
       if approved.insert(code).inserted { _ = try Person.decide(at: url, userCode: code) }
     default: break
     }
@@ -129,9 +132,12 @@ final class Story {
 
   private func heard(_ flow: JSONValue) throws -> JSONValue {
     if let told {
-      try must(told["id"] == flow["id"], "another flow than before: \(flow.text)")
+      try must(
+        told["id"] == flow["id"], "the daemon returned another flow than before: \(flow.text)")
       let (before, now) = (told["revision"]?.integerValue, flow["revision"]?.integerValue)
-      try must((now ?? -1) >= (before ?? 0), "a revision was lost: \(before ?? 0), \(flow.text)")
+      try must(
+        (now ?? -1) >= (before ?? 0), "a revision was lost: \(before ?? 0) before, now \(flow.text)"
+      )
     }
     told = flow
     hear(flow)
@@ -148,10 +154,11 @@ extension Story {
   func checkNothingLost(looks: Int = 250) throws {
     let client = try daemon.client()
     let flows = try client.call("flow.list")["flows"]?.arrayValue ?? []
-    try must(flows.count <= 1, "the flow exists twice")
+    try must(flows.count <= 1, "flow.list returned \(flows.count) flows instead of one")
     guard let told else {
       let accounts = try accounts(client)
-      return try must(!flows.isEmpty || accounts.isEmpty, "accounts out of nowhere")
+      return try must(
+        !flows.isEmpty || accounts.isEmpty, "there is an account but no flow: \(accounts)")
     }
     let now = try client.call(
       "flow.wait", ["flow": told["id"] ?? .null, "revision": 0, "timeoutMs": 0])
@@ -173,7 +180,9 @@ extension Story {
       return try checkNothingLost(looks: looks - 1)
     }
     let isSignedIn = flow["status"] == "succeeded"
-    try must(accounts.count == (isSignedIn ? 1 : 0), "\(accounts.count) accounts: \(flow.text)")
+    try must(
+      accounts.count == (isSignedIn ? 1 : 0),
+      "unexpected number of accounts, \(accounts.count): \(flow.text)")
     if isSignedIn {
       try must(
         accounts.first?["id"] == flow["result"]?["account"], "the result names another account")
@@ -190,6 +199,6 @@ extension Story {
   func checkToken(_ sandbox: SandboxUnderTest) throws {
     let token = try daemon.client().call("token.get", ["provider": "demo"])
     let isGood = try token["accessToken"]?.stringValue.map(sandbox.honours) ?? false
-    try must(isGood, "the token is not honoured")
+    try must(isGood, "the provider refuses the token")
   }
 }

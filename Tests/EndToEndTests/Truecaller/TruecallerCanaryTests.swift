@@ -32,7 +32,9 @@ struct TruecallerCanaryTests {
     let people = [Self.name, Self.lastName] + Self.numbers
     let troubled = Data(search.told.joined(separator: "\n").utf8)
     // Only a verification that succeeds returns number and name.
-    search.expectNone(of: people, in: [("what was told of trouble", troubled)], "of trouble")
+    search.expectNone(
+      of: people, in: [("replies and events of failed verifications", troubled)],
+      "after failed verifications")
     let tokens = try success()
     let codes = try fixture.messages().compactMap { $0["code"]?.stringValue } + [long]
     #expect(codes.count > 10 && tokens.count == 2)

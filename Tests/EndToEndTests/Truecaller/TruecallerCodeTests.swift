@@ -104,7 +104,7 @@ struct TruecallerCodeTests {
     #expect(
       try fixture.daemon.usherctl(["credential", "delete", "truecaller-app-key"]).status == 0)
     let sent = try fixture.enter(fixture.code(), to: flow, waitMs: 0)
-    let told = try fixture.moved(sent, "is in trouble") { $0.problem[0] != nil }
+    let told = try fixture.moved(sent, "has a problem") { $0.problem[0] != nil }
     #expect(told["state"] == "otpReceived" && told.problem == ["provider_unreachable", "9"])
     #expect(told["problem"]?["message"]?.stringValue?.contains("credential set") == true)
     #expect(try fixture.requests("verify") == 0)

@@ -24,11 +24,11 @@ struct TruecallerCommandTests {
   @Test("usherctl asks for code and names, shows the time left, and prints the profile")
   func verify() throws {
     let (program, log) = try run()
-    try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
+    try eventually("usherctl asks for a code: \(log())") { log().contains("6 digits") }
     #expect(log().contains("+91 ••• 210"))
     #expect(log().firstMatch(of: /(1 min|[0-9]+ s) left/) != nil, "\(log())")
     try program.type(try fixture.wrongCode(), "Asha", "Rao")
-    try eventually("it is told: \(log())") { log().contains("wrong code") }
+    try eventually("usherctl reports the wrong code: \(log())") { log().contains("wrong code") }
     try program.type(try fixture.code(), "Asha", "")
     #expect(try program.exitStatus() == 0, "\(log())")
     #expect(program.output.contains("succeeded"))
@@ -95,7 +95,7 @@ struct TruecallerTerminalTests {
     let program = try run()
     try program.shows("code: ", within: 60)
     try clock.set(ahead: 20)
-    try eventually("less time is told: \(program.text)") {
+    try eventually("usherctl shows at most 30 s left: \(program.text)") {
       seconds(program.text).contains { $0 <= 30 }
     }
     try clock.set(ahead: 51)
@@ -108,7 +108,7 @@ struct TruecallerTerminalTests {
     #expect(program.text.occurrences(of: "code: ") == 1)
 
     try program.type("r\r")
-    try eventually("its time is told: \(program.text)") {
+    try eventually("usherctl shows the time left for the new code: \(program.text)") {
       seconds(program.text).count > told.count
     }
     #expect(try fixture.messages().count == 2)
@@ -124,7 +124,7 @@ struct TruecallerTerminalTests {
     let code = try fixture.code()
     try program.type("\(code.prefix(3))")
     let before = program.text.occurrences(of: ProgramAtTerminal.lineAbove)
-    try eventually("the time goes on: \(program.text)") {
+    try eventually("usherctl updates the time left: \(program.text)") {
       program.text.occurrences(of: ProgramAtTerminal.lineAbove) > before
     }
     try program.type("\(code.dropFirst(3))\rAsha\r\r")
@@ -138,7 +138,7 @@ struct TruecallerTerminalTests {
     try program.type("999")
     let flow = try fixture.app.call("flow.list", [:])["flows"]?[0] ?? .null
     _ = try fixture.enter(fixture.wrongCode(), to: flow)
-    try eventually("it is told, and asked again: \(program.text)") {
+    try eventually("usherctl reports the wrong code and asks again: \(program.text)") {
       program.text.contains("wrong code\r\n") && program.text.occurrences(of: "code: ") == 2
     }
     try program.type("\(try fixture.code())\rAsha\rRao\r")

@@ -70,7 +70,7 @@ extension TruecallerFixture {
   /// Returns the code of the newest SMS.
   func code() throws -> String {
     guard let code = try messages().first?["code"]?.stringValue else {
-      throw TestError("no code was sent")
+      throw TestError("the outbox has no SMS with a code")
     }
     return code
   }
@@ -150,7 +150,9 @@ extension TruecallerFixture {
   func verified(_ number: String = number, _ country: String = "IN") throws -> JSONValue {
     let flow = try verify(number, country)
     let end = try enter(code(), to: flow)
-    guard end["status"] == "succeeded" else { throw TestError("not verified: \(end.text)") }
+    guard end["status"] == "succeeded" else {
+      throw TestError("the verification did not succeed: \(end.text)")
+    }
     return end
   }
 }
@@ -175,7 +177,7 @@ struct Listener {
       events.append(event)
       if event["what"] == "finished" { return events }
     }
-    throw TestError("no flow has ended: \(events)")
+    throw TestError("the connection was closed before the flow ended; received: \(events)")
   }
 
   /// Returns the states of the events, such as `otpInitiated`, with the status once the flow has
@@ -184,7 +186,7 @@ struct Listener {
     let events = try events()
     let revisions = events.compactMap { $0["revision"]?.integerValue }
     guard revisions == Array(revisions[0]..<revisions[0] + Int64(events.count)) else {
-      throw TestError("a revision is missing, or told twice: \(revisions)")
+      throw TestError("a revision is missing or repeated: \(revisions)")
     }
     return events.map { event in
       let state = event["state"]?.stringValue ?? "none"
@@ -242,7 +244,7 @@ extension JSONValue {
   func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue,
       let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
-    else { throw TestError("no time \(name) in \(self.text)") }
+    else { throw TestError("member \(name) is missing or not an ISO 8601 time: \(self.text)") }
     return time
   }
 
@@ -258,5 +260,5 @@ extension JSONValue {
 
 /// Waits until a time has passed, by the machine's clock.
 func passed(_ moment: Date) throws {
-  try eventually("\(moment) is over") { Date() > moment }
+  try eventually("\(moment) has passed") { Date() > moment }
 }

@@ -6,7 +6,7 @@ import UsherTestKit
 /// Verified numbers are per Unix user.
 @Suite(
   "Separation of two Unix users at Truecaller", .mayBlock, .timeLimit(.minutes(10)),
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct TruecallerOwnerTests {
   private let fixture: TruecallerFixture
   private let asha: OtherUser

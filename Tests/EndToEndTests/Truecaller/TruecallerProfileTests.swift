@@ -45,7 +45,7 @@ struct TruecallerProfileTests {
     try fixture.spoil("profile", ["status": 503], times: 1)
     let flow = try fixture.verify()
     let sent = try fixture.enter(fixture.code(), to: flow, waitMs: 0)
-    let told = try fixture.moved(sent, "is in trouble") { $0.problem[0] != nil }
+    let told = try fixture.moved(sent, "has a problem") { $0.problem[0] != nil }
     try clock.advance(by: 5)
     #expect(try fixture.app.finished(told)["status"] == "succeeded")
     #expect(

@@ -34,28 +34,28 @@ struct TruecallerSeedEndToEndTests {
   /// Returns the seconds that are left for the code.
   private func secondsLeft(_ news: News?) throws -> Int {
     guard case .codeSent(let seconds?) = news else {
-      throw TestError("no code was sent: \(String(describing: news))")
+      throw TestError("expected otpInitiated with a TTL: \(String(describing: news))")
     }
     return seconds
   }
 
   private func accessToken(_ news: News?, _ state: TCVerificationState) throws -> String {
     guard case .verified(state, let token?) = news else {
-      throw TestError("not \(state), or without a token")
+      throw TestError("expected \(state) with an access token: \(String(describing: news))")
     }
     return token
   }
 
   private func profile(_ news: News?) throws -> TCTrueProfile {
     guard case .received(let profile) = news else {
-      throw TestError("no profile: \(String(describing: news))")
+      throw TestError("expected a profile: \(String(describing: news))")
     }
     return profile
   }
 
   private func failure(_ news: News?) throws -> TCTrueSDKErrorCode {
     guard case .failed(let code, _) = news else {
-      throw TestError("no failure: \(String(describing: news))")
+      throw TestError("expected a failure: \(String(describing: news))")
     }
     return code
   }

@@ -27,7 +27,7 @@ struct TruecallerSurvivalTests {
     after = try after.restarted()
     let asked = try after.moved(sent, "asks again") { $0.problem[0] != nil }
     #expect(asked.problem == ["interrupted", nil] && asked["state"] == "otpInitiated")
-    #expect(asked["step"] == flow["step"], "the TTL is the same")
+    #expect(asked["step"] == flow["step"], "a restart does not change the TTL")
     #expect(try fixture.requests("verify") == 1)
     #expect(try after.enter(code, to: asked)["status"] == "succeeded")
   }
