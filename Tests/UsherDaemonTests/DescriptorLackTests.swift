@@ -28,9 +28,10 @@ struct DescriptorLackTests {
     var moment = harness.dependencies.moment()
     var (flow, _) = try OIDCAuthorize.begin(
       .init(), FlowContext(provider: provider, requestID: "r"), at: &moment)
-    _ = flow.receive(.discovered(read), at: &moment)
+    _ = flow.receive(.provider(.discovered(read)), at: &moment)
     if isInBrowser {
-      _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:40001/callback"), at: &moment)
+      _ = flow.receive(
+        .browser(.listening(redirectURI: "http://127.0.0.1:40001/callback")), at: &moment)
     }
     return try await harness.open(flow, id: "flw_\(isInBrowser)")
   }

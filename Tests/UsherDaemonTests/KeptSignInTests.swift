@@ -42,9 +42,10 @@ struct KeptSignInTests {
     guard case .proceed(let effects) = answer, case .listen(let expectation)? = effects.first
     else { throw TestError("no listener is asked for") }
     answer = machine.receive(
-      .listening(redirectURI: "http://127.0.0.1:40001\(expectation.path)"), at: &moment)
+      .browser(.listening(redirectURI: "http://127.0.0.1:40001\(expectation.path)")), at: &moment)
     try reply(["redirect_uri": "https://passport.freedompay.kz/login"], to: answer, &machine)
-    answer = machine.receive(.redirected(RedirectAnswer(code: Secret("code"))), at: &moment)
+    answer = machine.receive(
+      .browser(.redirected(RedirectAnswer(code: Secret("code")))), at: &moment)
     try reply(["access_token": "earned", "refresh_token": "renewing"], to: answer, &machine)
     #expect(machine.view.state == "completion")
     let session = try await harness.harness.open(machine, at: provider.name, client: "till")
@@ -61,7 +62,7 @@ struct KeptSignInTests {
     }
     var moment = harness.harness.dependencies.moment()
     let reply = HTTPReply(status: 200, body: members.encoded())
-    _ = machine.receive(.called(call, .reply(reply)), at: &moment)
+    _ = machine.receive(.provider(.called(call, .reply(reply))), at: &moment)
   }
 
   private func end(_ session: FlowSession, by ending: Ending) async throws {
