@@ -142,7 +142,7 @@ struct MailTests {
     let deliveries = await outbox.messages().map { $0.delivery?.description }
     try #require(deliveries.count == 3)
     #expect(deliveries[0] == nil)
-    #expect(deliveries[1] == "failed: the recipient is no address")
+    #expect(deliveries[1] == "failed: the recipient is not a valid e-mail address")
     #expect(deliveries[2]?.hasPrefix("failed: curl: (7)") == true)
   }
 

@@ -56,13 +56,15 @@ package struct Sandbox: Sendable {
 
   package init(_ configuration: Configuration = Configuration()) throws {
     guard let host = Self.loopback[configuration.host] else {
-      throw Objection(description: "the sandbox listens on loopback only: 127.0.0.1 or ::1")
+      throw Objection(description: "the host must be 127.0.0.1 or ::1")
     }
     guard (0...65_535).contains(configuration.port) else {
-      throw Objection(description: "a port is 0 to 65535")
+      throw Objection(description: "the port must be 0 to 65535")
     }
     guard Self.isPath(configuration.issuerPath) else {
-      throw Objection(description: "the issuer path looks like /oidc, and is not another one's")
+      throw Objection(
+        description: "the issuer path must look like /oidc and not start with a reserved name: "
+          + Self.taken.joined(separator: ", "))
     }
     self.host = host
     port = configuration.port
@@ -132,6 +134,6 @@ package func withSandbox<Result: Sendable>(
       return result
     }
     try await group.waitForAll()
-    throw Sandbox.Objection(description: "the sandbox ended before it listened")
+    throw Sandbox.Objection(description: "the sandbox stopped before it listened")
   }
 }

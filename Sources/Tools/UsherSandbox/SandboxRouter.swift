@@ -60,7 +60,7 @@ struct SandboxRouter: Sendable {
     than allowed: [Endpoint.Method], at path: String, _ router: Router<SandboxContext>
   ) {
     let names = allowed.map(\.rawValue).joined(separator: ", ")
-    var reply = Reply.refusal("invalid_request", "only \(names) works here", status: 405)
+    var reply = Reply.refusal("invalid_request", "only \(names) is allowed here", status: 405)
     reply.headers["Allow"] = names
     let refusal = Delivery.whole(reply)
     let others = Endpoint.Method.allCases.filter { !allowed.contains($0) }.map(\.wire)
@@ -104,7 +104,7 @@ extension Call {
   /// The response that refuses a web page of another origin, or nil if the control API may be used.
   fileprivate var objection: Reply? {
     guard let origin = headers["origin"], origin != base else { return nil }
-    return .refusal("invalid_request", "not for pages from elsewhere", status: 403)
+    return .refusal("invalid_request", "the Origin header names another site", status: 403)
   }
 }
 
@@ -121,7 +121,7 @@ extension Error {
   /// The response to a request that could not be read.
   fileprivate var reply: Reply {
     self is NIOTooManyBytesError
-      ? .refusal("invalid_request", "the body is over 1 MiB", status: 413)
-      : .refusal("invalid_request", "the body did not arrive", status: 400)
+      ? .refusal("invalid_request", "the body is larger than 1 MiB", status: 413)
+      : .refusal("invalid_request", "the body could not be read", status: 400)
   }
 }

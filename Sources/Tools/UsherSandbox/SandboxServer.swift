@@ -61,14 +61,14 @@ extension Sandbox {
   private func respond(to request: Request, _ context: SandboxContext) async throws -> Response {
     guard Self.isLoopbackName(request.head.authority) else {
       return try await Delivery.whole(
-        .refusal("invalid_request", "the Host header is not this machine's loopback", status: 421)
+        .refusal("invalid_request", "the Host header must name a loopback address", status: 421)
       ).response(on: context.channel)
     }
     let response = try await router.responder.respond(to: request, context: context)
     // Only hummingbird's own 404, for a path without a route, has no body.
     guard response.status == .notFound, response.body.contentLength == 0 else { return response }
     return try await Delivery.whole(
-      .refusal("not_found", "there is nothing here; see / for what there is", status: 404)
+      .refusal("not_found", "no such path; see / for a list", status: 404)
     ).response(on: context.channel)
   }
 

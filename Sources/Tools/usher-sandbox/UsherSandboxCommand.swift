@@ -7,37 +7,41 @@ import UsherSandbox
 struct UsherSandboxCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usher-sandbox",
-    abstract: "Stand-ins for identity providers, on loopback, for development and tests.",
+    abstract: "Run local fakes of identity providers, for development and tests.",
     discussion: """
-      Not a real identity provider. Open the address it prints for users, pages and a piece of \
-      configuration for usherd. SIGTERM or Ctrl-C stops it; nothing is kept.
+      Not a real identity provider. It listens on loopback only. Open the printed address for the \
+      test users, the pages and sample configuration for usherd. SIGTERM or Ctrl-C stops it; all \
+      state is lost.
       """)
 
-  @Option(help: "The TCP port; 0 picks a free one.")
+  @Option(help: "TCP port; 0 picks a free one.")
   var port = 0
 
-  @Option(help: "127.0.0.1 or ::1; nothing but loopback.")
+  @Option(help: "Address to listen on: 127.0.0.1 or ::1.")
   var host = "127.0.0.1"
 
   @Option(
     help: ArgumentHelp(
-      "A JSON file {\"users\": [{\"username\", \"password\"}], \"clients\": [{\"id\", \"name\"}]}.",
+      "JSON file of test users and clients: {\"users\": [{\"username\", \"password\"}], "
+        + "\"clients\": [{\"id\", \"name\"}]}.",
       valueName: "file"))
   var users: String?
 
-  @Option(help: ArgumentHelp("Written with the port once it listens.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp(
+      "File to write the port to when the sandbox is listening.", valueName: "file"))
   var portFile: String?
 
-  @Option(help: "The path of the OpenID issuer.")
+  @Option(help: "Path of the OpenID issuer.")
   var issuerPath = "/oidc"
 
   @Option(
     help: ArgumentHelp(
-      "A mail server on loopback, smtp://127.0.0.1:2525, that gets e-mails by the program curl.",
+      "Mail server on loopback to send e-mails to, such as smtp://127.0.0.1:2525; needs curl.",
       valueName: "url"))
   var smtp: String?
 
-  @Option(help: ArgumentHelp("The sender of those e-mails.", valueName: "address"))
+  @Option(help: ArgumentHelp("Sender address of e-mails.", valueName: "address"))
   var mailFrom = MailServer.sender
 
   func run() async throws {
@@ -68,7 +72,7 @@ struct UsherSandboxCommand: AsyncParsableCommand {
       settings.population = try Sandbox.Population(
         parsing: try Data(contentsOf: URL(filePath: users)))
     } catch {
-      throw ValidationError("\(users) is no users file: \(error)")
+      throw ValidationError("cannot read the users file \(users): \(error)")
     }
     return settings
   }

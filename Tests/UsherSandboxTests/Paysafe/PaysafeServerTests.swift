@@ -55,7 +55,7 @@ struct PaysafeServerTests {
       let login = try await Exchange.get(base, path)
       #expect(login.hasPrefix("HTTP/1.1 200"))
       #expect(login.contains(#"id="pin""#))
-      #expect(try await Exchange.get(base, "/outbox").contains("Nothing yet."))
+      #expect(try await Exchange.get(base, "/outbox").contains("No messages yet."))
     }
   }
 

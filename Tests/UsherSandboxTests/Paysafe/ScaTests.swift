@@ -259,7 +259,10 @@ struct PaysafeScaTests {
         #"{"walletOperationId":"w","verification":{"method":"PIN","action":{"language":"?"}}}"#,
         "verification.action.language"
       ),
-      (#"{"walletOperationId":"w","verification":{"method":"PIN"},"x":1}"#, "x is not known"),
+      (
+        #"{"walletOperationId":"w","verification":{"method":"PIN"},"x":1}"#,
+        "x is not a known member"
+      ),
     ])
   func badChallenges(_ body: String, _ word: String) async throws {
     var call = Call(.post, "/paysafe/auth/sca/events/e/challenges", base: "")
@@ -274,7 +277,7 @@ struct PaysafeScaTests {
     "an SCA attempt request without a text value or with an unknown member is refused",
     arguments: [
       (#","value":"1""#, nil), ("", "value"), (#","value":123456"#, "value"),
-      (#","value":"1","x":2"#, "x is not known"),
+      (#","value":"1","x":2"#, "x is not a known member"),
     ] as [(String, String?)])
   func attempts(_ more: String, _ word: String?) throws {
     var call = Call(.post, "/paysafe/auth/sca/events/e/attempts", base: "")

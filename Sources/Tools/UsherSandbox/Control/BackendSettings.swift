@@ -30,7 +30,7 @@ extension BackendSettings {
     do {
       settings = try JSON.object(members).decoded(as: Self.self)
     } catch {
-      throw Refusal("invalid_request", "a setting is of the wrong type: \(error.settingPath)")
+      throw Refusal("invalid_request", "a setting has the wrong type: \(error.settingPath)")
     }
     if let objection = settings.objection(to: changes) {
       throw Refusal("invalid_request", objection)
@@ -40,7 +40,7 @@ extension BackendSettings {
 
   private static func members(of settings: Self) throws(Refusal) -> [String: JSON] {
     guard case .object(let members)? = try? JSON(encoding: settings) else {
-      throw Refusal("server_error", "the settings do not encode", status: 500)
+      throw Refusal("server_error", "the settings cannot be encoded", status: 500)
     }
     return members
   }

@@ -57,10 +57,10 @@ package struct ControlAPI: Sendable {
       guard rule.endpoint == "*" || endpointNames.contains(rule.endpoint) else {
         throw Refusal(
           "invalid_request",
-          "endpoint is one of *, \(endpointNames.sorted().joined(separator: ", "))")
+          "endpoint must be one of *, \(endpointNames.sorted().joined(separator: ", "))")
       }
       guard let id = await traffic.add(rule) else {
-        throw Refusal("invalid_request", "there are \(FaultTable.limit) faults already")
+        throw Refusal("invalid_request", "the limit of \(FaultTable.limit) faults is reached")
       }
       return .json(["id": .string(id)], status: 201)
     }
@@ -68,7 +68,7 @@ package struct ControlAPI: Sendable {
 
   private func removeFault(_ call: Call) async -> Reply {
     guard await traffic.removeRule(call.id ?? "") else {
-      return .refusal("not_found", "there is no fault of this id", status: 404)
+      return .refusal("not_found", "no fault has this id", status: 404)
     }
     return .json(["ok": true])
   }
@@ -85,7 +85,7 @@ extension FaultRule {
   init(checking body: [UInt8]) throws(Refusal) {
     guard let json = try? JSON(parsing: body), case .object(let members) = json,
       case .object(let fault)? = members["fault"]
-    else { throw Refusal("invalid_request", "the body is {endpoint, fault: {…}, …} in JSON") }
+    else { throw Refusal("invalid_request", "the body must be JSON like {endpoint, fault: {…}}") }
     let unknown =
       Set(members.keys).subtracting(Self.members)
       .union(Set(fault.keys).subtracting(Self.faultMembers))
@@ -93,11 +93,11 @@ extension FaultRule {
       throw Refusal("invalid_request", "there is no member \(name.printable)")
     }
     guard let rule = try? json.decoded(as: FaultRule.self) else {
-      throw Refusal("invalid_request", "a member is missing or of the wrong type")
+      throw Refusal("invalid_request", "a member is missing or has the wrong type")
     }
     if let objection = rule.fault.objection { throw Refusal("invalid_request", objection) }
     guard rule.times ?? 1 > 0, rule.after ?? 0 >= 0 else {
-      throw Refusal("invalid_request", "times is at least 1, after at least 0")
+      throw Refusal("invalid_request", "times must be at least 1, and after at least 0")
     }
     self = rule
   }

@@ -37,15 +37,15 @@ package struct Fault: Sendable, Hashable, Codable {
   /// Why this fault is invalid, or nil if it is valid.
   package var objection: String? {
     if let delayMs, !(0...Self.longestDelay).contains(delayMs) {
-      "delayMs is 0 to \(Self.longestDelay)"
+      "delayMs must be 0 to \(Self.longestDelay)"
     } else if let hugeBody, !(0...Self.largestBody).contains(hugeBody) {
-      "hugeBody is 0 to \(Self.largestBody)"
+      "hugeBody must be 0 to \(Self.largestBody)"
     } else if let status, !(200...599).contains(status) {
-      "status is 200 to 599"
+      "status must be 200 to 599"
     } else if let headers, !headers.allSatisfy({ $0.isHeaderName && $1.isHeaderValue }) {
-      "headers are names and printable values"
+      "headers must have valid names and printable values"
     } else if self == Fault() {
-      "fault names nothing to go wrong"
+      "fault is empty: set at least one member, such as status"
     } else {
       nil
     }

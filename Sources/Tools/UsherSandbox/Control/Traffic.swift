@@ -138,7 +138,7 @@ extension Fault {
     } else if let body {
       reply = .json(body, status: status ?? 200)
     } else if let status {
-      reply = .refusal("server_error", "a fault was asked for", status: status)
+      reply = .refusal("server_error", "injected fault", status: status)
     }
     if let contentType { reply.headers["Content-Type"] = contentType }
     reply.headers.merge(headers ?? [:]) { $1 }

@@ -21,7 +21,7 @@ struct ObjectReader {
   mutating func text(_ name: String, limit: Int = 256) throws(Refusal) -> String? {
     guard let json = take(name) else { return nil }
     guard let text = json.text, !text.isEmpty, text.utf8.count <= limit else {
-      throw complaint(name, "is not a text of 1 to \(limit) characters")
+      throw complaint(name, "is not a string of 1 to \(limit) characters")
     }
     return text
   }
@@ -53,7 +53,7 @@ struct ObjectReader {
   /// Throws if the object has a member that was not read.
   func finish() throws(Refusal) {
     if let name = rest.keys.sorted().first {
-      throw complaint(name.printable, "is not known here")
+      throw complaint(name.printable, "is not a known member")
     }
   }
 

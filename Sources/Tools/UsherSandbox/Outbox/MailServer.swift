@@ -15,10 +15,10 @@ package struct MailServer: Sendable, Hashable {
   package init(_ url: String, sender: String = Self.sender) throws(Sandbox.Objection) {
     guard let (host, port) = Self.loopback(url) else {
       throw Sandbox.Objection(
-        description: "the mail server looks like smtp://127.0.0.1:2525 and is on loopback")
+        description: "the mail server must be a loopback address like smtp://127.0.0.1:2525")
     }
     guard let sender = Letter.address(sender) else {
-      throw Sandbox.Objection(description: "the sender of e-mails is no address")
+      throw Sandbox.Objection(description: "the sender is not a valid e-mail address")
     }
     self.host = host
     self.port = port
@@ -28,7 +28,7 @@ package struct MailServer: Sendable, Hashable {
   /// Sends an e-mail with the program curl, without retries.
   package func send(_ letter: Letter) async -> MailDelivery {
     guard let recipient = Letter.address(letter.recipient) else {
-      return .failed("the recipient is no address")
+      return .failed("the recipient is not a valid e-mail address")
     }
     let outcome = await runProgram(
       "curl",
@@ -43,8 +43,8 @@ package struct MailServer: Sendable, Hashable {
     case .ended(let status, let errors):
       let line = errors.split(separator: "\n").first.map(String.init) ?? "status \(status)"
       return .failed(String(line.prefix(200)))
-    case .tookTooLong: return .failed("curl did not end in time")
-    case .notStarted: return .failed("curl cannot be started")
+    case .tookTooLong: return .failed("curl timed out")
+    case .notStarted: return .failed("cannot start curl; is it installed?")
     }
   }
 

@@ -47,13 +47,13 @@ enum PageTemplates {
     {{$title}}Sign in · usher-sandbox{{/title}}
     {{$content}}
     <h1>Sign in</h1>
-    <p>You sign in for <strong id="client">{{client}}</strong>.</p>
+    <p>You are signing in to <strong id="client">{{client}}</strong>.</p>
     {{#problem}}<p class="problem" id="problem" role="alert">{{text}}</p>{{/problem}}
     <form method="post" action="{{action}}" autocomplete="off">
     <input type="hidden" name="transaction" value="{{transaction}}">
     <input type="hidden" name="csrf" value="{{csrf}}">
     {{#device}}
-    <label for="user_code">The code that your device shows</label>
+    <label for="user_code">Code shown on your device</label>
     <input id="user_code" name="user_code" value="{{userCode}}" required>
     {{/device}}
     <label for="username">User name</label>
@@ -65,7 +65,7 @@ enum PageTemplates {
     <button id="cancel" type="submit" name="action" value="cancel" formnovalidate>Cancel</button>
     {{/cancel}}
     </form>
-    <h2>Who can sign in</h2>
+    <h2>Test users</h2>
     <table>
     <tr><th>User name</th><th>Password</th></tr>
     {{#users}}<tr><td>{{name}}</td><td>{{password}}</td></tr>{{/users}}
@@ -82,7 +82,7 @@ enum PageTemplates {
     <p><strong id="user">{{user}}</strong>, <strong id="client">{{client}}</strong> wants to:</p>
     <ul id="scope">
     {{#scope}}<li><code>{{name}}</code> {{meaning}}</li>{{/scope}}
-    {{^scope}}<li>nothing in particular</li>{{/scope}}
+    {{^scope}}<li>no specific access</li>{{/scope}}
     </ul>
     <form method="post" action="{{action}}">
     <input type="hidden" name="transaction" value="{{transaction}}">
@@ -110,16 +110,17 @@ enum PageTemplates {
     {{$title}}Outbox · usher-sandbox{{/title}}
     {{$content}}
     <h1>Outbox</h1>
-    <p>What was sent, newest first. Nothing of it has left this machine.</p>
+    <p>Messages sent by the providers, newest first. They are only shown here; with
+    <code>--smtp</code>, e-mails also go to that mail server.</p>
     {{#messages}}
     <article id="{{id}}">
     <h2>{{provider}} {{channel}} to {{to}}</h2>
-    <p>{{at}}{{#delivery}}, by mail server: {{text}}{{/delivery}}</p>
+    <p>{{at}}{{#delivery}}; mail server: {{text}}{{/delivery}}</p>
     {{#subject}}<p><strong>{{text}}</strong></p>{{/subject}}
     <pre>{{text}}</pre>
     </article>
     {{/messages}}
-    {{^messages}}<p>Nothing yet.</p>{{/messages}}
+    {{^messages}}<p>No messages yet.</p>{{/messages}}
     {{/content}}
     {{/layout}}
     """
@@ -129,28 +130,28 @@ enum PageTemplates {
     {{$title}}usher-sandbox{{/title}}
     {{$content}}
     <h1>usher-sandbox</h1>
-    <p>Stand-ins for identity providers at <code>{{base}}</code>, so that usherd can be tried and
-    tested without an account anywhere. All it knows is in memory and gone when it stops.</p>
+    <p>Local fakes of identity providers at <code>{{base}}</code>, for trying and testing usherd
+    without a real account. All state is in memory and lost when usher-sandbox stops.</p>
     {{#backends}}
     <h2>{{title}}</h2>
     <ul>
     {{#links}}<li><a href="{{url}}">{{title}}</a></li>{{/links}}
     </ul>
-    <p>Point usherd at it:</p>
+    <p>Configuration for usherd:</p>
     <pre>{{sample}}</pre>
     {{/backends}}
-    <h2>Who can sign in</h2>
+    <h2>Test users</h2>
     <table>
     <tr><th>User name</th><th>Password</th><th>PIN</th><th>sub</th></tr>
     {{#users}}<tr><td>{{name}}</td><td>{{password}}</td><td>{{pin}}</td><td>{{sub}}</td></tr>
     <tr><td></td><td colspan="3">{{phone}} {{email}}</td></tr>{{/users}}
     </table>
-    <h2>For tests</h2>
+    <h2>Control API for tests</h2>
     <ul>
-    <li><a href="/outbox">Outbox</a>: what was sent by SMS, e-mail and push</li>
+    <li><a href="/outbox">Outbox</a>: messages sent by SMS, e-mail and push</li>
     <li><a href="/_control/users">Users</a></li>
-    <li><a href="/_control/requests">What came in</a></li>
-    <li><a href="/_control/faults">Faults in force</a>; add one:</li>
+    <li><a href="/_control/requests">Received requests</a></li>
+    <li><a href="/_control/faults">Active faults</a>; to inject one:</li>
     </ul>
     <pre>curl --json '{"endpoint":"token","fault":{"status":503},"times":1}' \\
       {{base}}/_control/faults</pre>

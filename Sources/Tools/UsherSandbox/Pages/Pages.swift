@@ -31,14 +31,14 @@ package struct Pages: Sendable {
   /// Renders an error page that tells the user why a request was refused.
   package func failure(_ refusal: Refusal) -> Reply {
     message(
-      title: "This request cannot go on", text: refusal.description, status: refusal.status,
+      title: "This request was rejected", text: refusal.description, status: refusal.status,
       error: refusal.error)
   }
 
   /// Renders the response to a form that is too old or that the sandbox did not issue.
   package func expired() -> Reply {
     message(
-      title: "This page is no longer valid", text: "Start again where you came from.",
+      title: "This page has expired", text: "Start again in the application that sent you here.",
       status: 400, error: "invalid_request")
   }
 

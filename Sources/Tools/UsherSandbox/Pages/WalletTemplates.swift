@@ -4,7 +4,7 @@ extension PageTemplates {
     {{$title}}Sign in · {{brand}} · usher-sandbox{{/title}}
     {{$content}}
     <h1>Sign in to {{brand}}</h1>
-    <p>You sign in for <strong id="client">{{client}}</strong>.</p>
+    <p>You are signing in to <strong id="client">{{client}}</strong>.</p>
     {{#locale}}<p>Language: <span id="locale">{{name}}</span></p>{{/locale}}
     {{#problem}}<p class="problem" id="problem" role="alert">{{text}}</p>{{/problem}}
     <form method="post" action="{{action}}" autocomplete="off">
@@ -17,8 +17,8 @@ extension PageTemplates {
     <button id="login" type="submit" name="action" value="login">Sign in</button>
     <button id="deny" type="submit" name="action" value="deny" formnovalidate>Deny</button>
     </form>
-    {{#reset}}<p><a id="reset" href="{{url}}">Forgotten? Reset it.</a></p>{{/reset}}
-    <h2>Who can sign in</h2>
+    {{#reset}}<p><a id="reset" href="{{url}}">Forgotten? Reset your {{label}}.</a></p>{{/reset}}
+    <h2>Test users</h2>
     <table>
     <tr><th>User name</th><th>{{label}}</th></tr>
     {{#users}}<tr><td>{{name}}</td><td>{{proof}}</td></tr>{{/users}}
@@ -31,7 +31,7 @@ extension PageTemplates {
     {{<layout}}
     {{$title}}Approve · usher-sandbox{{/title}}
     {{$content}}
-    <h1>Is it you?</h1>
+    <h1>Approve?</h1>
     <p><strong id="user">{{user}}</strong>, you are about to
     <strong id="summary">{{summary}}</strong>.</p>
     <form method="post" action="{{action}}">
