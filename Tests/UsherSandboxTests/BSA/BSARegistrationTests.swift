@@ -57,7 +57,7 @@ struct BSARegistrationTests {
     for value: JSON in [.null, false, "true", 1] {
       let answer = try await app.signUp(token: token, [name: value])
       #expect(answer.rtCode == 3002)
-      #expect(answer.json["rtMsg"] == .string("not agreed: \(name)"))
+      #expect(answer.json["rtMsg"] == .string("required agreements are missing: \(name)"))
     }
     #expect(try await app.signUp(token: token).rtCode == 0)
   }

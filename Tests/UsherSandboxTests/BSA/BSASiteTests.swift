@@ -178,7 +178,7 @@ struct BSASiteTests {
     let app = try BSAApp()
     let page = try await app.send(.get, "/bsa/site")
     #expect(page.status == 200)
-    #expect(page.html.contains("Nobody yet."))
+    #expect(page.html.contains("No users yet."))
     #expect(try await app.send(.get, "/bsa/site?client=other").html.contains("Other"))
     #expect(try await app.send(.get, "/bsa/site?client=app").status == 400)
     #expect(try await app.send(.get, "/bsa/site/sgn_unknown").status == 400)

@@ -86,7 +86,7 @@ package actor BSA: Backend {
   }
 
   package nonisolated func links(base: String) -> [Link] {
-    [Link("A site to sign in at", "\(base)\(Self.path)/site")]
+    [Link("Example site that uses BSA for sign-in", "\(base)\(Self.path)/site")]
   }
 
   private nonisolated func row(

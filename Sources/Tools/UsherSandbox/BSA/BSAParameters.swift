@@ -27,13 +27,13 @@ struct BSAParameters {
     switch call.method {
     case .get, .delete:
       guard let form = try? call.queryForm() else {
-        throw .parameter("the query", "cannot be read, or has a parameter twice")
+        throw .parameter("the query", "is malformed or repeats a parameter")
       }
       return .query(form)
     case .post, .put, .patch:
       guard call.contentType == "application/json",
         case .object(let members)? = try? JSON(parsing: call.body)
-      else { throw .parameter("the body", "is no JSON object of the type application/json") }
+      else { throw .parameter("the body", "is not a JSON object of the type application/json") }
       return .body(members)
     }
   }
@@ -53,7 +53,7 @@ struct BSAParameters {
   func text(_ name: String, limit: Int = 256) throws(BSARefusal) -> String? {
     guard let value = value(name) else { return nil }
     guard let text = value.text, text.utf8.count <= limit else {
-      throw .parameter(name, "is no text of at most \(limit) characters")
+      throw .parameter(name, "is not a string of at most \(limit) characters")
     }
     return text.isEmpty ? nil : text
   }
@@ -67,7 +67,7 @@ struct BSAParameters {
   func word(_ name: String, of words: [String]) throws(BSARefusal) -> String {
     let text = try required(name)
     guard words.contains(text) else {
-      throw .parameter(name, "is \(words.joined(separator: " or "))")
+      throw .parameter(name, "must be \(words.joined(separator: " or "))")
     }
     return text
   }
@@ -103,7 +103,7 @@ struct BSAParameters {
   func userKey() throws(BSARefusal) -> String {
     let key = try required("userKey", limit: 64)
     guard key.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
-      throw .parameter("userKey", "is of letters, digits and signs")
+      throw .parameter("userKey", "must consist of printable ASCII characters without spaces")
     }
     return key
   }
@@ -111,7 +111,7 @@ struct BSAParameters {
   func contact(_ kind: BSAContact.Kind, _ name: String) throws(BSARefusal) -> BSAContact {
     let text = try required(name)
     guard let contact = BSAContact(kind, text) else {
-      throw .parameter(name, "is no \(kind == .email ? "e-mail address" : "phone number")")
+      throw .parameter(name, "is not a valid \(kind == .email ? "e-mail address" : "phone number")")
     }
     return contact
   }
@@ -119,7 +119,7 @@ struct BSAParameters {
   /// Returns the kind for `CMMDUP001` or `CMMDUP002`.
   func kind(_ name: String) throws(BSARefusal) -> BSAContact.Kind {
     let word = try word(name, of: BSAContact.Kind.allCases.map(\.rawValue))
-    guard let kind = BSAContact.Kind(rawValue: word) else { throw .parameter(name, "is wrong") }
+    guard let kind = BSAContact.Kind(rawValue: word) else { throw .parameter(name, "is unknown") }
     return kind
   }
 }

@@ -31,15 +31,15 @@ struct BSASettings: BackendSettings, Hashable {
       tokenSeconds,
     ]
     return if !spans.allSatisfy(Self.seconds.contains) {
-      "seconds are 0 to \(Self.seconds.upperBound)"
+      "seconds must be 0 to \(Self.seconds.upperBound)"
     } else if ![otpDigits, attempts].allSatisfy(Self.counts.contains) {
-      "otpDigits and attempts are 1 to \(Self.counts.upperBound)"
+      "otpDigits and attempts must be 1 to \(Self.counts.upperBound)"
     } else if ![otpPerDay, totpPerDay].allSatisfy(Self.perDay.contains) {
-      "otpPerDay and totpPerDay are 0 to \(Self.perDay.upperBound)"
+      "otpPerDay and totpPerDay must be 0 to \(Self.perDay.upperBound)"
     } else if !Self.timeoutCodes.contains(timeoutCode) {
-      "timeoutCode is 5000 or 5001"
+      "timeoutCode must be 5000 or 5001"
     } else if !(200...599).contains(refusalStatus) {
-      "refusalStatus is 200 to 599"
+      "refusalStatus must be 200 to 599"
     } else {
       nil
     }

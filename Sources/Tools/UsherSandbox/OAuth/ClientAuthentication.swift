@@ -38,14 +38,14 @@ package struct ClientRegistry: Sendable {
       return try byForm(form)
     }
     guard header.lowercased().hasPrefix("basic ") else {
-      throw Refusal.client("the Authorization header is not of the Basic scheme")
+      throw Refusal.client("the Authorization header does not use the Basic scheme")
     }
     guard !form.has("client_secret") else {
-      throw Refusal("invalid_request", "the client authenticates in two ways at once")
+      throw Refusal("invalid_request", "the client uses two authentication methods at once")
     }
     let (id, secret) = try Self.basicParts(header)
     if let named = form["client_id"], named != id {
-      throw Refusal("invalid_request", "client_id is not the one of the Authorization header")
+      throw Refusal("invalid_request", "client_id differs from the Authorization header")
     }
     guard let client = named(id) else { throw .client("no such client") }
     guard let expected = client.secret else {
@@ -57,7 +57,7 @@ package struct ClientRegistry: Sendable {
 
   private func byForm(_ form: Form) throws(Refusal) -> Client {
     guard let id = form["client_id"] else {
-      throw .client("neither client_id nor an Authorization header")
+      throw .client("client_id and the Authorization header are both missing")
     }
     guard let client = named(id) else { throw .client("no such client") }
     switch (client.secret, form["client_secret"]) {

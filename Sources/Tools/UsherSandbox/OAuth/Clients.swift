@@ -32,7 +32,7 @@ package struct Client: Sendable, Hashable, Codable {
     Client(
       id: "usher-confidential", name: "usherd with a client secret",
       secret: "s3cret:with/odd+chars"),
-    Client(id: "acme-oauth", name: "Acme, by Truecaller's newer SDK"),
+    Client(id: "acme-oauth", name: "Acme with Truecaller's newer SDK"),
   ]
 
   /// Whether the redirect URI equals a registered one. The comparison is exact, but the port of a

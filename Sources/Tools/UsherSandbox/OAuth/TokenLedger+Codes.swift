@@ -55,10 +55,10 @@ extension TokenLedger {
     codes.update(code) { $0.state = .spent(grant: nil) }
     guard known.expires > now else { throw Refusal("invalid_grant", "the code has expired") }
     guard known.redirectURI == redirectURI else {
-      throw Refusal("invalid_grant", "redirect_uri is not the one of the request")
+      throw Refusal("invalid_grant", "redirect_uri differs from the authorization request")
     }
     guard PKCE.matches(verifier: verifier, challenge: known.challenge) else {
-      throw Refusal("invalid_grant", "code_verifier does not fit the code_challenge")
+      throw Refusal("invalid_grant", "code_verifier does not match the code_challenge")
     }
     let opened = open(known.authorization, now: now)
     codes.update(code) { $0.state = .spent(grant: opened.grant) }

@@ -41,12 +41,12 @@ extension TokenLedger {
     guard !grant.revoked else { throw Refusal("invalid_grant", "the grant is revoked") }
     guard !known.superseded else {
       revokeGrant(known.grant)
-      throw Refusal("invalid_grant", "a superseded refresh token came back; the grant is revoked")
+      throw Refusal("invalid_grant", "a superseded refresh token was reused; the grant is revoked")
     }
     let granted = known.scope ?? grant.authorization.scope
     let asked = scope ?? granted
     guard asked.allSatisfy(granted.contains) else {
-      throw Refusal("invalid_scope", "the scope is wider than what was granted")
+      throw Refusal("invalid_scope", "the scope exceeds the granted scope")
     }
     settle(token, known)
     var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)

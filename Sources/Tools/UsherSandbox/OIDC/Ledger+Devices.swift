@@ -57,7 +57,7 @@ extension Ledger {
     }
     try pace(code, device, now)
     switch device.state {
-    case .waiting: throw Refusal("authorization_pending", "nobody has entered the code yet")
+    case .waiting: throw Refusal("authorization_pending", "the user code has not been entered yet")
     case .denied: throw Refusal("access_denied", "the person denied the request")
     case .spent: throw Refusal("invalid_grant", "the device code was used before")
     case .allowed(let user, let time):
@@ -73,7 +73,7 @@ extension Ledger {
     devices.update(code) { $0.lastPoll = now }
     if let pause, pause < Double(device.interval) - Self.jitter {
       devices.update(code) { $0.interval += 5 }
-      throw Refusal("slow_down", "polled after less than \(device.interval) seconds")
+      throw Refusal("slow_down", "polled sooner than the interval of \(device.interval) seconds")
     }
   }
 

@@ -55,7 +55,7 @@ extension AuthorizationRequest {
       throw Refusal("invalid_request", "code_challenge must be 43 base64url characters")
     }
     guard form["prompt"] != "none" else {
-      throw Refusal("login_required", "nobody is signed in, and prompt is none")
+      throw Refusal("login_required", "no user is signed in, and prompt is none")
     }
     self.init(
       client: client, redirectURI: redirectURI, state: form["state"],
@@ -69,7 +69,7 @@ enum Scope {
   static func parse(_ text: String?) throws(Refusal) -> [String] {
     let words = (text ?? "").split(separator: " ").map(String.init)
     guard words.count <= 50, words.allSatisfy({ $0 == $0.printable }) else {
-      throw Refusal("invalid_scope", "more than 50 scopes, or one that is no scope")
+      throw Refusal("invalid_scope", "there are more than 50 scopes, or a scope is invalid")
     }
     return words.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }

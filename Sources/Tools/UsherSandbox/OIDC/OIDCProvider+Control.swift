@@ -28,7 +28,7 @@ extension OIDCProvider {
       let body = call.body.isEmpty ? JSON.object([:]) : try? JSON(parsing: call.body)
       guard let body, case .object = body, case .bool(let removeOld) = body["removeOld"] ?? false
       else {
-        throw Refusal("invalid_request", "the body is empty or has removeOld: true or false")
+        throw Refusal("invalid_request", "the body must be empty or have removeOld: true or false")
       }
       keys.rotate(removingOld: removeOld)
       return .json(try keys.keySet())

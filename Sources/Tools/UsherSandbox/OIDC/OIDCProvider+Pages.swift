@@ -35,7 +35,7 @@ extension OIDCProvider {
     case .device:
       ledger.settleDevice(device ?? "", user: user, allowed: allowed, authTime: authTime)
       return workbench.pages.message(
-        title: allowed ? "The device is signed in" : "You said no",
+        title: allowed ? "The device is signed in" : "You denied access",
         text: "You can close this window.", status: 200, error: allowed ? nil : "access_denied")
     case .authorization(let request):
       guard allowed else { return denied(request, call) }
@@ -122,7 +122,7 @@ extension Ledger.SignInFailure {
   var sentence: String? {
     switch self {
     case .wrongPassword: "User name or password is wrong."
-    case .wrongUserCode: "No device waits under this code."
+    case .wrongUserCode: "No device is waiting for this code."
     case .unknown, .tooManyAttempts: nil
     }
   }

@@ -59,8 +59,8 @@ package actor OIDCProvider: Backend {
     let issuer = base + path
     return [
       Link("Discovery document", "\(issuer)/.well-known/openid-configuration"),
-      Link("Key set", "\(issuer)/jwks"),
-      Link("Enter a device's code", "\(issuer)/device"),
+      Link("JSON Web Key Set", "\(issuer)/jwks"),
+      Link("Page for entering a device code", "\(issuer)/device"),
     ]
   }
 
@@ -74,7 +74,7 @@ package actor OIDCProvider: Backend {
     scopes = ["openid", "profile", "email", "offline_access"]
     redirect = "loopback"
 
-    # The client with a secret instead; the secret is s3cret:with/odd+chars
+    # Or the client with a secret. The secret is s3cret:with/odd+chars
     # client_id = "usher-confidential"
     # client_credential = "sandbox-secret"
     """
@@ -102,7 +102,7 @@ extension Call {
         "invalid_request", "Content-Type must be application/x-www-form-urlencoded")
     }
     if let query = try? Form(parsing: query.utf8), query.has("client_secret") {
-      throw Refusal("invalid_request", "client_secret must not stand in the URL")
+      throw Refusal("invalid_request", "client_secret must not be in the URL")
     }
     return try Self.form(body)
   }
@@ -121,7 +121,7 @@ extension Call {
       }
     }
     if let name = form.repeated.sorted().first {
-      throw Refusal("invalid_request", "\(name.printable) came more than once")
+      throw Refusal("invalid_request", "\(name.printable) is present more than once")
     }
     return form
   }

@@ -42,10 +42,10 @@ package struct OIDCSettings: BackendSettings, Hashable {
       deviceInterval,
     ]
     if !spans.allSatisfy(Self.seconds.contains) {
-      return "seconds are 0 to \(Self.seconds.upperBound)"
+      return "seconds must be 0 to \(Self.seconds.upperBound)"
     }
     if abs(clockOffsetSeconds) > Double(Self.seconds.upperBound) {
-      return "clockOffsetSeconds is at most \(Self.seconds.upperBound)"
+      return "clockOffsetSeconds must be at most \(Self.seconds.upperBound)"
     }
     return IDTokenSettings.unknownMember(of: changes["idToken"])
   }

@@ -47,7 +47,7 @@ struct BSAContact: Sendable, Hashable {
     Message(
       provider: "bsa", channel: kind.channel, to: text,
       subject: kind == .email ? "Your BSA number" : nil,
-      text: "Your BSA number is \(code). It is good for \(settings.otpSeconds) seconds.",
+      text: "Your BSA number is \(code). It expires in \(settings.otpSeconds) seconds.",
       code: code)
   }
 }

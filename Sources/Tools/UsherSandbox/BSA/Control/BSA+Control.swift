@@ -35,13 +35,13 @@ extension BSA {
         processed: try body.flag("processed") ?? false, times: times == 0 ? nil : times)
       try body.finish()
       guard endpoint == "*" || wireNames.contains(endpoint) else {
-        throw body.complaint("endpoint", "is one of *, \(wireNames.joined(separator: ", "))")
+        throw body.complaint("endpoint", "must be one of *, \(wireNames.joined(separator: ", "))")
       }
       guard answer.saysSomething else {
-        throw Refusal("invalid_request", "rtCode, rtMsg, text, status or data is needed")
+        throw Refusal("invalid_request", "set rtCode, rtMsg, text, status or data")
       }
       guard answers.add(answer) else {
-        throw Refusal("invalid_request", "there are \(BSAAnswers.limit) answers already")
+        throw Refusal("invalid_request", "the limit of \(BSAAnswers.limit) answers is reached")
       }
       return .json(answerList, status: 201)
     }
@@ -68,7 +68,7 @@ extension BSA {
       let kinds = word.map { Perishable(rawValue: $0).map { [$0] } ?? [] } ?? Perishable.allCases
       guard !kinds.isEmpty else {
         let words = Perishable.allCases.map(\.rawValue)
-        throw body.complaint("what", "is \(words.joined(separator: ", ")), or is not there")
+        throw body.complaint("what", "must be one of \(words.joined(separator: ", ")), or absent")
       }
       let now = workbench.clock.now()
       for kind in kinds {

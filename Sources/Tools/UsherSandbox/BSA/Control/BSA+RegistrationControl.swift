@@ -24,13 +24,13 @@ extension BSA {
           uuidString: workbench.mint.uuid())
       try body.finish()
       guard let email = BSAContact(.email, email) else {
-        throw body.complaint("email", "is no e-mail address")
+        throw body.complaint("email", "is not a valid e-mail address")
       }
       guard let phone = BSAContact(.phone, phone) else {
-        throw body.complaint("phoneNum", "is no phone number")
+        throw body.complaint("phoneNum", "is not a valid phone number")
       }
-      guard let type else { throw body.complaint("authType", "is 0, 3 or 4") }
-      guard let device else { throw body.complaint("deviceId", "is no UUID") }
+      guard let type else { throw body.complaint("authType", "must be 0, 3 or 4") }
+      guard let device else { throw body.complaint("deviceId", "is not a UUID") }
       let now = workbench.clock.now()
       do throws(BSARefusal) {
         try members.mustBeFree(userKey, email, phone)
@@ -54,7 +54,7 @@ extension BSA {
       try body.finish()
       guard let standing = BSARegistration.Standing(rawValue: word) else {
         let words = BSARegistration.Standing.allCases.map(\.rawValue)
-        throw body.complaint("state", "is \(words.joined(separator: ", "))")
+        throw body.complaint("state", "must be one of \(words.joined(separator: ", "))")
       }
       members.update(userKey) { $0.standing = standing }
       guard let registration = members[userKey] else { throw Self.nobody }
@@ -70,7 +70,7 @@ extension BSA {
   }
 
   private static let nobody = Refusal(
-    "not_found", "nobody is registered under this user key", status: 404)
+    "not_found", "no registration has this user key", status: 404)
 
   private var freeUserKey: String {
     let taken = Set(members.all.map(\.userKey))

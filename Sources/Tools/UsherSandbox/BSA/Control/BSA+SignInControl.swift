@@ -21,9 +21,9 @@ extension BSA {
       let site = BSAClient(site: try body.text("client"))
       try body.finish()
       guard let way = BSASignIn.Way(rawValue: word) else {
-        throw body.complaint("by", "is push, qr, otp or totp")
+        throw body.complaint("by", "must be push, qr, otp or totp")
       }
-      guard let site else { throw body.complaint("client", "is acme or other") }
+      guard let site else { throw body.complaint("client", "must be acme or other") }
       do throws(BSARefusal) {
         return .json(try begin(way, at: site, userKey, number: number).json, status: 201)
       } catch {
@@ -40,9 +40,9 @@ extension BSA {
       let word = try body.requiredText("state")
       try body.finish()
       guard let stage = [BSASignIn.Phase.cancelled, .timedOut].first(where: { $0.word == word })
-      else { throw body.complaint("state", "is cancelled or timedOut") }
+      else { throw body.complaint("state", "must be cancelled or timedOut") }
       guard signIns.end(signIn.id, as: stage, now: workbench.clock.now()) else {
-        throw Refusal("over", "the sign-in is over", status: 409)
+        throw Refusal("over", "the sign-in has already ended", status: 409)
       }
       return .json(try shown(call).json)
     }

@@ -19,9 +19,9 @@ struct BSARegistration: Sendable, Hashable {
     var refusal: BSARefusal? {
       switch self {
       case .active: nil
-      case .suspended: BSARefusal(5006, "the person is suspended for a time")
-      case .suspendedForGood: BSARefusal(5007, "the person is suspended for good")
-      case .withdrawn: BSARefusal(5008, "the person has withdrawn")
+      case .suspended: BSARefusal(5006, "the user is temporarily suspended")
+      case .suspendedForGood: BSARefusal(5007, "the user is permanently suspended")
+      case .withdrawn: BSARefusal(5008, "the user has withdrawn")
       }
     }
   }

@@ -9,17 +9,17 @@ extension PageTemplates {
     <input type="hidden" name="client" value="{{client}}">
     <label for="userKey">Your user key</label>
     <input id="userKey" name="userKey" value="{{userKey}}">
-    <label for="number">The number that your app shows, for OTP and TOTP</label>
+    <label for="number">OTP or TOTP number shown in your app</label>
     <input id="number" name="number" inputmode="numeric">
-    <button id="push" type="submit" name="action" value="push">Ask my device</button>
+    <button id="push" type="submit" name="action" value="push">Send a push to my device</button>
     <button id="qr" type="submit" name="action" value="qr">Show a QR id</button>
-    <button id="otp" type="submit" name="action" value="otp">By OTP number</button>
-    <button id="totp" type="submit" name="action" value="totp">By TOTP number</button>
+    <button id="otp" type="submit" name="action" value="otp">Use the OTP number</button>
+    <button id="totp" type="submit" name="action" value="totp">Use the TOTP number</button>
     </form>
-    <h2>Who is registered</h2>
+    <h2>Registered users</h2>
     <table>
     {{#people}}<tr><td>{{userKey}}</td><td>{{name}}</td></tr>{{/people}}
-    {{^people}}<tr><td>Nobody yet.</td></tr>{{/people}}
+    {{^people}}<tr><td>No users yet.</td></tr>{{/people}}
     </table>
     {{/content}}
     {{/layout}}
@@ -33,7 +33,7 @@ extension PageTemplates {
     <h1>Sign in to <span id="site">{{site}}</span></h1>
     <p>This sign-in is <strong id="state">{{state}}</strong>.</p>
     {{#person}}<p>You are signed in as <strong id="user">{{userKey}}</strong>, {{name}}.</p>{{/person}}
-    {{#qr}}<p>Read this with your app:</p><pre id="qrId">{{id}}</pre>{{/qr}}
+    {{#qr}}<p>Enter this QR id in your app:</p><pre id="qrId">{{id}}</pre>{{/qr}}
     {{#live}}
     <form method="post" action="{{action}}">
     <button id="cancel" type="submit" name="action" value="cancel">Cancel</button>
