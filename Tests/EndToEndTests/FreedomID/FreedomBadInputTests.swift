@@ -90,7 +90,7 @@ struct FreedomBadInputTests {
     flow = try fixture.enter(code: fixture.wrongCode(), at: flow)
     #expect(flow.problem == "wrong_code" && flow.stepType == "enterCode", "\(flow.text)")
     #expect(flow["step"]?["attemptsLeft"] == 2)
-    let error: JSONValue = ["error": ["message": "the code is over", "code": 100_203]]
+    let error: JSONValue = ["error": ["message": "the code has expired", "code": 100_203]]
     try fixture.spoil("twoFactor", ["status": 410, "body": error], times: 1)
     let late = try fixture.enter(code: fixture.code(), at: flow)
     #expect(late.problem == "code_expired" && late.stepType == "enterCode", "\(late.text)")

@@ -44,7 +44,7 @@ struct FreedomDeviceTests {
       .post, "login/password",
       ["phone": "+447700900123", "email": "a@b", "password": "x", "more": 1])
     #expect(both.freedomErrors?["phone"] != nil)
-    #expect(both.freedomErrors?["more"] == ["is not known here"])
+    #expect(both.freedomErrors?["more"] == ["is not a known member"])
     let phone = try await app.device(.post, "login/otp", ["phone": "447700900123"])
     #expect(phone.freedomErrors == ["phone": ["is not + and 10 to 15 digits"]])
     #expect(try await app.device(.post, "login/otp", ["x"]).status == 400)

@@ -130,7 +130,7 @@ struct FreedomProfileTests {
       app, .post, ["phone": "+447700900124", "email": "BOB@example.com"])
     #expect(
       taken.freedomErrors
-        == ["phone": ["is somebody else's"], "email": ["is somebody else's"]])
+        == ["phone": ["is used by another account"], "email": ["is used by another account"]])
     let bob = JSON.string(try await app.id("bob"))
     #expect(
       try await change(app, .put, ["freedom_id": bob, "phone": "+447700900456"]).status == 200)

@@ -41,7 +41,7 @@ struct FreedomBody {
   /// Reads a non-empty list of known words, without duplicates.
   mutating func grants(knowing words: [String]) -> [String] {
     guard case .array(let values)? = rest.removeValue(forKey: "grants"), !values.isEmpty else {
-      complain("grants", "is not an array with something in it")
+      complain("grants", "is not a non-empty array")
       return []
     }
     var grants: [String] = []
@@ -57,7 +57,7 @@ struct FreedomBody {
 
   /// Throws if a member was invalid or if there is a member that was not read.
   mutating func finish() throws(FreedomRefusal) {
-    for name in rest.keys { complain(name.printable, "is not known here") }
+    for name in rest.keys { complain(name.printable, "is not a known member") }
     guard errors.isEmpty else { throw .invalid(errors) }
   }
 }
@@ -71,12 +71,12 @@ enum FreedomFormat {
     case .phone: "is not + and 10 to 15 digits"
     case .email: "is not an e-mail address"
     case .uuid: "is not a UUID"
-    case .date: "is not a day like 1990-12-31"
-    case .time: "is not a time of RFC 3339"
+    case .date: "is not a date like 1990-12-31"
+    case .time: "is not an RFC 3339 time"
     case .country: "is not three capital letters"
     case .gender: "is not M or F"
-    case .link: "is not an address"
-    case .text, .secret: "is not a text of 1 to 256 characters"
+    case .link: "is not a URL"
+    case .text, .secret: "is not a string of 1 to 256 characters"
     }
   }
 

@@ -24,17 +24,18 @@ extension FreedomID {
   func changePerson(_ call: Call) async -> Reply {
     await answering {
       guard let person = ledger.person(named: call.parameters["username"] ?? "") else {
-        throw Refusal("not_found", "there is nobody of this name", status: 404)
+        throw Refusal("not_found", "no account has this name", status: 404)
       }
       var body = try call.optionalObject()
       let word = try body.requiredText("twoFactor")
       try body.finish()
       let channel = FreedomChannel(rawValue: word)
       guard word == "off" || channel != nil else {
-        throw body.complaint("twoFactor", "is off, sms, email or totp")
+        throw body.complaint("twoFactor", "must be off, sms, email or totp")
       }
       if let channel, channel != .totp, person.address(channel) == nil {
-        throw body.complaint("twoFactor", "needs an address that this person does not have")
+        throw body.complaint(
+          "twoFactor", "needs a phone number or e-mail address, which this account lacks")
       }
       ledger.change(person.id) { $0.twoFactor = channel }
       return .json(ledger.person(person.id)?.json(workbench.clock.now()) ?? .null)
@@ -52,7 +53,7 @@ extension FreedomID {
       if case .array(let values)? = words {
         grants = values.compactMap(\.text)
         guard grants.count == values.count, grants.allSatisfy(FreedomGrant.partnerWords.contains)
-        else { throw body.complaint("grants", "has a word that is no grant") }
+        else { throw body.complaint("grants", "contains an unknown grant") }
       }
       let token = ledger.issue(
         .partner(grants: grants), to: person.id, settings, now: workbench.clock.now())
@@ -66,7 +67,7 @@ extension FreedomID {
       let kind = try body.text("kind") ?? "access"
       try body.finish()
       guard ["access", "all"].contains(kind) else {
-        throw body.complaint("kind", "is access or all")
+        throw body.complaint("kind", "must be access or all")
       }
       let now = workbench.clock.now()
       ledger.tokens.updateAll {
@@ -96,7 +97,8 @@ extension FreedomID {
       guard let state = FreedomRequest.State(rawValue: word == "accepted" ? "completed" : word)
       else {
         throw body.complaint(
-          "status", "is pending, accepted, completed, rejected, failed or not_found")
+          "status",
+          "must be pending, accepted, completed, rejected, failed or not_found")
       }
       let id = call.id?.lowercased()
       let now = workbench.clock.now()
@@ -135,7 +137,7 @@ extension FreedomID {
   private func person(_ body: inout ObjectReader) throws(Refusal) -> FreedomPerson {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
-      throw body.complaint("username", "is none of GET /_control/freedomid/people")
+      throw body.complaint("username", "is not in GET /_control/freedomid/people")
     }
     return person
   }

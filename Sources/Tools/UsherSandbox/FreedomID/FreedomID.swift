@@ -105,8 +105,8 @@ package actor FreedomID: Backend {
   package nonisolated func links(base: String) -> [Link] {
     let here = base + Self.path
     return [
-      Link("What you are asked for, and log out", "\(here)/me"),
-      Link("The wire of the SDK, as OpenAPI", "\(here)/openapi.json"),
+      Link("Profile requests and log-out", "\(here)/me"),
+      Link("OpenAPI description of the SDK protocol", "\(here)/openapi.json"),
       Link("Discovery document", "\(here)/.well-known/openid-configuration"),
     ]
   }

@@ -34,15 +34,16 @@ extension FreedomID {
 
     # The API key is \(FreedomPartner.apiKey)
 
-    # With mode = "oauth2" or "oidc" instead of it; the secret is \(FreedomPartner.client.secret ?? "")
+    # For mode = "oauth2" or "oidc"; the secret is \(FreedomPartner.client.secret ?? "")
     # client_id = "\(FreedomPartner.client.id)"
     # client_credential = "freedom-secret"
     # redirect = "loopback"
 
-    # With mode = "oauth2"
+    # For mode = "oauth2"
     # api_base_url = "\(base)\(Self.path)"
 
-    # For log-outs, with {"revokeUri": "http://127.0.0.1:8791/…"} at /_control\(Self.path)/settings
+    # To receive log-outs, POST {"revokeUri": "http://127.0.0.1:8791/…"}
+    # to /_control\(Self.path)/settings
     # callback_listen = "127.0.0.1:8791"
     """
   }

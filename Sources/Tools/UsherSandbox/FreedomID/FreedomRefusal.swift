@@ -14,15 +14,15 @@ struct FreedomRefusal: Error, Hashable {
     (self.status, self.code, self.message) = (status, code, message)
   }
 
-  static let apiKey = Self(401, 100_001, "the API key is not good")
-  static let client = Self(401, 100_001, "the client is not known, or its secret is wrong")
+  static let apiKey = Self(401, 100_001, "the API key is invalid")
+  static let client = Self(401, 100_001, "the client is unknown, or its secret is wrong")
   static let device = Self(401, 100_002, "the device is not known")
   static let otherClient = Self(403, 100_003, "the API key is not for this kind of client")
-  static let token = Self(401, 100_004, "the token is not good")
-  static let authorizationCode = Self(422, 100_101, "the authorization code is not good")
+  static let token = Self(401, 100_004, "the token is invalid")
+  static let authorizationCode = Self(422, 100_101, "the authorization code is invalid")
   static let credentials = Self(401, 100_201, "the phone, the e-mail or the password is wrong")
-  static let codeOver = Self(410, 100_203, "the code is over")
-  static let mayNotGive = Self(403, 100_301, "the account may not give this")
+  static let codeOver = Self(410, 100_203, "the code has expired")
+  static let mayNotGive = Self(403, 100_301, "access to these data is not permitted")
 
   static func wrongCode(attemptsLeft: Int) -> Self {
     var refusal = Self(422, 100_202, "the code is wrong")
@@ -31,13 +31,13 @@ struct FreedomRefusal: Error, Hashable {
   }
 
   static func locked(until end: Date, now: Date) -> Self {
-    var refusal = Self(423, 100_204, "too many failures: the log-in is locked")
+    var refusal = Self(423, 100_204, "too many failures; sign-in is locked")
     refusal.retryAfter = now.secondsUntil(end)
     return refusal
   }
 
   static func tooEarly(until end: Date, now: Date) -> Self {
-    var refusal = Self(429, 100_205, "it is too early for another code")
+    var refusal = Self(429, 100_205, "another code cannot be sent yet")
     refusal.retryAfter = now.secondsUntil(end)
     return refusal
   }

@@ -64,13 +64,13 @@ package struct FreedomSettings: BackendSettings, Hashable {
       otpSeconds, resendSeconds, lockSeconds, pendingSeconds, answeredSeconds,
     ]
     return if !spans.allSatisfy(Self.seconds.contains) {
-      "seconds are 0 to \(Self.seconds.upperBound)"
+      "seconds must be 0 to \(Self.seconds.upperBound)"
     } else if ![otpDigits, attempts].allSatisfy(Self.counts.contains) {
-      "otpDigits and attempts are 1 to \(Self.counts.upperBound)"
+      "otpDigits and attempts must be 1 to \(Self.counts.upperBound)"
     } else if codeParameter.isEmpty {
-      "codeParameter is a name"
+      "codeParameter must be a parameter name"
     } else if !revokeUri.isEmpty, CallbackURL(revokeUri) == nil {
-      "revokeUri is like http://127.0.0.1:8791/v1/callback/freedom, or empty"
+      "revokeUri must be like http://127.0.0.1:8791/v1/callback/freedom, or empty"
     } else {
       IDTokenSettings.unknownMember(of: changes["idToken"])
     }

@@ -95,7 +95,7 @@ extension GoPay {
     } catch {
       throw Refusal(
         "invalid_grant",
-        error == .closed ? "the account is closed" : "the auth code is unknown, spent or over",
+        error == .closed ? "the account is closed" : "the auth code is unknown, used or expired",
         status: 404)
     }
   }
@@ -116,7 +116,7 @@ extension GoPay {
       let isWhitelisted = try body.flag("whitelisted") ?? true
       try body.finish()
       guard let term = GoPayLedger.Link.Term(rawValue: term) else {
-        throw body.complaint("term", "is short or long")
+        throw body.complaint("term", "must be short or long")
       }
       let token = ledger.link(
         person, term, settings, text: text, isWhitelisted: isWhitelisted,
@@ -144,7 +144,7 @@ extension GoPay {
   private func person(_ body: inout ObjectReader) throws(Refusal) -> GoPayPerson {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
-      throw body.complaint("username", "is none of GET /_control/gopay/people")
+      throw body.complaint("username", "is not in GET /_control/gopay/people")
     }
     return person
   }

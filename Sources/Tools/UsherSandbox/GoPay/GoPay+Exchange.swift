@@ -15,7 +15,7 @@ extension GoPay {
 
   private func exchanged(_ call: Call, _ now: Date) throws(Refusal) -> Reply {
     guard call.headers["authorization"] == "Bearer \(GoPayPartner.exchangeCredential)" else {
-      throw .client("the partner's backend was shown no good credential")
+      throw .client("the credential for the partner's backend is missing or wrong")
     }
     var body = try call.postedObject()
     let code = try body.requiredText("authCode")

@@ -31,18 +31,19 @@ extension GoPay {
     identity_base_url = "\(base)\(Self.path)/identity"
     capture_base_url = "\(base)\(Self.path)/capture"
 
-    # With exchange = "backend" instead, and the credential \(GoPayPartner.exchangeCredential)
+    # For exchange = "backend"; the credential is \(GoPayPartner.exchangeCredential)
     # exchange_url = "\(base)\(Self.path)/partner/exchange"
     # exchange_credential = "gopay-exchange"
 
-    # With exchange = "snap" instead; the client's secret is \(GoPayPartner.clientSecret)
-    # and the key is privateKey of GET \(base)/_control\(Self.path)/key
+    # For exchange = "snap"; the client secret is \(GoPayPartner.clientSecret),
+    # and the private key is privateKey in GET \(base)/_control\(Self.path)/key
     # private_key_credential = "gopay-private-key"
     # client_secret_credential = "gopay-client-secret"
     # channel_id = "\(GoPayPartner.channelID)"
 
-    # For verdicts by callback, with the credential \(GoPayPartner.callbackCredential)
-    # and {"callbackUrl": "http://127.0.0.1:8790/v1/callback/partner"} at /_control/gopay/settings
+    # To receive verdicts by callback, store the credential \(GoPayPartner.callbackCredential)
+    # and POST {"callbackUrl": "http://127.0.0.1:8790/v1/callback/partner"}
+    # to /_control/gopay/settings
     # callback_listen = "127.0.0.1:8790"
     # callback_credential = "gopay-callback"
     """

@@ -61,11 +61,11 @@ package struct GoPaySettings: BackendSettings, Hashable {
       captureTokenSeconds, captureSeconds, verdictSeconds,
     ]
     return if !lifetimes.allSatisfy(Self.seconds.contains) {
-      "seconds are 0 to \(Self.seconds.upperBound)"
+      "seconds must be 0 to \(Self.seconds.upperBound)"
     } else if !Self.times.contains(callbackTimes) {
-      "callbackTimes is 0 to \(Self.times.upperBound)"
+      "callbackTimes must be 0 to \(Self.times.upperBound)"
     } else if !callbackUrl.isEmpty, CallbackURL(callbackUrl) == nil {
-      "callbackUrl is like http://127.0.0.1:8790/v1/callback/partner, or empty"
+      "callbackUrl must be like http://127.0.0.1:8790/v1/callback/partner, or empty"
     } else {
       nil
     }

@@ -4,7 +4,7 @@ extension PageTemplates {
     {{$title}}Log in · GoPay · usher-sandbox{{/title}}
     {{$content}}
     <h1>Link your GoPay account</h1>
-    <p>You link it with <strong id="client">{{client}}</strong>.
+    <p>You are linking it with <strong id="client">{{client}}</strong>.
     Language: <span id="lang">{{lang}}</span></p>
     {{#problem}}<p class="problem" id="problem" role="alert">{{text}}</p>{{/problem}}
     <form method="post" action="{{action}}" autocomplete="off">
@@ -16,7 +16,7 @@ extension PageTemplates {
     <input id="phone" name="phone" type="tel" required>
     {{/phone}}
     {{#otp}}
-    <label for="otp">The code that was sent to <span id="to">{{to}}</span></label>
+    <label for="otp">Code sent to <span id="to">{{to}}</span></label>
     <input id="otp" name="otp" inputmode="numeric" required>
     {{/otp}}
     {{#pin}}
@@ -24,21 +24,21 @@ extension PageTemplates {
     <input id="pin" name="pin" type="password" inputmode="numeric" required>
     {{/pin}}
     {{#name}}
-    <label for="name">You are new here: your name</label>
+    <label for="name">Name for the new account</label>
     <input id="name" name="name" required>
     {{/name}}
     <button id="next" type="submit" name="action" value="next">Continue</button>
     {{#otp}}
-    <button id="resend" type="submit" name="action" value="resend" formnovalidate>Another code</button>
+    <button id="resend" type="submit" name="action" value="resend" formnovalidate>Resend code</button>
     {{/otp}}
     {{#known}}
-    <button id="other" type="submit" name="action" value="other">Somebody else</button>
+    <button id="other" type="submit" name="action" value="other">Use another account</button>
     {{/known}}
     <button id="deny" type="submit" name="action" value="deny" formnovalidate>Decline</button>
     <button id="cancel" type="submit" name="action" value="cancel" formnovalidate>Cancel</button>
     </form>
-    <h2>Who has an account</h2>
-    <p>Any other number gets one. Codes stand in the <a href="/outbox">outbox</a>.</p>
+    <h2>Test accounts</h2>
+    <p>Any other number creates an account. The <a href="/outbox">outbox</a> shows the codes.</p>
     <table>
     <tr><th>Name</th><th>Phone number</th><th>PIN</th></tr>
     {{#people}}<tr><td>{{name}}</td><td>{{phone}}</td><td>{{pin}}</td></tr>{{/people}}
@@ -51,17 +51,18 @@ extension PageTemplates {
     {{<layout}}
     {{$title}}Verify · GoPay · usher-sandbox{{/title}}
     {{$content}}
-    <h1>Verify that it is you</h1>
-    <p><strong id="user">{{name}}</strong>, <strong id="client">{{partner}}</strong> wants to know
-    who you are. Nothing is photographed here. Language: <span id="lang">{{lang}}</span></p>
+    <h1>Verify your identity</h1>
+    <p><strong id="user">{{name}}</strong>, <strong id="client">{{partner}}</strong> asks you
+    to verify your identity. No photograph is taken here.
+    Language: <span id="lang">{{lang}}</span></p>
     {{#problem}}<p class="problem" id="problem" role="alert">{{text}}</p>{{/problem}}
     <form method="post" action="{{action}}">
     {{#card}}<button id="card" type="submit" name="action" value="card">Photograph your card</button>
     {{/card}}
     {{#face}}<button id="face" type="submit" name="action" value="face">Photograph your face</button>
     {{/face}}
-    <button id="submit" type="submit" name="action" value="submit">Both at once</button>
-    <h2>Or let it go wrong</h2>
+    <button id="submit" type="submit" name="action" value="submit">Submit both photographs</button>
+    <h2>Simulate an error</h2>
     {{#errors}}
     <button id="{{name}}" type="submit" name="action" value="{{name}}">{{label}}</button>
     {{/errors}}

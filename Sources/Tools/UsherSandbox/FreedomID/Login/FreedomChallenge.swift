@@ -31,7 +31,7 @@ struct FreedomChallenge: Sendable, Hashable {
     return Message(
       provider: "freedomid", channel: channel == .email ? .email : .sms, to: target,
       subject: channel == .email ? "Your Freedom ID code" : nil,
-      text: "\(code) is your Freedom ID code. Tell nobody.", code: code)
+      text: "\(code) is your Freedom ID code. Do not share it.", code: code)
   }
 
   var members: [String: JSON] {

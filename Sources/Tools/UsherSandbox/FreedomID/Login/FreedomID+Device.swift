@@ -41,7 +41,7 @@ extension FreedomID {
       let email = body.text("email", .email)
       let password = body.required("password", .secret)
       if body.errors.isEmpty, (phone == nil) == (email == nil) {
-        body.complain("phone", "is there, or email is: one of them")
+        body.complain("phone", "or email is required, but not both")
       }
       try body.finish()
       let name =

@@ -42,7 +42,7 @@ extension FreedomID {
       let key = "\(person.id) \(id)"
       let before = ledger.consents.value(key, now: now)
       if let before, before.asked != grants {
-        body.complain("request_id", "was used for other grants")
+        body.complain("request_id", "was already used for other grants")
       }
       try body.finish()
       guard !settings.closedAccounts.contains(person.username) else {

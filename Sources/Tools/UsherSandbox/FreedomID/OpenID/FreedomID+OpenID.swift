@@ -62,7 +62,7 @@ extension FreedomID {
       case "refresh_token":
         let refresh = try body.requiredText("refresh_token")
         guard let token = ledger.token(refresh: refresh, now: now), case .openID = token.use else {
-          throw Refusal("invalid_grant", "the refresh token is unknown, spent or over")
+          throw Refusal("invalid_grant", "the refresh token is unknown, used or expired")
         }
         return try await answer(
           ledger.renew(token, settings, now: now), call, answersRequest: false, now)
@@ -78,13 +78,13 @@ extension FreedomID {
     let verifier = try body.text("code_verifier")
     guard let code = ledger.codes.value(text, now: now), case .openID(let request, _) = code.use,
       ledger.spend(text, now: now) != nil
-    else { throw Refusal("invalid_grant", "the code is unknown, spent or over") }
+    else { throw Refusal("invalid_grant", "the code is unknown, used or expired") }
     guard request.redirectURI == redirectURI else {
-      throw Refusal("invalid_grant", "redirect_uri is not the one of the request")
+      throw Refusal("invalid_grant", "redirect_uri differs from the authorization request")
     }
     if let challenge = request.challenge {
       guard let verifier, PKCE.matches(verifier: verifier, challenge: challenge) else {
-        throw Refusal("invalid_grant", "code_verifier does not fit the code_challenge")
+        throw Refusal("invalid_grant", "code_verifier does not match the code_challenge")
       }
     }
     return ledger.issue(code.use, to: code.person, settings, now: now)

@@ -28,12 +28,12 @@ struct FreedomOpenIDRequest: Sendable, Hashable {
     nonce = try form.required("nonce")
     scope = try Scope.parse(form["scope"])
     guard scope.contains("openid") else {
-      throw Refusal("invalid_scope", "scope does not have openid")
+      throw Refusal("invalid_scope", "scope does not contain openid")
     }
     challenge = form["code_challenge"]
     if let challenge {
       guard form["code_challenge_method"] == "S256", PKCE.isChallenge(challenge) else {
-        throw Refusal("invalid_request", "code_challenge is not one of S256")
+        throw Refusal("invalid_request", "code_challenge is not a valid S256 challenge")
       }
     }
   }

@@ -38,7 +38,7 @@ extension FreedomID {
   /// Begins a log-in. Without a password, a phone number gets an SMS code.
   private func signIn(_ form: Form, _ id: String, _ now: Date) async throws -> Reply {
     guard let name = form["name"].flatMap(FreedomName.init(typed:)) else {
-      return page(of: id, problem: "That is no phone number like +77011234567, and no e-mail.")
+      return page(of: id, problem: "Enter a phone number like +77011234567 or an e-mail address.")
     }
     let person = ledger.person(knownAs: name)
     if form["password"] == nil, case .phone = name {
@@ -132,7 +132,7 @@ extension FreedomID {
 extension FreedomRefusal {
   /// The error as a sentence for the user of a page.
   fileprivate var sentence: String {
-    guard let retryAfter else { return "Sorry: \(message)." }
-    return "Sorry: \(message). Try again in \(retryAfter) seconds."
+    guard let retryAfter else { return "Error: \(message)." }
+    return "Error: \(message). Try again in \(retryAfter) seconds."
   }
 }

@@ -4,7 +4,7 @@ extension PageTemplates {
     {{$title}}Sign in · Freedom ID · usher-sandbox{{/title}}
     {{$content}}
     <h1>Freedom ID</h1>
-    {{#client}}<p>You sign in for <strong id="client">{{name}}</strong>.</p>{{/client}}
+    {{#client}}<p>You are signing in to <strong id="client">{{name}}</strong>.</p>{{/client}}
     {{#problem}}<p class="problem" id="problem" role="alert">{{text}}</p>{{/problem}}
     <form method="post" action="{{action}}" autocomplete="off">
     <input type="hidden" name="transaction" value="{{transaction}}">
@@ -16,17 +16,17 @@ extension PageTemplates {
     <input id="password" name="password" type="password">
     {{/name}}
     {{#code}}
-    <label for="code">The code that was sent to <span id="to">{{to}}</span></label>
+    <label for="code">Code sent to <span id="to">{{to}}</span></label>
     <input id="code" name="code" inputmode="numeric" required>
     {{/code}}
     <button id="login" type="submit" name="action" value="login">Continue</button>
     {{#code}}
-    <button id="resend" type="submit" name="action" value="resend" formnovalidate>Another code</button>
+    <button id="resend" type="submit" name="action" value="resend" formnovalidate>Resend code</button>
     {{/code}}
     <button id="cancel" type="submit" name="action" value="cancel" formnovalidate>Cancel</button>
     </form>
-    <h2>Who has a Freedom ID</h2>
-    <p>Codes stand in the <a href="/outbox">outbox</a>.</p>
+    <h2>Test accounts</h2>
+    <p>The <a href="/outbox">outbox</a> shows the codes.</p>
     <table>
     <tr><th>Name</th><th>Phone number</th><th>Password</th><th>2FA</th></tr>
     {{#people}}<tr><td>{{name}}</td><td>{{phone}}</td><td>{{password}}</td><td>{{twoFactor}}</td></tr>
@@ -45,14 +45,14 @@ extension PageTemplates {
     <form method="post" action="{{action}}">
     <input type="hidden" name="transaction" value="{{transaction}}">
     <input type="hidden" name="csrf" value="{{csrf}}">
-    <h2>What you are asked for</h2>
+    <h2>Profile requests</h2>
     {{#requests}}
-    <p><strong>{{client}}</strong> wants to know <code>{{grants}}</code></p>
+    <p><strong>{{client}}</strong> asks for <code>{{grants}}</code></p>
     <button class="accept" type="submit" name="accept" value="{{key}}">Accept</button>
     <button class="reject" type="submit" name="reject" value="{{key}}">Reject</button>
     {{/requests}}
-    {{^requests}}<p id="nothing">Nothing.</p>{{/requests}}
-    <h2>Done?</h2>
+    {{^requests}}<p id="nothing">No requests.</p>{{/requests}}
+    <h2>Session</h2>
     <button id="logout" type="submit" name="action" value="logout">Log out</button>
     </form>
     {{/content}}

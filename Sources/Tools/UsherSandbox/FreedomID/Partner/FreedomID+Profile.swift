@@ -14,7 +14,7 @@ extension FreedomID {
       let phone = body.text("phone", .phone)
       let asked = body.grants(knowing: FreedomGrant.words)
       if body.errors.isEmpty, (freedomID == nil) == (phone == nil) {
-        body.complain("freedom_id", "is there, or phone is: one of them")
+        body.complain("freedom_id", "or phone is required, but not both")
       }
       try body.finish()
       let person =
@@ -80,7 +80,7 @@ extension FreedomID {
       members["status_message"] = "the profile could not be read"
     case .notFound:
       members["status"] = "not_found"
-      members["status_message"] = "there is no such request, or nobody to ask"
+      members["status_message"] = "the request is unknown, or no account matches it"
     }
     return members
   }

@@ -48,9 +48,9 @@ extension FreedomID {
     func isTaken(_ name: FreedomName) -> Bool {
       ledger.person(knownAs: name).map { $0.id != id } ?? false
     }
-    if let phone, isTaken(.phone(phone)) { body.complain("phone", "is somebody else's") }
+    if let phone, isTaken(.phone(phone)) { body.complain("phone", "is used by another account") }
     if let email = change.email, isTaken(.email(email.lowercased())) {
-      body.complain("email", "is somebody else's")
+      body.complain("email", "is used by another account")
     }
   }
 }

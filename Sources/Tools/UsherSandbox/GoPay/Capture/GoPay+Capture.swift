@@ -60,7 +60,9 @@ extension GoPay {
     case "card":
       ledger.capture(submission.id) { $0 = .open(card: true) }
     case "face":
-      guard hasCard else { return page(of: submission, call, problem: "First the card, please.") }
+      guard hasCard else {
+        return page(of: submission, call, problem: "Photograph the card first.")
+      }
       handIn(submission.id)
     case "submit":
       handIn(submission.id)
@@ -100,7 +102,7 @@ extension GoPay {
     case .failed, .submitted:
       guard let back = submission.request.returnURL else {
         return workbench.pages.message(
-          title: submission.submitted == nil ? "Not handed in" : "Handed in",
+          title: submission.submitted == nil ? "Not submitted" : "Submitted",
           text: "You can close this window.", status: 200)
       }
       return .redirect(

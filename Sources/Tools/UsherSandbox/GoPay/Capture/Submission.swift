@@ -31,7 +31,7 @@ struct CaptureRequest: Sendable, Hashable {
     self.language = language
     returnURL = try query["returnUrl"].map { text in
       guard let url = ReturnURL(text), url.isLoopback || text.hasPrefix("https://") else {
-        throw IdentityRefusal.invalid("returnUrl is not https, or http on the loopback")
+        throw IdentityRefusal.invalid("returnUrl is not an https URL or an http URL on loopback")
       }
       return url
     }
@@ -46,7 +46,7 @@ extension Call {
   /// Reads the headers `x-sdk-session-id` and `x-partner-session-id`.
   func captureSession() throws(IdentityRefusal) -> (session: String, partnerSession: String) {
     guard let session = UUID(uuidString: try identityHeader("x-sdk-session-id")) else {
-      throw .invalid("x-sdk-session-id is no UUID")
+      throw .invalid("x-sdk-session-id is not a UUID")
     }
     return (session.uuidString, try identityHeader("x-partner-session-id"))
   }
@@ -113,14 +113,14 @@ enum CaptureError: String, Sendable, CaseIterable {
   /// The label of the button on the capture page.
   var label: String {
     switch self {
-    case .camera: "There is no camera"
-    case .permission: "The camera may not be used"
-    case .network: "The connection is lost"
+    case .camera: "No camera"
+    case .permission: "Camera permission denied"
+    case .network: "Connection lost"
     case .userCancelled: "Cancel"
-    case .verification: "The face is not the card's"
+    case .verification: "Face does not match the card"
     case .helpClicked: "Help"
-    case .security: "The device is not safe"
-    case .api: "GoPay fails"
+    case .security: "Device fails the security check"
+    case .api: "GoPay service error"
     }
   }
 
@@ -128,11 +128,11 @@ enum CaptureError: String, Sendable, CaseIterable {
   var message: String {
     switch self {
     case .camera: "the camera is not available"
-    case .permission: "the camera was not permitted"
+    case .permission: "permission to use the camera was denied"
     case .network: "the connection was lost"
-    case .userCancelled: "the person has cancelled"
-    case .verification: "card and face do not belong together"
-    case .helpClicked: "the person asked for help"
+    case .userCancelled: "the user cancelled"
+    case .verification: "the face does not match the card"
+    case .helpClicked: "the user asked for help"
     case .security: "the device did not pass the security check"
     case .api: "the service failed"
     }

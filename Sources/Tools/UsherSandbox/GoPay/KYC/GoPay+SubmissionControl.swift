@@ -23,7 +23,7 @@ extension GoPay {
       let pushes = try body.flag("push") ?? true
       try body.finish()
       guard submission.submitted != nil else {
-        throw Refusal("invalid_request", "it has not been handed in", status: 409)
+        throw Refusal("invalid_request", "the photographs have not been submitted", status: 409)
       }
       ledger.move(submission.id, to: kyc, now: workbench.clock.now())
       let answers = kyc.isFinal && pushes ? await push(submission.id, PushRequest()) : []
@@ -39,7 +39,7 @@ extension GoPay {
       let outcome = try body.text("outcome") ?? "SUBMITTED"
       try body.finish()
       guard case .open = submission.capture else {
-        throw Refusal("invalid_request", "the capture is over", status: 409)
+        throw Refusal("invalid_request", "the capture has ended", status: 409)
       }
       if outcome == "SUBMITTED" {
         handIn(submission.id)
@@ -47,7 +47,7 @@ extension GoPay {
         ledger.capture(submission.id) { $0 = .failed(error) }
       } else {
         let names = CaptureError.allCases.map(\.rawValue).joined(separator: ", ")
-        throw body.complaint("outcome", "is SUBMITTED, \(names)")
+        throw body.complaint("outcome", "must be one of SUBMITTED, \(names)")
       }
       return try shown(submission.id, [])
     }
@@ -61,7 +61,7 @@ extension GoPay {
       let request = try body.push()
       try body.finish()
       guard request.url != nil || !settings.callbackUrl.isEmpty else {
-        throw Refusal("invalid_request", "neither url nor the setting callbackUrl is there")
+        throw Refusal("invalid_request", "url and the setting callbackUrl are both missing")
       }
       return try shown(submission.id, await push(submission.id, request))
     }
@@ -100,7 +100,8 @@ extension ObjectReader {
     case ("ERROR", nil): return .error(reason: reason)
     default:
       throw complaint(
-        "status", "is INITIATED, IN_PROGRESS, ERROR, or COMPLETED with result VALID or INVALID")
+        "status",
+        "must be INITIATED, IN_PROGRESS, ERROR, or COMPLETED with result VALID or INVALID")
     }
   }
 
@@ -115,14 +116,16 @@ extension ObjectReader {
     if let name = try text("authorization") {
       guard let kind = GoPaySettings.CallbackAuthorization(rawValue: name) else {
         throw complaint(
-          "authorization", "is token, credential, bearer, otherPerson, wrong or absent")
+          "authorization", "must be token, credential, bearer, otherPerson, wrong or absent")
       }
       request.authorization = kind
     }
     request.value = try text("value", limit: 8192)
     request.times = try number("times", in: GoPaySettings.times)
     if let json = take("body") {
-      guard case .object(let members) = json else { throw complaint("body", "is no JSON object") }
+      guard case .object(let members) = json else {
+        throw complaint("body", "is not a JSON object")
+      }
       request.body = members
     }
     return request

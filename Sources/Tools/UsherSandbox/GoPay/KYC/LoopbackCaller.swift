@@ -41,10 +41,10 @@ enum LoopbackCaller {
         group.addTask { try await exchange(url, request(method, url, headers, body)) }
         group.addTask {
           try await Task.sleep(for: .seconds(seconds))
-          throw CallError(description: "no answer within \(seconds) seconds")
+          throw CallError(description: "no response within \(seconds) seconds")
         }
         defer { group.cancelAll() }
-        return try await group.next() ?? .failed("there was no answer")
+        return try await group.next() ?? .failed("there was no response")
       }
     } catch {
       return .failed("\(error)")
@@ -80,7 +80,7 @@ enum LoopbackCaller {
       var bytes: [UInt8] = []
       for try await part in inbound {
         bytes += part.readableBytesView
-        guard bytes.count <= limit else { throw CallError(description: "the answer is too long") }
+        guard bytes.count <= limit else { throw CallError(description: "the response is too long") }
       }
       return try answer(bytes)
     }
@@ -93,7 +93,7 @@ enum LoopbackCaller {
       let line = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n").first,
       line.hasPrefix("HTTP/1."), let status = line.split(separator: " ").dropFirst().first,
       let status = Int(status)
-    else { throw CallError(description: "the answer is no HTTP") }
+    else { throw CallError(description: "the response is not HTTP") }
     return .answered(status: status, body: Array(bytes[(end + mark.count)...]))
   }
 }

@@ -90,7 +90,7 @@ extension GoPay {
     await workbench.outbox.post(
       Message(
         provider: "gopay", channel: .sms, to: phone,
-        text: "\(code) is your GoPay code. Tell nobody.", code: code))
+        text: "\(code) is your GoPay code. Do not share it.", code: code))
   }
 
   private func page(of id: String, problem: String? = nil) -> Reply {

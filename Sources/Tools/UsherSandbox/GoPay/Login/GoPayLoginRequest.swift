@@ -26,7 +26,7 @@ struct GoPayLoginRequest: Sendable, Hashable {
     }
     state = try form.required("state")
     guard state.utf8.count <= Self.stateLimit else {
-      throw Refusal("invalid_request", "state is over \(Self.stateLimit) characters")
+      throw Refusal("invalid_request", "state is longer than \(Self.stateLimit) characters")
     }
     guard let language = CaptureRequest.Language(rawValue: form["lang"] ?? "id") else {
       throw Refusal("invalid_request", "lang is not id or en")

@@ -90,7 +90,7 @@ struct GoPayVisits: Sendable {
     case .known(let person): return .loggedIn(person)
     case .phone:
       guard let phone = form["phone"]?.typedPhone else {
-        return .page(problem: "That is no phone number like +447700900123.")
+        return .page(problem: "Enter a phone number like +447700900123.")
       }
       return send(to: phone, id, otpSeconds, now)
     case .otp(let phone, let code, let until):
@@ -102,7 +102,7 @@ struct GoPayVisits: Sendable {
       return .loggedIn(person)
     case .name(let phone):
       guard let name = form["name"], name.utf8.count <= 128, name.contains(where: \.isLetter)
-      else { return .page(problem: "Please type a name.") }
+      else { return .page(problem: "Enter a name.") }
       return .signUp(phone: phone, name: name)
     }
   }

@@ -106,9 +106,9 @@ extension GoPay {
     }
     guard (1...36).contains(externalID.utf8.count),
       externalID.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-    else { throw service.field("X-EXTERNAL-ID is not of 1 to 36 digits") }
+    else { throw service.field("X-EXTERNAL-ID is not 1 to 36 digits") }
     guard snap.use(externalID: externalID, now: now) else {
-      throw service.refusal(409, "00", "Conflict. X-EXTERNAL-ID was used")
+      throw service.refusal(409, "00", "Conflict. X-EXTERNAL-ID was already used")
     }
   }
 
@@ -119,7 +119,7 @@ extension GoPay {
       throw service.unauthorized("Unauthorized. X-TIMESTAMP is not like 2026-11-21T23:50:00+07:00")
     }
     guard abs(time.date.timeIntervalSince(now)) <= Double(settings.skewSeconds) else {
-      throw service.unauthorized("Unauthorized. X-TIMESTAMP is too far from the time here")
+      throw service.unauthorized("Unauthorized. X-TIMESTAMP differs too much from server time")
     }
   }
 

@@ -37,7 +37,7 @@ struct PartnerKey: Sendable {
   /// - Parameter pem: A SubjectPublicKeyInfo of 2048 bits or more.
   mutating func register(_ pem: String) throws(Refusal) {
     guard let key = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else {
-      throw Refusal("invalid_request", "publicKey is no RSA key of 2048 bits or more in PEM")
+      throw Refusal("invalid_request", "publicKey is not an RSA key of 2048 bits or more in PEM")
     }
     kind = .registered(key)
   }
