@@ -6,7 +6,7 @@ extension Paysafe {
       "approval",
       [
         "action": call.path, "user": event.user.name,
-        "summary": event.operation?.summary ?? "confirm that it is you",
+        "summary": event.operation?.summary ?? "confirm your identity",
       ])
   }
 

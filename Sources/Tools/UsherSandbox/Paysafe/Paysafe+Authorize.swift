@@ -37,7 +37,7 @@ extension Paysafe {
       return
     }
     guard configTokens.knows(fingerprint, client, brand, now: workbench.clock.now()) else {
-      throw Refusal("invalid_request", "digital_fingerprint is not one of a config token")
+      throw Refusal("invalid_request", "digital_fingerprint was not issued with a config token")
     }
   }
 
@@ -72,7 +72,7 @@ extension Paysafe {
       return loginPage(
         request, id, visit.csrf, username: form["username"],
         problem: error == .locked
-          ? "Too many wrong attempts: this name is locked for a while."
+          ? "Too many wrong attempts: this user name is locked for some time."
           : "User name or \(request.strategy.label) is wrong.")
     }
   }

@@ -51,10 +51,10 @@ extension Paysafe {
       let brand = try body.text("brandIdentity") ?? "acme"
       try body.finish()
       guard clients.named(clientID) != nil else {
-        throw body.complaint("clientID", "is none of the clients")
+        throw body.complaint("clientID", "is not a known client")
       }
       guard Brand.standard.contains(where: { $0.identity == brand }) else {
-        throw body.complaint("brandIdentity", "is none of the brands")
+        throw body.complaint("brandIdentity", "is not a known brand")
       }
       let now = workbench.clock.now()
       let authorization = Authorization(
@@ -86,7 +86,7 @@ extension Paysafe {
   /// Returns the user of this name; throws a refusal that names the member `username`.
   func user(_ username: String?) throws(Refusal) -> User {
     guard let username, let user = workbench.users.named(username) else {
-      throw Refusal("invalid_request", "username is none of the users")
+      throw Refusal("invalid_request", "username is not a known user")
     }
     return user
   }

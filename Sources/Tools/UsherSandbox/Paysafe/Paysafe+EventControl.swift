@@ -42,7 +42,7 @@ extension Paysafe {
       let allowableAttempts = try body.number("allowableAttempts", in: counts)
       let expiring = try body.text("expire")
       guard [nil, "event", "challenge"].contains(expiring) else {
-        throw body.complaint("expire", "is event or challenge")
+        throw body.complaint("expire", "must be event or challenge")
       }
       try body.finish()
       events.change(event.id) { event in
@@ -68,7 +68,7 @@ extension Paysafe {
       }
       try body.finish()
       guard let decided = events.decide(event.id, approve: approve, now: now) else {
-        throw WalletRefusal(409, "CHALLENGE_REQUIRED", "no push or redirect waits for a decision")
+        throw WalletRefusal(409, "CHALLENGE_REQUIRED", "no push or redirect awaits a decision")
       }
       return .json(shown(decided.event, now))
     }
@@ -97,11 +97,11 @@ extension ObjectReader {
       return settings.availableVerifications.compactMap { Verification($0) }
     }
     guard case .array(let names) = json else {
-      throw complaint("availableVerifications", "is no list")
+      throw complaint("availableVerifications", "is not a list")
     }
     return try names.map { name throws(Refusal) in
       guard let verification = name.text.flatMap({ Verification($0) }) else {
-        throw complaint("availableVerifications", "has texts like OTP.SMS")
+        throw complaint("availableVerifications", "must contain strings like OTP.SMS")
       }
       return verification
     }

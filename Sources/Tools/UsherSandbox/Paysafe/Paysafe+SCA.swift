@@ -18,7 +18,7 @@ extension Paysafe {
     case .body:
       return .json(details, status: settings.announceStatus)
     case .header:
-      var reply = WalletRefusal(401, "SCA_REQUIRED", "the operation has to be approved").reply
+      var reply = WalletRefusal(401, "SCA_REQUIRED", "the operation requires approval").reply
       let text = Data(details.encoded()).base64EncodedString()
       reply.headers["WWW-Authenticate"] =
         #"SCA realm="Authentication", auth-param1="\#(text)""#

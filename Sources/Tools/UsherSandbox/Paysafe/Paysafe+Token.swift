@@ -8,14 +8,14 @@ extension Paysafe {
       let brand = try brand(call)
       let form = try call.postedForm()
       guard !form.has("client_secret") else {
-        throw Refusal.client("the secret belongs into the Authorization header")
+        throw Refusal.client("the client secret must be in the Authorization header")
       }
       let client = try clients.authenticate(call, form)
       let now = workbench.clock.now()
       switch try form.required("grant_type") {
       case "client_credentials":
         guard client.secret != nil else {
-          throw Refusal("unauthorized_client", "a public client gets no config token")
+          throw Refusal("unauthorized_client", "a public client cannot get a config token")
         }
         return try await configReply(client, brand, call)
       case "authorization_code":

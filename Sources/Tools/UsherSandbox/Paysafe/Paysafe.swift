@@ -104,8 +104,8 @@ package actor Paysafe: Backend {
       "GET:/wallets/*/limits", "PATCH:/wallets/*/limits",
     ]
 
-    # The client's secret is s3cret:+/%
-    # The client without a secret instead: without client_credential, and
+    # The client secret is s3cret:+/%
+    # To use the client without a secret, omit client_credential and set
     # client_id = "acme-public"
     """
   }

@@ -72,21 +72,21 @@ package struct PaysafeSettings: BackendSettings, Hashable {
       challengeSeconds, coolDownSeconds,
     ]
     if !spans.allSatisfy(Self.seconds.contains) {
-      return "seconds are 0 to \(Self.seconds.upperBound)"
+      return "seconds must be 0 to \(Self.seconds.upperBound)"
     }
     let counts = [allowableChallenges, allowableAttempts] + nextCounters.values
     if !counts.allSatisfy(Self.counts.contains) {
-      return "counters are 0 to \(Self.counts.upperBound)"
+      return "counters must be 0 to \(Self.counts.upperBound)"
     }
     if let name = nextCounters.keys.sorted().first(where: { !ScaEvent.counters.contains($0) }) {
-      return "nextCounters has one of \(ScaEvent.counters.joined(separator: ", ")), not"
+      return "nextCounters may contain \(ScaEvent.counters.joined(separator: ", ")), not"
         + " \(name.printable)"
     }
     if let name = availableVerifications.first(where: { Verification($0)?.kind == nil }) {
-      return "availableVerifications has none like \(name.printable)"
+      return "availableVerifications contains an unknown value: \(name.printable)"
     }
     if let url = returnUrls.first(where: { ReturnURL($0) == nil }) {
-      return "returnUrls has http and https addresses, not \(url.printable)"
+      return "returnUrls must contain http and https URLs, not \(url.printable)"
     }
     return statusObjection
   }
@@ -96,13 +96,13 @@ package struct PaysafeSettings: BackendSettings, Hashable {
 
   private var statusObjection: String? {
     if !(0...1_000_000).contains(scaAmount) {
-      "scaAmount is 0 to 1000000"
+      "scaAmount must be 0 to 1000000"
     } else if !(200...299).contains(announceStatus)
       && (announceStatus == 401 || !(400...499).contains(announceStatus))
     {
-      "announceStatus is 200 to 299 or 400 to 499, and not 401"
+      "announceStatus must be 200 to 299 or 400 to 499, but not 401"
     } else if ![200, 201].contains(attemptStatus) {
-      "attemptStatus is 200 or 201"
+      "attemptStatus must be 200 or 201"
     } else {
       nil
     }

@@ -41,7 +41,7 @@ extension Truecaller {
     await workbench.outbox.post(
       Message(
         provider: "truecaller", channel: .sms, to: number.e164,
-        text: "\(code) is your code for Acme, by Truecaller. It is good for \(seconds) seconds.",
+        text: "\(code) is your Truecaller code for Acme. It expires in \(seconds) seconds.",
         code: code))
   }
 }

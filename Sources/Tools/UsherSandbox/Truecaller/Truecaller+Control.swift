@@ -57,7 +57,7 @@ extension Truecaller {
       let number = try body.number()
       let deviceID = try body.text("deviceId")
       guard deviceID.map({ UUID(uuidString: $0) != nil }) ?? true else {
-        throw body.complaint("deviceId", "is no UUID")
+        throw body.complaint("deviceId", "is not a UUID")
       }
       try body.finish()
       ledger.remember(number, deviceID: deviceID, now: workbench.clock.now())
@@ -94,7 +94,7 @@ extension Truecaller {
       var body = try call.objectInBody()
       let number = try body.number()
       guard case .object(let changes)? = body.take("profile") else {
-        throw body.complaint("profile", "is missing or no JSON object")
+        throw body.complaint("profile", "is missing or not a JSON object")
       }
       try body.finish()
       let now = workbench.clock.now()

@@ -72,7 +72,7 @@ package actor Truecaller: Backend {
   }
 
   package nonisolated func links(base: String) -> [Link] {
-    [Link("Keys that profiles are signed with", "\(base)\(Self.path)/v1/key")]
+    [Link("Public keys for profile signatures", "\(base)\(Self.path)/v1/key")]
   }
 
   package nonisolated func configurationSample(base: String) -> String {
@@ -90,7 +90,7 @@ package actor Truecaller: Backend {
     validation_base_url = "\(base)\(Self.path)/validation"
 
     # The app key is \(Self.appKey)
-    # With validation = "legacy" instead: without validation_base_url
+    # For validation = "legacy", omit validation_base_url
     """
   }
 

@@ -32,7 +32,7 @@ struct TruecallerNumber: Sendable, Hashable {
       throw .invalid("\(countryMember) is not two upper-case letters")
     }
     guard national.isDigits else {
-      throw .invalid("phoneNumber is not made of digits")
+      throw .invalid("phoneNumber must consist of digits")
     }
     if let code = CallingCodes.europe[country] {
       (host, callingCode) = (.eu, code)

@@ -38,12 +38,12 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
   /// Returns this profile with some members changed; `null` clears a member.
   func changed(by changes: [String: JSON]) throws(Refusal) -> TruecallerProfile {
     if let name = changes.keys.sorted().first(where: { CodingKeys(stringValue: $0) == nil }) {
-      throw Refusal("invalid_request", "profile.\(name.printable) is no member to be set")
+      throw Refusal("invalid_request", "profile.\(name.printable) cannot be set")
     }
     guard case .object(let members)? = try? JSON(encoding: self),
       let changed = try? JSON.object(members.overlaid(with: changes))
         .decoded(as: TruecallerProfile.self)
-    else { throw Refusal("invalid_request", "a member of profile is of the wrong type") }
+    else { throw Refusal("invalid_request", "a member of profile has the wrong type") }
     return changed
   }
 

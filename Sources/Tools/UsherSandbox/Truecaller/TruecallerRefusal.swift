@@ -18,10 +18,10 @@ struct TruecallerRefusal: Error, Hashable {
   static func developer(_ header: String) -> TruecallerRefusal {
     Self(401, 4010, "the header \(header) is missing or wrong")
   }
-  static let accessToken = Self(401, 4011, "the access token is not good")
-  static let verification = Self(410, 4100, "the verification is over or not known")
+  static let accessToken = Self(401, 4011, "the access token is invalid")
+  static let verification = Self(410, 4100, "the verification is unknown or has ended")
   static let wrongCode = Self(422, 4220, "wrong code")
-  static let name = Self(422, 4221, "the name is refused")
+  static let name = Self(422, 4221, "the name is not accepted")
   static let numberCap = Self(429, 4291, "too many codes for this phone number today")
   static let installationCap = Self(429, 4292, "too many codes for this installation today")
   static let wrongCodeCap = Self(429, 4293, "too many wrong codes")

@@ -17,11 +17,13 @@ struct CreateRequest: Sendable, Hashable {
     var body = try call.postedObject()
     number = try body.number()
     deviceID = try body.requiredText("deviceId")
-    guard UUID(uuidString: deviceID) != nil else { throw body.complaint("deviceId", "is no UUID") }
-    try body.expect("simSerial", [.string(deviceID)], "is not a list of just the deviceId")
-    try body.expect("clientId", 16, "is not 16")
-    try body.expect("phonePermission", false, "is not false")
-    try body.expect("os", "ios", "is not ios")
+    guard UUID(uuidString: deviceID) != nil else {
+      throw body.complaint("deviceId", "is not a UUID")
+    }
+    try body.expect("simSerial", [.string(deviceID)], "must be a list with only the deviceId")
+    try body.expect("clientId", 16, "must be 16")
+    try body.expect("phonePermission", false, "must be false")
+    try body.expect("os", "ios", "must be ios")
     _ = try body.requiredText("version")
     guard try body.number("sequence", in: 1...1_000_000) != nil else {
       throw body.complaint("sequence", "is missing")
@@ -61,10 +63,10 @@ struct TruecallerName: Sendable, Hashable {
   init(_ call: Call) throws {
     var body = try call.postedObject()
     guard let first = body.take("firstName")?.text else {
-      throw body.complaint("firstName", "is missing or no text")
+      throw body.complaint("firstName", "is missing or not a string")
     }
     guard let last = body.take("lastName")?.text else {
-      throw body.complaint("lastName", "is missing or no text; it may be empty")
+      throw body.complaint("lastName", "is missing or not a string; it may be empty")
     }
     try body.finish()
     guard Self.isName(first), last.isEmpty || Self.isName(last) else {

@@ -57,16 +57,16 @@ package struct TruecallerSettings: BackendSettings, Hashable {
 
   package func objection(to changes: [String: JSON]) -> String? {
     if ![tokenTtl, accessTokenSeconds].allSatisfy(Self.seconds.contains) {
-      "seconds are 0 to \(Self.seconds.upperBound)"
+      "seconds must be 0 to \(Self.seconds.upperBound)"
     } else if ![wrongCodeCap, numberDailyCap, installationDailyCap].allSatisfy(Self.counts.contains)
     {
-      "caps are 0 to \(Self.counts.upperBound)"
+      "caps must be 0 to \(Self.counts.upperBound)"
     } else if !(4...10).contains(otpDigits) {
-      "otpDigits is 4 to 10"
+      "otpDigits must be 4 to 10"
     } else if let text = uncallable.first(where: { !$0.isE164 }) {
-      "uncallable has numbers like +919876543210, not \(text.printable)"
+      "uncallable must contain numbers like +919876543210, not \(text.printable)"
     } else if let text = unservedCountries.first(where: { !$0.isCountryCode }) {
-      "unservedCountries has countries like IN, not \(text.printable)"
+      "unservedCountries must contain countries like IN, not \(text.printable)"
     } else {
       nil
     }

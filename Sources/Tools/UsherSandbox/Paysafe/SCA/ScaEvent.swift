@@ -118,7 +118,7 @@ struct ScaEvent: Sendable {
       throw WalletRefusal(409, "CHALLENGE_REQUIRED", "no challenge of this verification is open")
     }
     guard ![.push, .redirect].contains(verification.kind) else {
-      throw .invalid("this verification is not settled by a value")
+      throw .invalid("this verification does not take a value")
     }
     currentAttempts += 1
     if isRight(challenge) {
@@ -143,16 +143,16 @@ struct ScaEvent: Sendable {
     for operation: WalletOperation, _ proof: ScaProof, now: Date
   ) throws(WalletRefusal) {
     guard proof.walletOperationID == walletOperationID else {
-      throw .mismatch("walletOperationId is not the event's")
+      throw .mismatch("walletOperationId does not match the event")
     }
     guard case .verified(let isUsed) = state else { throw .mismatch("the event is not verified") }
-    guard !isUsed else { throw .mismatch("the event has permitted its operation before") }
+    guard !isUsed else { throw .mismatch("the approval of this event was already used") }
     guard expires > now else { throw .mismatch("the event has expired") }
     guard let known = self.operation, known.digest == operation.digest else {
-      throw .mismatch("the operation is not the one that was approved")
+      throw .mismatch("the operation differs from the approved one")
     }
     guard known.wants(proof.form) else {
-      throw .mismatch("the scaDetails did not come the way the need was announced")
+      throw .mismatch("the scaDetails are in the wrong place (header or body)")
     }
     state = .verified(isUsed: true)
   }
@@ -168,7 +168,7 @@ struct ScaEvent: Sendable {
     case .verified, .rejected:
       throw WalletRefusal(409, "EVENT_COMPLETED", "the event is completed")
     case .failed:
-      throw WalletRefusal(422, "ATTEMPTS_EXHAUSTED", "the attempts of this event are used up")
+      throw WalletRefusal(422, "ATTEMPTS_EXHAUSTED", "this event has no attempts left")
     case .pending:
       guard expires > now else {
         throw WalletRefusal(410, "EVENT_EXPIRED", "the event has expired")

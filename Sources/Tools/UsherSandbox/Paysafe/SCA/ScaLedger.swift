@@ -82,7 +82,7 @@ struct ScaLedger: Sendable {
   ) throws(WalletRefusal) -> (event: ScaEvent, challenge: ScaEvent.Challenge) {
     var event = try event(id, of: user, now: now)
     guard event.walletOperationID == request.walletOperationID else {
-      throw .invalid("walletOperationId is not the event's")
+      throw .invalid("walletOperationId does not match the event")
     }
     defer { events.update(event.id) { $0 = event } }
     let sendsCode = [.sms, .email].contains(request.verification.kind)
@@ -97,7 +97,7 @@ struct ScaLedger: Sendable {
   ) throws(WalletRefusal) -> (event: ScaEvent, attempt: ScaEvent.Attempt) {
     var event = try event(id, of: user, now: now)
     guard event.walletOperationID == request.walletOperationID else {
-      throw .invalid("walletOperationId is not the event's")
+      throw .invalid("walletOperationId does not match the event")
     }
     let step = authenticator(of: user).step(of: request.value, at: now)
     let lastStep = lastSteps[user.sub]

@@ -13,7 +13,7 @@ extension ScaLedger.ChallengeRequest {
     if var action = try members.object("action") {
       language = try action.text("language")
       guard language?.isLanguageTag != false else {
-        throw action.complaint("language", "is no language tag")
+        throw action.complaint("language", "is not a language tag")
       }
       let url = try action.text("returnUrl", limit: 4096)
       if verification.channel == .redirect {
@@ -38,11 +38,11 @@ extension ReturnURL {
     _ text: String, _ allowed: [String]
   ) throws(WalletRefusal) -> ReturnURL {
     guard let url = ReturnURL(text) else {
-      throw .invalid("verification.action.returnUrl is no http or https address")
+      throw .invalid("verification.action.returnUrl is not an http or https URL")
     }
     guard url.isLoopback || allowed.contains(where: { ReturnURL($0)?.address == url.address })
     else {
-      throw WalletRefusal(400, "RETURN_URL_NOT_ALLOWED", "the returnUrl is not on the list")
+      throw WalletRefusal(400, "RETURN_URL_NOT_ALLOWED", "the returnUrl is not in returnUrls")
     }
     return url
   }

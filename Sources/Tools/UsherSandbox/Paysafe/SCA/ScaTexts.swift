@@ -16,7 +16,7 @@ struct ScaTexts: Sendable {
     let purpose = summary.map { ": \($0)" } ?? ""
     return isGerman
       ? "Ihr Code lautet \(code)\(purpose). Geben Sie ihn an niemanden weiter."
-      : "Your code is \(code)\(purpose). Do not share it with anybody."
+      : "Your code is \(code)\(purpose). Do not share it with anyone."
   }
 
   func push(_ page: String, for summary: String?) -> String {

@@ -54,13 +54,13 @@ struct Verification: Sendable, Hashable {
   init(_ members: inout ObjectReader) throws(Refusal) {
     guard let method = Method(rawValue: try members.requiredText("method")) else {
       throw members.complaint(
-        "method", "is one of \(Method.allCases.map(\.rawValue).joined(separator: ", "))")
+        "method", "must be one of \(Method.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     self.method = method
     guard let name = try members.text("channel") else { return }
     guard let channel = Channel(rawValue: name) else {
       throw members.complaint(
-        "channel", "is one of \(Channel.allCases.map(\.rawValue).joined(separator: ", "))")
+        "channel", "must be one of \(Channel.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     self.channel = channel
   }

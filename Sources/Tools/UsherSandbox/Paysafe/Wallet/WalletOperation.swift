@@ -57,7 +57,7 @@ extension ScaProof {
       return (try inBody.map { json throws(Refusal) in try ScaProof(json, .body) }, rest)
     }
     guard inBody == nil else {
-      throw Refusal("invalid_request", "scaDetails came in the header and in the body")
+      throw Refusal("invalid_request", "scaDetails is in both the header and the body")
     }
     guard let bytes = Base64.decoded(header), let json = try? JSON(parsing: bytes) else {
       throw Refusal("invalid_request", "SCA-Authorization is not JSON in Base64")

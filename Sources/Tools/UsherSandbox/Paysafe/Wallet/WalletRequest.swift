@@ -55,7 +55,7 @@ extension WalletRequest {
       throw members.complaint("amount", "is missing or not above 0")
     }
     guard try members.requiredText("currency") == currency else {
-      throw members.complaint("currency", "is \(currency) here")
+      throw members.complaint("currency", "must be \(currency)")
     }
     let order = PaymentOrder(
       amount: amount, payee: try members.requiredText("payee"),
@@ -78,7 +78,7 @@ extension WalletRequest {
     let single = try members.amount("single")
     try members.finish()
     guard daily != nil || single != nil else {
-      throw members.complaint("daily", "and single are missing")
+      throw members.complaint("daily", "or single is required")
     }
     return .setLimits(daily: daily, single: single)
   }

@@ -60,7 +60,7 @@ struct Wallets: Sendable {
       let today = wallet.payments.filter { $0.time > now.addingTimeInterval(-86_400) }
       let spent = today.reduce(order.amount.cents) { $0 + $1.order.amount.cents }
       guard order.amount <= wallet.single, spent <= wallet.daily.cents else {
-        throw WalletRefusal(422, "LIMIT_EXCEEDED", "the amount is over the wallet's limits")
+        throw WalletRefusal(422, "LIMIT_EXCEEDED", "the amount exceeds the wallet's limits")
       }
       guard order.amount <= wallet.balance else {
         throw WalletRefusal(422, "INSUFFICIENT_FUNDS", "the balance is \(wallet.balance.text)")
@@ -71,7 +71,7 @@ struct Wallets: Sendable {
       }
     case .setPayee(let payee, _):
       guard wallet.payees[payee] != nil || wallet.payees.count < Self.limit else {
-        throw WalletRefusal(422, "TOO_MANY_PAYEES", "a wallet has \(Self.limit) payees at most")
+        throw WalletRefusal(422, "TOO_MANY_PAYEES", "a wallet has at most \(Self.limit) payees")
       }
     case .readBalance, .readPayments, .readPayees, .readLimits, .setLimits: break
     }
