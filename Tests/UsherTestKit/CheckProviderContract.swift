@@ -1,6 +1,7 @@
 import FoundationEssentials
 import JSONRPC
 import UsherAPI
+package import UsherConfig
 import UsherCore
 package import UsherFlows
 
@@ -27,10 +28,14 @@ package struct DrivenFlow<Machine: FlowMachine> {
 /// - After a restart the flow does not wait for an event that never comes.
 /// - A URL for a browser is http or https.
 ///
-/// - Parameter secrets: Every secret that was used while the flows were driven.
+/// - Parameters:
+///   - secrets: Every secret that was used while the flows were driven.
+///   - known: The table in which the coders put the flows' providers. Only providers of a type that
+///     `ProviderType` does not list need one, because their settings cannot be decoded without it.
 /// - Returns: A sentence for each broken guarantee.
 package func checkProviderContract<Machine: FlowMachine>(
-  _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: TransitionContext
+  _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: TransitionContext,
+  known: KnownProviders? = nil
 ) -> [String] {
   var broken: [String] = []
   let isWord = Machine.kind.first?.isLowercase ?? false
@@ -41,7 +46,7 @@ package func checkProviderContract<Machine: FlowMachine>(
     broken.append("the form of its parameters cannot be read")
   }
   for flow in flows {
-    let check = ContractCheck(flow: flow, secrets: secrets, moment: moment)
+    let check = ContractCheck(flow: flow, secrets: secrets, moment: moment, known: known)
     broken += check.all.map { "\(flow.name): \($0)" }
   }
   return broken
@@ -51,6 +56,7 @@ private struct ContractCheck<Machine: FlowMachine> {
   let flow: DrivenFlow<Machine>
   let secrets: [String]
   let moment: TransitionContext
+  let known: KnownProviders?
 
   var all: [String] { coding + secrecy + viewing + strays + resuming + anything }
 
@@ -59,6 +65,7 @@ private struct ContractCheck<Machine: FlowMachine> {
       let once = try coder(sealed: true).encode(flow.machine)
       let decoder = JSONDecoder()
       decoder.userInfo[.sealedStorage] = true
+      decoder.userInfo[.knownProviders] = known
       let again = try coder(sealed: true).encode(decoder.decode(Machine.self, from: once))
       return once == again ? [] : ["it encodes differently after it was read"]
     } catch {
@@ -168,6 +175,7 @@ private struct ContractCheck<Machine: FlowMachine> {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     if sealed { encoder.userInfo[.sealedStorage] = true }
+    encoder.userInfo[.knownProviders] = known
     return encoder
   }
 }
