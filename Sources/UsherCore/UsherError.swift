@@ -189,3 +189,37 @@ extension UsherError {
     }
   }
 }
+
+extension UsherError.Reason {
+  /// When the error occurs, as a sentence for the description of the API.
+  public var meaning: String {
+    switch self {
+    case .parseError: "The line is not JSON, or has duplicate members or too deep a nesting."
+    case .invalidRequest: "The JSON is not a JSON-RPC 2.0 request, or its id is still in use."
+    case .methodNotFound: "The method does not exist, or not on this socket."
+    case .invalidParams: "A parameter is missing, unknown or has a wrong value: see `field`."
+    case .internalError: "The daemon has a fault: see its journal, by `correlationId`."
+    case .cancelled: "The call was cancelled by `rpc.cancel`."
+    case .permissionDenied: "The policy or the configuration does not allow the call."
+    case .rateLimited: "The caller made too many such calls: see `limit` and `retryAfterMs`."
+    case .overloaded: "Too much is in progress: see `limit`."
+    case .messageTooLarge: "The message, or the reply, is larger than allowed: see `limit`."
+    case .shuttingDown: "The daemon is stopping; connect again."
+    case .locked: "The daemon is locked until `system.unlock`."
+    case .deadlineExceeded: "The call took longer than allowed; whether it had an effect is open."
+    case .notFound: "The object does not exist, or is not the caller's."
+    case .conflict: "The object has changed or the call does not fit its state: read it again."
+    case .requestIDReused: "The `requestId` was used before: see `flow`."
+    case .interactionRequired: "A person must act first: see `next`, or `confirmation`."
+    case .reauthenticationRequired: "The account's grant is dead: sign in again, see `next`."
+    case .consentRequired: "The grant does not cover the call: ask the user for more, see `next`."
+    case .flowFinished: "The flow has finished and takes no input."
+    case .unexpectedInput: "The input is of another type than the flow's step. Nothing changed."
+    case .invalidInput: "A member of the input is missing or wrong: see `field`. Nothing changed."
+    case .providerRejected: "The provider refused the request: see `provider`."
+    case .providerUnreachable: "The provider could not be reached or is overloaded."
+    case .providerProtocolError: "The provider's reply cannot be read or is not trustworthy."
+    case .storageUnavailable: "The database cannot be written or read at present."
+    }
+  }
+}
