@@ -15,4 +15,7 @@ package final class Lazy<Value: Sendable>: Sendable {
       return value
     }
   }
+
+  /// The value if it exists already; nil also while it is being created. Never waits.
+  package var existing: Value? { made.withLockIfAvailable { $0 } ?? nil }
 }

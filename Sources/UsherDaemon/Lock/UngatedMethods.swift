@@ -11,23 +11,23 @@ import UsherSystem
 struct UngatedMethods: Sendable {
   private let lockController: LockController
   private let processContext: ProcessContext
-  private let document: Lazy<Result<[UInt8], UsherError>>
+  /// Created by the first call of `rpc.discover`, because few clients ever call it.
+  private let document: Lazy<[UInt8]>
   private var entries: [String: MethodEntry] = [:]
 
   init(_ lockController: LockController) {
     self.lockController = lockController
     processContext = lockController.processContext
-    document = Lazy {
-      Result { () throws(UsherError) in
-        try ReplyEncoder.encode(
-          OpenRPC.document(version: Version.current, methods: Methods.all))
-      }
-    }
+    document = Lazy { RPCDescription.document.encoded() }
     let (document, processContext) = (document, processContext)
     add(RPCHello.self) { hello, call throws(UsherError) in
       try .now(try processContext.hello(hello, on: call.connection))
     }
-    add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
+    add(RPCDiscover.self) { _, _ in
+      if let document = document.existing { return .now(document) }
+      // Takes too long for the event loop.
+      return .cold { .now(document.value) }
+    }
     entries[RPCCancel.name] = .cancel
     add(SystemStatus.self) { _, call throws(UsherError) in
       let status = lockController.unlocked?.services.status(call.caller)
@@ -59,9 +59,6 @@ struct UngatedMethods: Sendable {
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
     entries.method(name, isAdmin: isAdmin)
   }
-
-  /// Creates in advance what the first calls need.
-  func warm() { _ = document.value }
 
   private mutating func add<M: Method>(
     _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response

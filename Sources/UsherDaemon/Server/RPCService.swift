@@ -43,10 +43,7 @@ final class RPCService: Sendable {
   var subordinates: SubordinateUserMap { dependencies.subordinates }
 
   /// Creates in advance what the first calls need.
-  func warm() {
-    ungatedMethods.warm()
-    lockController.unlocked?.table.warm()
-  }
+  func warm() { lockController.unlocked?.table.warm() }
 
   private enum LongLines { case ofUsers }
 

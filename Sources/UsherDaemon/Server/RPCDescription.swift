@@ -1,0 +1,14 @@
+package import JSONRPC
+import UsherAPI
+
+/// The description of the daemon's sockets, as `rpc.discover` returns it.
+package enum RPCDescription {
+  /// The OpenRPC document. Each access creates it anew.
+  package static var document: JSONValue {
+    OpenRPC.document(
+      version: Version.current, methods: Methods.all)
+  }
+
+  /// The OpenRPC document as one line of JSON.
+  package static var text: String { String(decoding: document.encoded(), as: UTF8.self) }
+}
