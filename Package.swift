@@ -180,7 +180,8 @@ let package = Package(
     tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
     tests("JSONRPCTests", ["JSONRPC"]),
     tests(
-      "UsherAPITests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"], exclude: ["Fixtures"]),
+      "UsherAPITests", ["UsherAPI", "UsherFlows", "UsherCore", "JSONRPC", "UsherTestKit"],
+      exclude: ["Fixtures"]),
     tests("UsherConfigTests", ["UsherConfig", "UsherAPI", "UsherCore", "JSONRPC"]),
     tests(
       "UsherFlowsTests",

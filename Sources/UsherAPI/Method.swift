@@ -1,10 +1,12 @@
+public import JSONRPC
+
 /// A JSON-RPC method of the daemon. The stored properties of a conforming type are the method's
 /// parameters.
 ///
 /// Parameters are passed by name. A member that the type does not declare is refused, so the
 /// declaration is the whole contract: ``Schema`` and the OpenRPC document are derived from it. A
 /// member that is nil is absent in JSON; only a ``Nullable`` member is `null`.
-public protocol Method: Codable, Sendable {
+public protocol Method: Codable, Sendable, SchemaDocumented {
   associatedtype Reply: Codable & Sendable
 
   /// The name of the method, as `noun.verb`. An incompatible change gets a new name.
@@ -16,6 +18,12 @@ public protocol Method: Codable, Sendable {
   /// A one-sentence description for the OpenRPC document.
   static var summary: String { get }
 
+  /// What a caller needs to know beyond ``summary``, for the OpenRPC document; empty if nothing.
+  static var discussion: String { get }
+
+  /// Examples of calls for the OpenRPC document, at least one.
+  static var examples: [MethodExample] { get }
+
   /// The number of bytes of parameters that a call on the app socket may have even if
   /// `limits.params_bytes` is lower. The default is 0: only that limit applies.
   static var ownParamsBytes: Int { get }
@@ -26,6 +34,20 @@ extension Method {
   public static var access: Access { traits.access }
 
   public static var ownParamsBytes: Int { 0 }
+
+  public static var discussion: String { "" }
+  public static var memberDescriptions: [String: String] { [:] }
+}
+
+/// An example of a call of a method.
+public struct MethodExample: Sendable, Equatable {
+  public var params: JSONValue
+  public var result: JSONValue
+
+  public init(_ params: JSONValue, returns result: JSONValue) {
+    self.params = params
+    self.result = result
+  }
 }
 
 /// The sockets that offer a method. Whether a caller may call the method there is decided by the

@@ -14,7 +14,7 @@ package import UsherCore
 /// state.
 package protocol FlowMachine: Codable, Sendable, Equatable {
   /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected.
-  associatedtype Params: Codable & Sendable
+  associatedtype Params: Codable & Sendable & SchemaDocumented
   /// The calls that the machine may make to the provider.
   associatedtype Call: ProviderCall
 
@@ -22,6 +22,11 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   static var kind: String { get }
   /// One sentence that describes the flow to users.
   static var summary: String { get }
+  /// The members of the result of a flow that succeeds. ``Schema/Member/account`` is one of them if
+  /// the flow stores an account: the engine adds it to ``Completion/result``.
+  static var resultMembers: [Schema.Member] { get }
+  /// An example of the params and the result, for the OpenRPC document.
+  static var example: FlowExample { get }
   /// Whether the flow requires an account. If `params.account` is missing, the daemon takes the
   /// caller's only account at the provider.
   static var needsAccount: Bool { get }

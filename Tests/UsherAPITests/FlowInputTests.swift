@@ -5,7 +5,7 @@ import UsherCore
 
 @Suite("Input to a step of a flow")
 struct FlowInputTests {
-  private static let forms: [(FlowInput, String)] = [
+  static let forms: [(FlowInput, String)] = [
     (
       .redirect(url: Secret("http://x/cb?code=1")),
       #"{"type":"openURL","redirectURL":"http://x/cb?code=1"}"#

@@ -3,10 +3,12 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
+import UsherFlows
 
 @Suite("OpenRPC document")
 struct OpenRPCTests {
-  private let document = OpenRPC.document(version: "0.0.0", methods: allMethods)
+  private let document = OpenRPC.document(
+    version: "0.0.0", methods: allMethods, flows: ProviderRegistry.descriptions)
 
   private static var folder: String {
     let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
@@ -28,24 +30,34 @@ struct OpenRPCTests {
     for name in names(document) {
       #expect(method(name, in: document) == method(name, in: golden), "\(name)")
     }
+    let schemas = { (document: JSONValue) in document["components"]?["schemas"]?.objectValue }
+    #expect(schemas(document)?.keys.sorted() == schemas(golden)?.keys.sorted())
+    for (name, schema) in schemas(document) ?? [:] {
+      #expect(schema == schemas(golden)?[name], "\(name)")
+    }
     #expect(document == golden)
   }
 
   @Test("the OpenRPC document sorts the methods by name")
   func order() {
     #expect(names(document) == names(document).sorted())
-    #expect(OpenRPC.document(version: "0.0.0", methods: allMethods.reversed()) == document)
+    let reversed = OpenRPC.document(
+      version: "0.0.0", methods: allMethods.reversed(),
+      flows: ProviderRegistry.descriptions.reversed())
+    #expect(reversed == document)
   }
 
   @Test("the OpenRPC document has its version, its info and an entry for every error")
   func whole() throws {
     #expect(document["openrpc"] == "1.3.2")
-    #expect(document["info"] == ["title": "usherd", "version": "0.0.0"])
+    #expect(document["info"]?["title"] == "usherd" && document["info"]?["version"] == "0.0.0")
     let errors = try #require(document["components"]?["errors"]?.objectValue)
     #expect(errors.count == UsherError.Reason.allCases.count)
     for reason in UsherError.Reason.allCases {
       #expect(errors[reason.rawValue]?["code"] == .integer(Int64(reason.code)))
-      #expect(errors[reason.rawValue]?["message"]?.stringValue?.isEmpty == false)
+      #expect(errors[reason.rawValue]?["message"] == .string(reason.meaning))
+      let data = errors[reason.rawValue]?["data"]
+      #expect(data == ["reason": .string(reason.rawValue), "retryable": .bool(reason.isRetryable)])
     }
   }
 
@@ -67,15 +79,49 @@ struct OpenRPCTests {
     check(try #require(result["schema"]), "\(type.name) →")
   }
 
-  @Test("the OpenRPC document has one schema with the form of every step kind")
-  func steps() throws {
+  @Test("defines each component once, and refers only to those")
+  func components() throws {
     let schemas = try #require(document["components"]?["schemas"]?.objectValue)
-    #expect(schemas.keys.sorted() == ["Step"])
+    let objects: Set = [
+      "Account", "Confirmation", "ErrorData", "Event", "Failure", "Field", "Flow", "FlowParams",
+      "FlowResult", "LivingToken", "Operation", "Option", "Problem", "Provider", "ProviderError",
+      "Step", "StepInput", "TokenSummary",
+    ]
+    #expect(objects.subtracting(schemas.keys) == [])
+    for (name, schema) in schemas { check(schema, name) }
     let forms = try #require(schemas["Step"]?["oneOf"]?.arrayValue)
     #expect(
       forms.map { $0["properties"]?["type"]?["enum"]?[0]?.stringValue }
         == Step.Kind.allCases.map(\.rawValue))
-    for form in forms { check(form, "Step") }
+  }
+
+  @Test("types what a flow takes, answers and returns")
+  func typed() throws {
+    let reference = { (name: String) -> JSONValue in
+      ["$ref": .string("#/components/schemas/\(name)")]
+    }
+    let start = method("flow.start", in: document)?["params"]?.arrayValue ?? []
+    let params = start.first { $0["name"] == "params" }
+    #expect(params?["schema"] == reference("FlowParams"))
+    let submit = method("flow.submit", in: document)?["params"]?.arrayValue ?? []
+    #expect(submit.first { $0["name"] == "input" }?["schema"] == reference("StepInput"))
+    let schemas = try #require(document["components"]?["schemas"]?.objectValue)
+    let result = schemas["Flow"]?["properties"]?["result"]?["anyOf"]?[0]
+    #expect(result == reference("FlowResult"))
+    let flows = try #require(document["x-flows"]?.arrayValue)
+    #expect(schemas["FlowParams"]?["anyOf"] == .array(flows.compactMap { $0["params"] }))
+    #expect(schemas["FlowResult"]?["anyOf"] == .array(flows.compactMap { $0["result"] }))
+  }
+
+  @Test("lists the notifications with their parameters")
+  func notifications() throws {
+    let notifications = try #require(document["x-notifications"]?.arrayValue)
+    #expect(notifications.map { $0["name"] } == ["events.notify", "events.lost"])
+    for notification in notifications {
+      for param in notification["params"]?.arrayValue ?? [] {
+        check(try #require(param["schema"]), "\(notification)")
+      }
+    }
   }
 
   private func names(_ document: JSONValue) -> [String] {
@@ -91,7 +137,7 @@ struct OpenRPCTests {
     guard schema != true else { return }
     let words: Set = [
       "type", "enum", "format", "items", "additionalProperties", "properties", "required", "oneOf",
-      "anyOf", "$ref",
+      "anyOf", "allOf", "$ref", "const", "description",
     ]
     guard let members = schema.objectValue, words.isSuperset(of: members.keys) else {
       Issue.record("\(path): \(schema)")
@@ -102,7 +148,9 @@ struct OpenRPCTests {
       #expect(members["$ref"] == .string("#/components/schemas/\(name)"), "\(path)")
       #expect(document["components"]?["schemas"]?[String(name)] != nil, "\(path)")
     }
-    let isAlternative = ["oneOf", "anyOf", "$ref"].contains { members[$0] != nil }
+    // A member that may be anything has only a description.
+    if members.count == 1, members["description"] != nil { return }
+    let isAlternative = ["oneOf", "anyOf", "allOf", "$ref"].contains { members[$0] != nil }
     #expect(isAlternative != types.contains(members["type"]?.stringValue ?? ""), "\(path)")
     #expect((members["type"] == "array") == (members["items"] != nil), "\(path)")
     let properties = members["properties"]?.objectValue ?? [:]
@@ -112,7 +160,7 @@ struct OpenRPCTests {
     for (name, property) in properties { check(property, "\(path).\(name)") }
     if let items = members["items"] { check(items, "\(path).[]") }
     if let more = members["additionalProperties"], more != false { check(more, "\(path).*") }
-    for key in ["oneOf", "anyOf"] {
+    for key in ["oneOf", "anyOf", "allOf"] {
       for form in members[key]?.arrayValue ?? [] { check(form, "\(path).\(key)") }
     }
   }

@@ -48,6 +48,8 @@ extension Schema {
     case .integer: [7]
     case .number: [1.5]
     case .boolean: [true, false]
+    case .onlyTrue: [true]
+    case .annotated(let form, _): form.samples
     case .array(of: let element): [[], .array(element.samples)]
     case .map(of: let value): [[:]] + value.samples.map { ["a": $0] }
     case .nullable(let value): [nil] + value.samples

@@ -11,10 +11,12 @@ import UsherTestKit
 
 /// A flow that is controlled by the codes submitted to it.
 struct StubMachine: FlowMachine {
-  struct Params: Codable, Sendable {}
+  typealias Params = NoParams
 
   static let kind = "stub"
   static let summary = "A flow for tests."
+  static let resultMembers: [Schema.Member] = []
+  static let example = FlowExample([:], result: [:])
   static let canary = "canary-of-the-machine"
 
   var provider: Provider<OIDCSettings>

@@ -169,6 +169,8 @@ private struct LeakyFlow: FlowMachine {
   typealias Params = NoParams
   static let kind = "Leaky"
   static let summary = "Tell everything."
+  static let resultMembers: [Schema.Member] = []
+  static let example = FlowExample([:], result: [:])
 
   var provider: Provider<OIDCSettings>
   var password: String

@@ -1,3 +1,4 @@
+import Testing
 import UsherAPI
 import UsherCore
 import UsherFlows
@@ -48,9 +49,7 @@ extension DrivenMachine {
     if case .fail(let failure, _) = last { failure } else { nil }
   }
 
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
-  }
+  var completion: Completion? { Machine.completion(in: last) }
 
   var grant: AccountGrant? { completion?.grant }
 

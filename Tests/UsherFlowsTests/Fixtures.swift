@@ -101,7 +101,9 @@ func claims(nonce: String?, _ changes: [String: JSONValue?] = [:]) -> JSONValue 
 /// A flow machine under test, and the parts of its last answer.
 protocol AnsweredMachine {
   associatedtype Call: ProviderCall
+  associatedtype Machine: FlowMachine where Machine.Call == Call
 
+  var flow: Machine { get }
   var last: Answer<Call> { get }
 }
 
@@ -120,9 +122,7 @@ extension AnsweredMachine {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
 
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
-  }
+  var completion: Completion? { Machine.completion(in: last) }
 }
 
 extension ProviderCall {

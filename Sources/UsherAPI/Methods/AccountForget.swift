@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Deletes an account and revokes its tokens at the provider, if the provider supports revocation.
@@ -5,7 +6,7 @@ public struct AccountForget: Method, Equatable {
   public static let name = "account.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
-    "Revoke an account's tokens at the provider if possible, then wipe the account."
+    "Deletes an account, and revokes its tokens at the provider where the provider supports that."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
@@ -53,5 +54,43 @@ public struct AccountForget: Method, Equatable {
     /// The provider has not revoked the tokens so far; they are deleted here nevertheless.
     /// ``Reply/living`` gives the reason, ``Reply/retriedUntil`` whether the daemon retries.
     case failed
+  }
+}
+
+extension AccountForget {
+  public static var examples: [MethodExample] {
+    [.init(["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The account; absent if `provider` identifies it.",
+      "provider": """
+      The provider, as an alternative to `account` if the caller has only one account there. \
+      With several accounts the call fails with `invalid_params` and field `account`.
+      """,
+      "revoke": """
+      Whether to revoke the tokens at the provider; default true. If false, they are only \
+      deleted here.
+      """,
+    ]
+  }
+}
+
+extension AccountForget.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The id of the deleted account.",
+      "revoked": """
+      The outcome for the refresh token, or for the access tokens if there is no refresh token: \
+      `done`, `skipped` (nothing to revoke, not supported or not wanted) or `failed` (`living` \
+      gives the reason).
+      """,
+      "living": "The tokens that may still be valid at the provider; absent if there are none.",
+      "retriedUntil": """
+      The time until which the daemon retries the revocation in the background, even after a \
+      restart; absent if it does not retry.
+      """,
+    ]
   }
 }

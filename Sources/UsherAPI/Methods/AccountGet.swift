@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns one of the caller's accounts.
@@ -6,7 +7,7 @@ public struct AccountGet: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everythingAggregated, isConfirmable: true,
     showsProfiles: true, readsSharedAccounts: true)
-  public static let summary = "Return one of the caller's accounts."
+  public static let summary = "Returns one of the caller's accounts."
 
   public var account: AccountID
 
@@ -20,5 +21,25 @@ public struct AccountGet: Method, Equatable {
     public init(account: Account) {
       self.account = account
     }
+  }
+}
+
+extension AccountGet {
+  public static var examples: [MethodExample] {
+    [.init(["account": "acc_1"], returns: ["account": .exampleAccount])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The id of the account."
+    ]
+  }
+}
+
+extension AccountGet.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The account."
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the caller's accounts.
@@ -6,7 +7,7 @@ public struct AccountList: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everythingAggregated, showsProfiles: true,
     readsSharedAccounts: true)
-  public static let summary = "List the caller's accounts."
+  public static let summary = "Returns the caller's accounts."
 
   public var provider: ProviderName?
 
@@ -22,5 +23,28 @@ public struct AccountList: Method, Equatable {
     public init(accounts: [Account]) {
       self.accounts = accounts
     }
+  }
+}
+
+extension AccountList {
+  public static var examples: [MethodExample] {
+    [.init(["provider": "work"], returns: ["accounts": [.exampleAccount]])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "Returns only the accounts at this provider."
+    ]
+  }
+}
+
+extension AccountList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "accounts": """
+      The accounts, the oldest of each owner first. With more than `limits.accounts_in_list` \
+      accounts the call fails with `message_too_large`; it may succeed for a single provider.
+      """
+    ]
   }
 }

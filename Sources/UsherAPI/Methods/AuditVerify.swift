@@ -1,10 +1,11 @@
+import JSONRPC
 public import UsherCore
 
 /// Checks that no row of the audit log was altered or removed.
 public struct AuditVerify: Method, Equatable {
   public static let name = "audit.verify"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "Check that the audit log is complete and unchanged."
+  public static let summary = "Checks that no row of the audit log was altered or removed."
 
   public init() {}
 
@@ -42,5 +43,41 @@ public struct AuditVerify: Method, Equatable {
       self.n = n
       self.message = message
     }
+  }
+}
+
+extension AuditVerify {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])
+    ]
+  }
+}
+
+extension AuditVerify.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "whole": "Whether the log is intact: there are no findings.",
+      "first": "The number of the oldest row; absent if there are no rows.",
+      "last": "The number of the newest row; absent if there are no rows.",
+      "begunAt": """
+      The time at which the log was created. A later time than expected means that the whole log \
+      was replaced.
+      """,
+      "findings": """
+      The rows that were altered or removed, and other defects; empty if the log is intact.
+      """,
+    ]
+  }
+}
+
+extension AuditVerify.Finding: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "n": "The number of the first row that the finding concerns; absent if it concerns no row.",
+      "message": "A sentence, such as `row 17 was altered: it does not open`.",
+    ]
   }
 }

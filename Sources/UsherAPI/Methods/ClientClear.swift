@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Removes everything that the calling client has at a provider; the equivalent of `clear` in the
@@ -9,7 +10,8 @@ public import UsherCore
 public struct ClientClear: Method, Equatable {
   public static let name = "client.clear"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
-  public static let summary = "Delete what the calling client has stored for a provider."
+  public static let summary =
+    "Removes what the calling client has at a provider: flows, consents and accounts."
 
   public var provider: ProviderName
 
@@ -31,5 +33,38 @@ public struct ClientClear: Method, Equatable {
       self.forgotten = forgotten
       self.kept = kept
     }
+  }
+}
+
+extension ClientClear {
+  public static var discussion: String {
+    """
+    Cancels the client's unfinished flows and withdraws its consents. Deletes the accounts that \
+    its flows created, and revokes their tokens if the provider supports it. An account stays if \
+    another client holds a consent for it.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of the provider."
+    ]
+  }
+}
+
+extension ClientClear.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "cancelled": "The number of cancelled flows.",
+      "forgotten": "The number of deleted accounts.",
+      "kept": """
+      The number of accounts that stay although the client created them or held a consent for \
+      them.
+      """,
+    ]
   }
 }

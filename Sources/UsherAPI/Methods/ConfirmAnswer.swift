@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Answers the question whether a client may make a call.
@@ -8,7 +9,7 @@ public import UsherCore
 public struct ConfirmAnswer: Method, Equatable {
   public static let name = "confirm.answer"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Answer whether a client may make a call."
+  public static let summary = "Answers the question whether a client may make a call."
   public typealias Reply = Done
 
   public var confirmation: ConfirmationID
@@ -21,5 +22,30 @@ public struct ConfirmAnswer: Method, Equatable {
     self.confirmation = confirmation
     self.allow = allow
     self.remember = remember
+  }
+}
+
+extension ConfirmAnswer {
+  public static var discussion: String {
+    """
+    Fails with `not_found` if the question does not exist, has expired, or is not the caller's to \
+    answer; with `conflict` if it has been answered; with `interaction_required` and the flow to \
+    start if the user must first prove presence at this machine.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "confirmation": "The id of the question.",
+      "allow": "Whether the client may make the call.",
+      "remember": """
+      How long the answer is valid; default `once`, which is the only value for a question about \
+      an operation (`about.operation`).
+      """,
+    ]
   }
 }

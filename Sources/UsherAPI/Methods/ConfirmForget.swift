@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Removes a remembered answer, so that the next such call asks again.
@@ -7,11 +8,30 @@ public import UsherCore
 public struct ConfirmForget: Method, Equatable {
   public static let name = "confirm.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Withdraw an answer: the next such call asks again."
+  public static let summary = "Removes a remembered answer, so that the next such call asks again."
   public typealias Reply = Done
 
   /// The id of the question that the answer belongs to.
   public var answer: ConfirmationID
 
   public init(answer: ConfirmationID) { self.answer = answer }
+}
+
+extension ConfirmForget {
+  public static var discussion: String {
+    """
+    Fails with `not_found` if there is no such answer or the caller could not have given it, and \
+    with `interaction_required` under the same condition as `confirm.answer`.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["answer": "cnf_1"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "answer": "The id of the question that the answer belongs to."
+    ]
+  }
 }

@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Returns the open questions about clients' calls, and the remembered answers.
 ///
 /// A caller sees the questions that it may answer, even if answering needs a local authentication
@@ -6,7 +8,7 @@ public struct ConfirmList: Method, Equatable {
   public static let name = "confirm.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
-    "List the calls that wait for a person's approval, and the remembered answers."
+    "Returns the open questions about clients' calls, and the remembered answers."
 
   public init() {}
 
@@ -20,5 +22,27 @@ public struct ConfirmList: Method, Equatable {
       self.questions = questions
       self.answers = answers
     }
+  }
+}
+
+extension ConfirmList {
+  public static var discussion: String {
+    """
+    A caller sees the questions that it may answer, even if answering needs a local authentication \
+    first. The admin socket shows all questions and answers.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init([:], returns: ["questions": [.exampleConfirmation], "answers": []])]
+  }
+}
+
+extension ConfirmList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "questions": "The open questions, the oldest first.",
+      "answers": "The valid answers, the oldest first.",
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Withdraws consents under which clients may see data of the caller's accounts.
@@ -7,7 +8,8 @@ public import UsherCore
 public struct ConsentRevoke: Method, Equatable {
   public static let name = "consent.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Revoke consents to share data with clients."
+  public static let summary =
+    "Withdraws consents under which clients may see data of the caller's accounts."
 
   /// The account. If neither the account nor ``provider`` is given, the call fails with
   /// `invalid_params` and field `account`.
@@ -36,5 +38,41 @@ public struct ConsentRevoke: Method, Equatable {
     public init(revoked: Int) {
       self.revoked = revoked
     }
+  }
+}
+
+extension ConsentRevoke {
+  public static var discussion: String {
+    """
+    Profile members that no remaining consent opens are deleted. A client that a rule names can \
+    withdraw only its own consents; the consents of other clients are not found.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["account": "acc_1", "client": "till"], returns: ["revoked": 2])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": """
+      The account. If neither the account nor `provider` is given, the call fails with \
+      `invalid_params` and field `account`.
+      """,
+      "provider": "The provider, for all of the caller's accounts there.",
+      "client": """
+      The client whose consents are withdrawn; default: every client that the caller may act \
+      for.
+      """,
+      "grant": "The grant that is withdrawn; default: all grants.",
+    ]
+  }
+}
+
+extension ConsentRevoke.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "revoked": "The number of withdrawn consents."
+    ]
   }
 }

@@ -1,13 +1,27 @@
+import JSONRPC
+
 /// Deletes a stored provider credential.
 public struct CredentialDelete: Method, Equatable {
   public static let name = "credential.delete"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
-  public static let summary = "Delete a stored credential."
+  public static let summary = "Deletes a stored provider credential."
   public typealias Reply = Done
 
   public var name: String
 
   public init(name: String) {
     self.name = name
+  }
+}
+
+extension CredentialDelete {
+  public static var examples: [MethodExample] {
+    [.init(["name": "work-client-secret"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "name": "The name of the credential."
+    ]
   }
 }

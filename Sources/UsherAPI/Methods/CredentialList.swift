@@ -1,10 +1,11 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the names of the provider credentials, without their values.
 public struct CredentialList: Method, Equatable {
   public static let name = "credential.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "List the names of the stored credentials, never their values."
+  public static let summary = "Returns the names of the provider credentials, without their values."
 
   public init() {}
 
@@ -30,5 +31,37 @@ public struct CredentialList: Method, Equatable {
       self.source = source
       self.setAt = setAt
     }
+  }
+}
+
+extension CredentialList {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: [
+          "credentials": [["name": "work-client-secret", "source": "store", "setAt": .exampleTime]]
+        ])
+    ]
+  }
+}
+
+extension CredentialList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "credentials": "The credentials, sorted by name."
+    ]
+  }
+}
+
+extension CredentialList.Entry: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "name": "The name of the credential, as the configuration of a provider states it.",
+      "source": """
+      `store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.
+      """,
+      "setAt": "The time at which the credential was stored; null if systemd passes it.",
+    ]
   }
 }

@@ -1,9 +1,11 @@
+import JSONRPC
+
 /// Stores a provider credential encrypted, in place of an earlier one with the same name.
 public struct CredentialSet: Method, Equatable {
   public static let name = "credential.set"
   public static let traits = MethodTraits(access: .admin, repetition: .always, audit: .everything)
   public static let summary =
-    "Store a provider credential, sealed; replaces an older one of the same name."
+    "Stores a provider credential encrypted, in place of an earlier one with the same name."
   public typealias Reply = Done
 
   public var name: String
@@ -12,5 +14,18 @@ public struct CredentialSet: Method, Equatable {
   public init(name: String, value: WireSecret) {
     self.name = name
     self.value = value
+  }
+}
+
+extension CredentialSet {
+  public static var examples: [MethodExample] {
+    [.init(["name": "work-client-secret", "value": "s3cret"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "name": "The name of the credential, as the configuration of a provider states it.",
+      "value": "The credential, such as a client secret. It is never returned.",
+    ]
   }
 }

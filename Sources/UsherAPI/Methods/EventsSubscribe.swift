@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Subscribes to events.
 ///
 /// The daemon sends each event as a notification `events.notify`, until the connection unsubscribes
@@ -6,7 +8,7 @@ public struct EventsSubscribe: Method, Equatable {
   public static let name = "events.subscribe"
   public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
-    "Subscribe to events, sent as `events.notify` until unsubscribed or overrun."
+    "Subscribes to events, which the daemon then sends as notifications `events.notify`."
 
   public var topics: [EventTopic]
   /// The opaque cursor of an earlier event of the same caller. The events after it are sent first.
@@ -27,5 +29,38 @@ public struct EventsSubscribe: Method, Equatable {
       self.subscription = subscription
       self.cursor = cursor
     }
+  }
+}
+
+extension EventsSubscribe {
+  public static var discussion: String {
+    """
+    The subscription ends when the connection closes or unsubscribes, or with one `events.lost` \
+    when the queue of unsent events overflows (`limits.event_queue`, by default 256).
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "topics": "The topics of the events.",
+      "since": """
+      The opaque cursor of an earlier event of the same caller. The events after it are sent \
+      first. If they are no longer remembered, or the cursor is from before the daemon's start, \
+      `events.lost` ends the subscription at once.
+      """,
+    ]
+  }
+}
+
+extension EventsSubscribe.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "subscription": "The id of the subscription, which each of its notifications names.",
+      "cursor": "The cursor of the newest event at the time of the subscription.",
+    ]
   }
 }

@@ -1,13 +1,27 @@
+import JSONRPC
+
 /// Ends a subscription of this connection.
 public struct EventsUnsubscribe: Method, Equatable {
   public static let name = "events.unsubscribe"
   public static let traits = MethodTraits(access: .app)
-  public static let summary = "End a subscription of this connection."
+  public static let summary = "Ends a subscription of this connection."
   public typealias Reply = Done
 
   public var subscription: String
 
   public init(subscription: String) {
     self.subscription = subscription
+  }
+}
+
+extension EventsUnsubscribe {
+  public static var examples: [MethodExample] {
+    [.init(["subscription": "sub_1"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "subscription": "The id of the subscription."
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Cancels a flow that has not finished.
@@ -6,8 +7,7 @@ public import UsherCore
 public struct FlowCancel: Method, Equatable {
   public static let name = "flow.cancel"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
-  public static let summary =
-    "Cancel a flow; a finished flow is unchanged."
+  public static let summary = "Cancels a flow that has not finished."
 
   public var flow: FlowID
 
@@ -21,5 +21,29 @@ public struct FlowCancel: Method, Equatable {
     public init(flow: Flow) {
       self.flow = flow
     }
+  }
+}
+
+extension FlowCancel {
+  public static var discussion: String {
+    "Cancelling twice, or cancelling a finished flow, succeeds and changes nothing."
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The id of the flow."
+    ]
+  }
+}
+
+extension FlowCancel.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The flow, with its status after the call."
+    ]
   }
 }

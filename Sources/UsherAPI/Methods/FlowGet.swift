@@ -1,10 +1,11 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns one of the caller's flows.
 public struct FlowGet: Method, Equatable {
   public static let name = "flow.get"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
-  public static let summary = "Return one of the caller's flows."
+  public static let summary = "Returns one of the caller's flows."
 
   public var flow: FlowID
 
@@ -18,5 +19,25 @@ public struct FlowGet: Method, Equatable {
     public init(flow: Flow) {
       self.flow = flow
     }
+  }
+}
+
+extension FlowGet {
+  public static var examples: [MethodExample] {
+    [.init(["flow": "flw_1"], returns: ["flow": .exampleFlow])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The id of the flow."
+    ]
+  }
+}
+
+extension FlowGet.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The flow."
+    ]
   }
 }

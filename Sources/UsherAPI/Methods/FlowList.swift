@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the caller's unfinished flows, and those that finished within
@@ -6,7 +7,7 @@ public struct FlowList: Method, Equatable {
   public static let name = "flow.list"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let summary =
-    "List the caller's flows: live ones, and those that ended within the last day."
+    "Returns the caller's unfinished flows, and those that finished recently."
 
   // Each filter that is given must match.
   public var provider: ProviderName?
@@ -32,5 +33,38 @@ public struct FlowList: Method, Equatable {
     public init(flows: [Flow]) {
       self.flows = flows
     }
+  }
+}
+
+extension FlowList {
+  public static var discussion: String {
+    """
+    Finished flows are listed for `limits.finished_flow_hours`, by default 24. Each filter that is \
+    given must match.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "Returns only the flows of this provider.",
+      "kind": "Returns only the flows of this kind.",
+      "key": "Returns only the flows with this key.",
+      "status": "Returns only the flows with this status.",
+    ]
+  }
+}
+
+extension FlowList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "flows": """
+      The flows, the newest first. Steps and results are left out, because they may contain \
+      secrets.
+      """
+    ]
   }
 }

@@ -6,7 +6,7 @@ public struct FlowStart: Method, Equatable {
   public static let name = "flow.start"
   public static let traits = MethodTraits(
     access: .app, repetition: .ifGiven("requestId"), audit: .everything, isConfirmable: true)
-  public static let summary = "Start a flow of a provider."
+  public static let summary = "Starts a flow of a provider, for example a sign-in."
 
   public var provider: ProviderName
   public var kind: String
@@ -52,5 +52,55 @@ extension FlowStart {
 
   package static func operation(method: String, path: String) -> String {
     "\(method):\(path.prefix { $0 != "?" })"
+  }
+}
+
+extension FlowStart {
+  public static var discussion: String {
+    """
+    The call returns when the flow is stored. The flow's first step is then often `wait`: use \
+    `waitMs`, or call `flow.wait`.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [
+          "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
+          "waitMs": 15000,
+        ],
+        returns: ["flow": .exampleFlow])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of the provider, from `provider.list`.",
+      "kind": "The kind of the flow, one of those that `provider.get` returns.",
+      "params": """
+      The parameters of the flow. Their schema depends on the provider's type and the kind: \
+      `provider.get` returns it, and `x-flows` of this document lists all.
+      """,
+      "requestId": """
+      An id of 1 to 128 bytes that the caller chooses. If the owner has started a flow of the \
+      provider with the same id within `limits.request_id_days`, the call fails with \
+      `request_id_reused`.
+      """,
+      "waitMs": """
+      How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
+      at most 60000; default 0.
+      """,
+    ]
+  }
+
+  public static var memberComponents: [String: String] { ["params": "FlowParams"] }
+}
+
+extension FlowStart.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The new flow."
+    ]
   }
 }

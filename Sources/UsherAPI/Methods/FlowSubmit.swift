@@ -5,7 +5,7 @@ public import UsherCore
 public struct FlowSubmit: Method, Equatable {
   public static let name = "flow.submit"
   public static let traits = MethodTraits(access: .app, followsFlowStart: true)
-  public static let summary = "Answer the current step of a flow."
+  public static let summary = "Answers the current step of a flow."
   /// Enough for an access token, a refresh token and an ID token of 64 KiB each.
   public static let ownParamsBytes = 262_144
 
@@ -38,4 +38,53 @@ public struct FlowSubmit: Method, Equatable {
 extension FlowSubmit: CustomStringConvertible, CustomReflectable {
   public var description: String { "answer to \(flow) at revision \(revision)" }
   public var customMirror: Mirror { Mirror(self, children: ["flow": flow, "revision": revision]) }
+}
+
+extension FlowSubmit {
+  public static var discussion: String {
+    """
+    An input of another type than the step gives `unexpected_input`, a malformed one \
+    `invalid_input` with the member as `field`; neither changes the flow. An input that the \
+    provider refuses, such as a wrong code, is no error: the flow stays at the step and says so in \
+    `problem`. Never repeat the call after a lost connection: read the flow instead.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [
+          "flow": "flw_1", "revision": 4,
+          "input": [
+            "type": "openURL", "redirectURL": "http://127.0.0.1:40001/callback?code=c&state=s",
+          ], "waitMs": 15000,
+        ],
+        returns: ["flow": .exampleFinishedFlow])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The id of the flow.",
+      "revision": """
+      The flow's revision that the input answers. If the flow has another revision, the call \
+      fails with `conflict` and changes nothing.
+      """,
+      "input": "The input. Its member `type` is the type of the step that it answers.",
+      "waitMs": """
+      How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
+      at most 60000; default 0.
+      """,
+    ]
+  }
+
+  public static var memberComponents: [String: String] { ["input": "StepInput"] }
+}
+
+extension FlowSubmit.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The flow after the input."
+    ]
+  }
 }

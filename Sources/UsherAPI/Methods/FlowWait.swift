@@ -1,10 +1,12 @@
+import JSONRPC
 public import UsherCore
 
 /// Waits until a flow has a higher revision than a given one, or the time is over.
 public struct FlowWait: Method, Equatable {
   public static let name = "flow.wait"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
-  public static let summary = "Wait until a flow has moved on from a revision."
+  public static let summary =
+    "Waits until a flow has a higher revision than a given one, or the time is over."
 
   public var flow: FlowID
   public var revision: Int
@@ -26,5 +28,37 @@ public struct FlowWait: Method, Equatable {
       self.flow = flow
       self.transitions = transitions
     }
+  }
+}
+
+extension FlowWait {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        ["flow": "flw_1", "revision": 4, "timeoutMs": 30000],
+        returns: [
+          "flow": .exampleFinishedFlow,
+          "transitions": [["revision": 5, "state": "exchanging", "at": .exampleTime]],
+        ])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The id of the flow.",
+      "revision": """
+      The revision that the caller knows. A flow with a higher one is returned at once.
+      """,
+      "timeoutMs": "The longest time to wait, in milliseconds, from 0 to 60000.",
+    ]
+  }
+}
+
+extension FlowWait.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "flow": "The flow; unchanged if the time is over.",
+      "transitions": "The transitions since that revision, the oldest first.",
+    ]
   }
 }

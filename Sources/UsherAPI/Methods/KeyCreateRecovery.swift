@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Creates a recovery key, which opens the database if the master key is lost.
 ///
 /// The reply is the only time at which the key is shown: the daemon does not store it, only the
@@ -5,7 +7,8 @@
 public struct KeyCreateRecovery: Method, Equatable {
   public static let name = "key.createRecovery"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
-  public static let summary = "Create a recovery key and return it only once."
+  public static let summary =
+    "Creates a recovery key, which opens the database if the master key is lost."
 
   /// Whether to replace an existing recovery key; default false: the call fails with `conflict` if
   /// there is one. A replaced key still opens the copies of the database that were made before.
@@ -18,5 +21,40 @@ public struct KeyCreateRecovery: Method, Equatable {
     public var recoveryKey: WireSecret
 
     public init(recoveryKey: WireSecret) { self.recoveryKey = recoveryKey }
+  }
+}
+
+extension KeyCreateRecovery {
+  public static var discussion: String {
+    """
+    The reply is the only time at which the key is shown: the daemon does not store it, only the \
+    data key that is encrypted with it.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: ["recoveryKey": "AAAAAAA-BBBBBBB-CCCCCCC-DDDDDDD-EEEEEEE-FFFFFFF-GGGGGGG-HHHHHHH"])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "replace": """
+      Whether to replace an existing recovery key; default false: the call fails with `conflict` \
+      if there is one. A replaced key still opens the copies of the database that were made \
+      before.
+      """
+    ]
+  }
+}
+
+extension KeyCreateRecovery.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "recoveryKey": "The key, as eight groups of seven characters with hyphens between them."
+    ]
   }
 }

@@ -1,8 +1,10 @@
+import JSONRPC
+
 /// Sets a user's passcode on this machine.
 public struct LocalAuthSetPasscode: Method, Equatable {
   public static let name = "localAuth.setPasscode"
   public static let traits = MethodTraits(access: .app, audit: .everything)
-  public static let summary = "Set the caller's passcode on this machine."
+  public static let summary = "Sets the passcode of the caller's user on this machine."
   public typealias Reply = Done
 
   /// The present passcode. It is required if the user has one, except on the admin socket. A wrong
@@ -17,5 +19,22 @@ public struct LocalAuthSetPasscode: Method, Equatable {
     self.old = old
     self.new = new
     self.uid = uid
+  }
+}
+
+extension LocalAuthSetPasscode {
+  public static var examples: [MethodExample] {
+    [.init(["new": "493027"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "old": """
+      The present passcode. It is required if the user has one, except on the admin socket. A \
+      wrong value counts as a failed attempt.
+      """,
+      "new": "The new passcode: 4 to 128 characters, not all of them blank.",
+      "uid": "The user; default: the caller's. Another user is permitted only on the admin socket.",
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the methods by which the caller's user can authenticate at this machine.
@@ -5,7 +6,7 @@ public struct LocalAuthStatus: Method, Equatable {
   public static let name = "localAuth.status"
   public static let traits = MethodTraits(access: .app, repetition: .always)
   public static let summary =
-    "Return whether the caller has enrolled fingers and a passcode on this machine."
+    "Returns the methods by which the caller's user can authenticate at this machine."
 
   public init() {}
 
@@ -62,5 +63,51 @@ public struct LocalAuthStatus: Method, Equatable {
       self.state = state
       self.lockedUntil = lockedUntil
     }
+  }
+}
+
+extension LocalAuthStatus {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: [
+          "methods": ["passcode"], "biometric": ["state": "noReader"],
+          "passcode": ["state": "ready"],
+        ])
+    ]
+  }
+}
+
+extension LocalAuthStatus.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "methods": "The methods that can be used now.",
+      "biometric": "The state of the fingerprint reader for the user.",
+      "passcode": "The state of the user's passcode.",
+    ]
+  }
+}
+
+extension LocalAuthStatus.Biometric: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "state": """
+      `ready`, `noReader`, `notEnrolled`, `lockedOut` after too many failures, or `unavailable` \
+      if the reader cannot be used at present.
+      """,
+      "fingers": "The number of enrolled fingers; absent if it is unknown.",
+      "lockedUntil": "The time until which the reader is locked; absent if it is not.",
+      "message": "Why the reader is unavailable; absent in all other states.",
+    ]
+  }
+}
+
+extension LocalAuthStatus.Passcode: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "state": "`ready`, `notEnrolled`, or `lockedOut` after too many failures.",
+      "lockedUntil": "The time until which the passcode is locked; absent if it is not.",
+    ]
   }
 }

@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Accepts the user that a uid has now as the owner of everything that is stored for the uid.
 ///
 /// Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid.
@@ -5,7 +7,7 @@ public struct OwnerAccept: Method, Equatable {
   public static let name = "owner.accept"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let summary =
-    "Accept a uid's present user as the owner of the uid's stored data."
+    "Accepts the user that a uid has now as the owner of everything that is stored for the uid."
 
   public var uid: UInt32
 
@@ -20,5 +22,30 @@ public struct OwnerAccept: Method, Equatable {
       self.uid = uid
       self.user = user
     }
+  }
+}
+
+extension OwnerAccept {
+  public static var discussion: String {
+    "Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid."
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["uid": 1000], returns: ["uid": 1000, "user": "ada"])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "uid": "The uid."
+    ]
+  }
+}
+
+extension OwnerAccept.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "uid": "The uid.",
+      "user": "The user's name; null if the uid has none.",
+    ]
   }
 }

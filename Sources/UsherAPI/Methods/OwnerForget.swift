@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Deletes everything that is stored for a uid, and revokes the tokens if the providers support it.
 ///
 /// Meant for a user that was removed, and for a uid that was reassigned to another person. Deletes
@@ -7,8 +9,10 @@
 public struct OwnerForget: Method, Equatable {
   public static let name = "owner.forget"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
-  public static let summary =
-    "Delete all data stored for a uid; revoke its tokens if the provider can."
+  public static let summary = """
+    Deletes everything that is stored for a uid, and revokes the tokens if the providers support \
+    it.
+    """
 
   public var uid: UInt32
 
@@ -31,5 +35,41 @@ public struct OwnerForget: Method, Equatable {
       self.notRevoked = notRevoked
       self.flows = flows
     }
+  }
+}
+
+extension OwnerForget {
+  public static var discussion: String {
+    """
+    Meant for a user that was removed, and for a uid that was reassigned to another person. \
+    Deletes accounts with their tokens and consents, flows, the passcode, questions and answers. \
+    Objects that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if \
+    nothing is stored for the uid.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "uid": "The uid."
+    ]
+  }
+}
+
+extension OwnerForget.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "uid": "The uid.",
+      "accounts": "The number of deleted accounts.",
+      "notRevoked": """
+      The number of those accounts whose tokens the provider has not revoked so far. If the \
+      provider was unreachable, the daemon retries for a day; otherwise the tokens live until \
+      they expire.
+      """,
+      "flows": "The number of deleted flows.",
+    ]
   }
 }

@@ -4,7 +4,8 @@ public import JSONRPC
 public struct PolicyList: Method, Equatable {
   public static let name = "policy.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "List the access rules in the order they are tried."
+  public static let summary =
+    "Returns the rules of the policy, in the order in which they are tried."
 
   public init() {}
 
@@ -35,5 +36,47 @@ public struct PolicyList: Method, Equatable {
       self.line = line
       self.settings = settings
     }
+  }
+}
+
+extension PolicyList {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: [
+          "rules": [
+            [
+              "name": "till", "file": "/etc/usherd/usherd.toml", "line": 12,
+              "settings": ["methods": ["token.get"]],
+            ]
+          ], "group": "usher",
+        ])
+    ]
+  }
+}
+
+extension PolicyList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "rules": "The rules, in the order in which they are tried.",
+      "group": """
+      The value of `access.group`: members may use their own accounts and flows if no rule \
+      matches.
+      """,
+    ]
+  }
+}
+
+extension PolicyList.Rule: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "name": "The name of the rule.",
+      "file": "The file in which the rule begins; absent if it is from no file.",
+      "line": "The line in which the rule begins, counted from 1.",
+      "settings": """
+      The other settings of the rule, as in the configuration, without those at their default.
+      """,
+    ]
   }
 }

@@ -1,10 +1,12 @@
+import JSONRPC
 public import UsherCore
 
 /// Tests a provider: its discovery document, credential, keys and clock skew.
 public struct ProviderCheck: Method, Equatable {
   public static let name = "provider.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
-  public static let summary = "Test a provider: discovery, credential, keys, clock skew."
+  public static let summary =
+    "Tests a provider: its discovery document, credential, keys and clock skew."
 
   public var provider: ProviderName
 
@@ -37,5 +39,46 @@ public struct ProviderCheck: Method, Equatable {
       self.fine = fine
       self.message = message
     }
+  }
+}
+
+extension ProviderCheck {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        ["provider": "work"],
+        returns: [
+          "provider": "work", "healthy": true,
+          "findings": [
+            ["subject": "discovery", "fine": true, "message": "issuer https://id.example"]
+          ],
+        ])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of the provider."
+    ]
+  }
+}
+
+extension ProviderCheck.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of the provider.",
+      "healthy": "Whether all tests succeeded.",
+      "findings": "The results of the tests.",
+    ]
+  }
+}
+
+extension ProviderCheck.Finding: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "subject": "The name of the test: `discovery`, `keys`, `credential`, `clock`.",
+      "fine": "Whether the test succeeded.",
+      "message": "The result as a sentence for the operator.",
+    ]
   }
 }

@@ -5,7 +5,7 @@ public import UsherCore
 public struct ProviderGet: Method, Equatable {
   public static let name = "provider.get"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "Return one provider: its type, its flows and their parameters."
+  public static let summary = "Returns a provider with its type, its flows and their parameters."
 
   public var provider: ProviderName
 
@@ -36,5 +36,44 @@ public struct ProviderGet: Method, Equatable {
       self.summary = summary
       self.params = params
     }
+  }
+}
+
+extension ProviderGet {
+  public static var examples: [MethodExample] {
+    [.init(["provider": "work"], returns: .exampleProvider)]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of the provider."
+    ]
+  }
+}
+
+extension ProviderGet.Reply: SchemaDocumented {
+  public static var component: SchemaComponent? {
+    .init("Provider", "A configured provider.")
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "name": "The name of the provider in the configuration.",
+      "type": """
+      The type of the provider: `oidc`, `paysafe`, `truecaller`, `gopay`, `freedomid`, `bsa` or \
+      `local`.
+      """,
+      "flows": "The flows that the provider offers.",
+    ]
+  }
+}
+
+extension ProviderGet.Flow: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "kind": "The kind of the flow, for `flow.start`.",
+      "summary": "A sentence that describes the flow.",
+      "params": "The JSON Schema (draft 7) of the flow's parameters.",
+    ]
   }
 }

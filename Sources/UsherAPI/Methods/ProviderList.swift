@@ -1,8 +1,10 @@
+import JSONRPC
+
 /// Returns the configured providers that the caller may use.
 public struct ProviderList: Method, Equatable {
   public static let name = "provider.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "List the configured providers the caller may use."
+  public static let summary = "Returns the configured providers that the caller may use."
 
   public init() {}
 
@@ -12,5 +14,19 @@ public struct ProviderList: Method, Equatable {
     public init(providers: [ProviderGet.Reply]) {
       self.providers = providers
     }
+  }
+}
+
+extension ProviderList {
+  public static var examples: [MethodExample] {
+    [.init([:], returns: ["providers": [.exampleProvider]])]
+  }
+}
+
+extension ProviderList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "providers": "The providers."
+    ]
   }
 }

@@ -5,7 +5,7 @@ public struct RPCCancel: Method, Equatable {
   public static let name = "rpc.cancel"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
   public static let summary =
-    "Cancel a call in progress on this connection; it still gets its one reply."
+    "Cancels a call in flight on this connection. The call still gets exactly one reply."
   public typealias Reply = Done
 
   /// The JSON-RPC id of the call, as the client sent it.
@@ -13,5 +13,24 @@ public struct RPCCancel: Method, Equatable {
 
   public init(id: JSONValue) {
     self.id = id
+  }
+}
+
+extension RPCCancel {
+  public static var discussion: String {
+    """
+    The reply of the cancelled call is its result if that was ready, otherwise the error \
+    `cancelled`. Usually sent as a notification.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["id": 7], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "id": "The JSON-RPC id of the call, as the client sent it."
+    ]
   }
 }

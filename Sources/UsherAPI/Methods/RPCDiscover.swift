@@ -5,8 +5,20 @@ public struct RPCDiscover: Method, Equatable {
   public static let name = "rpc.discover"
   public static let traits = MethodTraits(
     access: .app, audience: .everybody, repetition: .always, worksLocked: true)
-  public static let summary = "Return the OpenRPC document of this daemon."
+  public static let summary = "Returns the OpenRPC document of the daemon."
   public typealias Reply = JSONValue
 
   public init() {}
+}
+
+extension RPCDiscover {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: [
+          "openrpc": "1.3.2", "info": ["title": "usherd", "version": "1.0.0"], "methods": [],
+        ])
+    ]
+  }
 }

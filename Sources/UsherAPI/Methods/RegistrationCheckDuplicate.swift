@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`.
@@ -11,7 +12,7 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
   public static let summary =
-    "Check whether an e-mail address or phone number is already registered."
+    "Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`."
 
   public var provider: ProviderName
   public var verifyType: VerifyType
@@ -39,5 +40,45 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
     public init(duplicate: Bool) {
       self.duplicate = duplicate
     }
+  }
+}
+
+extension RegistrationCheckDuplicate {
+  public static var discussion: String {
+    """
+    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
+    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
+    `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user \
+    count towards the same limit.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],
+        returns: ["duplicate": false])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of a provider of type `bsa`.",
+      "verifyType": "Whether `verifyData` is an e-mail address or a phone number.",
+      "verifyData": """
+      The e-mail address or phone number. An e-mail address has at most 254 bytes and one `@` \
+      with text on both sides. A phone number has 7 to 15 digits and an optional leading `+`; \
+      spaces, hyphens and parentheses are ignored. Other values give `invalid_params` with field \
+      `verifyData`.
+      """,
+    ]
+  }
+}
+
+extension RegistrationCheckDuplicate.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "duplicate": "Whether somebody is registered with the address or number."
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns whether a user key is available at a provider of type `bsa`.
@@ -10,7 +11,7 @@ public struct RegistrationCheckUserKey: Method, Equatable {
   public static let name = "registration.checkUserKey"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
-  public static let summary = "Check whether a user key is free."
+  public static let summary = "Returns whether a user key is available at a provider of type `bsa`."
 
   public var provider: ProviderName
   /// The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give
@@ -28,5 +29,39 @@ public struct RegistrationCheckUserKey: Method, Equatable {
     public init(available: Bool) {
       self.available = available
     }
+  }
+}
+
+extension RegistrationCheckUserKey {
+  public static var discussion: String {
+    """
+    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
+    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
+    `limits.registration_checks_per_minute`. Calls of `registration.checkDuplicate` by the same \
+    user count towards the same limit. Another person may take an available key before it is \
+    registered.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["provider": "bank", "userKey": "ada.l"], returns: ["available": true])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "The name of a provider of type `bsa`.",
+      "userKey": """
+      The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give \
+      `invalid_params` with field `userKey`.
+      """,
+    ]
+  }
+}
+
+extension RegistrationCheckUserKey.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "available": "Whether nobody is registered with the user key."
+    ]
   }
 }

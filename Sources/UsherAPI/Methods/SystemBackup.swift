@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Writes a consistent copy of the whole database, for `usherctl backup`.
 ///
 /// The copy is encrypted like the database and is written to the same directory, from which a
@@ -7,7 +9,8 @@
 public struct SystemBackup: Method, Equatable {
   public static let name = "system.backup"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
-  public static let summary = "Write a consistent copy of the database."
+  public static let summary =
+    "Writes a consistent copy of the whole database, for `usherctl backup`."
 
   public init() {}
 
@@ -21,5 +24,29 @@ public struct SystemBackup: Method, Equatable {
       self.path = path
       self.bytes = bytes
     }
+  }
+}
+
+extension SystemBackup {
+  public static var discussion: String {
+    """
+    The copy is encrypted like the database and is written to the same directory, from which a \
+    program with access to the directory moves it. The daemon removes a leftover copy when it \
+    starts; a later call removes copies that are older than an hour. Only one copy is made at a \
+    time; other calls fail with `overloaded`.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init([:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])]
+  }
+}
+
+extension SystemBackup.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "path": "The path of the copy.",
+      "bytes": "The size of the copy in bytes.",
+    ]
   }
 }

@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Locks the daemon: it wipes all secrets from memory, and refuses most methods until
 /// `system.unlock`.
 ///
@@ -7,8 +9,24 @@ public struct SystemLock: Method, Equatable {
   public static let name = "system.lock"
   public static let traits = MethodTraits(
     access: .app, audience: .operators, repetition: .always, audit: .everything, worksLocked: true)
-  public static let summary = "Lock the daemon: wipe secrets from memory until `system.unlock`."
+  public static let summary = """
+    Locks the daemon: it wipes all secrets from memory, and refuses most methods until \
+    `system.unlock`.
+    """
   public typealias Reply = Done
 
   public init() {}
+}
+
+extension SystemLock {
+  public static var discussion: String {
+    """
+    The reply is sent when no secret is in memory any more. The daemon stays locked over restarts. \
+    Locking a locked daemon succeeds and changes nothing.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init([:], returns: [:])]
+  }
 }

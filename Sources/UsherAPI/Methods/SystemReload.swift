@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Reads the configuration and the credentials from systemd again.
 ///
 /// Either everything is applied or nothing is: if there are problems, the previous configuration
@@ -7,7 +9,7 @@ public struct SystemReload: Method, Equatable {
   public static let traits = MethodTraits(
     access: .admin, repetition: .always, audit: .everything, worksLocked: true)
   public static let summary =
-    "Reload the configuration; either all of it takes effect or nothing changes."
+    "Reads the configuration again; either all of it is applied or nothing."
 
   public init() {}
 
@@ -43,5 +45,44 @@ public struct SystemReload: Method, Equatable {
       self.key = key
       self.message = message
     }
+  }
+}
+
+extension SystemReload {
+  public static var discussion: String {
+    """
+    Either everything is applied or nothing is: if there are problems, the previous configuration \
+    stays active. In a locked daemon the new configuration takes full effect when it is unlocked.
+    """
+  }
+
+  public static var examples: [MethodExample] {
+    [.init([:], returns: ["problems": []])]
+  }
+}
+
+extension SystemReload.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "problems": """
+      The problems, in the order of the files; empty if the new configuration is active. Beyond \
+      100 problems the last entry tells how many more there are.
+      """
+    ]
+  }
+}
+
+extension SystemReload.Problem: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "file": "The file; absent if the problem is not in a file.",
+      "line": "The line, counted from 1; absent if the problem concerns the whole file.",
+      "column": "The column in characters, counted from 1; absent if there is no line.",
+      "key": """
+      The path of the setting, such as `provider[0].endpoints.token`; absent if the problem \
+      concerns no setting.
+      """,
+      "message": "A sentence for the operator.",
+    ]
   }
 }

@@ -1,3 +1,5 @@
+import JSONRPC
+
 /// Unlocks the daemon: it opens the database again and resumes its flows and timers.
 ///
 /// Unlocking a daemon that is not locked succeeds and changes nothing.
@@ -5,7 +7,8 @@ public struct SystemUnlock: Method, Equatable {
   public static let name = "system.unlock"
   public static let traits = MethodTraits(
     access: .app, audience: .operators, audit: .everything, worksLocked: true)
-  public static let summary = "Unlock the daemon: resume what `system.lock` stopped."
+  public static let summary =
+    "Unlocks the daemon: it opens the database again and resumes its flows and timers."
   public typealias Reply = Done
 
   /// The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on the
@@ -13,4 +16,23 @@ public struct SystemUnlock: Method, Equatable {
   public var passcode: WireSecret?
 
   public init(passcode: WireSecret? = nil) { self.passcode = passcode }
+}
+
+extension SystemUnlock {
+  public static var discussion: String {
+    "Unlocking a daemon that is not locked succeeds and changes nothing."
+  }
+
+  public static var examples: [MethodExample] {
+    [.init(["passcode": "493027"], returns: [:])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "passcode": """
+      The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on \
+      the admin socket.
+      """
+    ]
+  }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the current one-time code (TOTP, RFC 6238) of an account. Its secret never leaves the
@@ -7,7 +8,7 @@ public struct TOTPCode: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, audit: .everythingAggregated, isConfirmable: true, handsOutSecret: true,
     readsSharedAccounts: true)
-  public static let summary = "Return an account's current one-time code."
+  public static let summary = "Returns the current one-time code (TOTP, RFC 6238) of an account."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
@@ -33,5 +34,39 @@ public struct TOTPCode: Method, Equatable {
       self.periodSeconds = periodSeconds
       self.expiresAt = expiresAt
     }
+  }
+}
+
+extension TOTPCode {
+  public static var discussion: String {
+    "The secret of the code never leaves the daemon."
+  }
+
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        ["account": "acc_1"],
+        returns: ["code": "042917", "periodSeconds": 30, "expiresAt": .exampleTime])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The account; absent if `provider` identifies it.",
+      "provider": """
+      The provider, as an alternative to `account` if only one of the caller's accounts there \
+      has one-time codes. With several the call fails with `invalid_params` and field `account`.
+      """,
+    ]
+  }
+}
+
+extension TOTPCode.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "code": "The digits of the code, with leading zeros.",
+      "periodSeconds": "The number of seconds for which each code is valid.",
+      "expiresAt": "The time at which the next code replaces this one.",
+    ]
   }
 }

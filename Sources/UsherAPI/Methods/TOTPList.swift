@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the caller's accounts that have one-time codes.
@@ -5,7 +6,7 @@ public struct TOTPList: Method, Equatable {
   public static let name = "totp.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
-  public static let summary = "List the caller's accounts that have one-time codes."
+  public static let summary = "Returns the caller's accounts that have one-time codes."
 
   public var provider: ProviderName?
 
@@ -39,5 +40,48 @@ public struct TOTPList: Method, Equatable {
       self.periodSeconds = periodSeconds
       self.digits = digits
     }
+  }
+}
+
+extension TOTPList {
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        [:],
+        returns: [
+          "accounts": [
+            [
+              "account": "acc_1", "provider": "bank", "label": "Ada", "periodSeconds": 30,
+              "digits": 6,
+            ]
+          ]
+        ])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "provider": "Returns only the accounts at this provider."
+    ]
+  }
+}
+
+extension TOTPList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "accounts": "The accounts."
+    ]
+  }
+}
+
+extension TOTPList.Entry: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The id of the account.",
+      "provider": "The provider of the account.",
+      "label": "The account's text for people.",
+      "periodSeconds": "The number of seconds for which each code is valid.",
+      "digits": "The number of digits of a code.",
+    ]
   }
 }

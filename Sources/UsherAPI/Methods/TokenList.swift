@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Returns the caller's tokens, without their values.
@@ -5,7 +6,7 @@ public struct TokenList: Method, Equatable {
   public static let name = "token.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
-  public static let summary = "List the caller's tokens, without their values."
+  public static let summary = "Returns the caller's tokens, without their values."
 
   // Each filter that is given must match.
   public var account: AccountID?
@@ -34,5 +35,44 @@ public struct TokenList: Method, Equatable {
       self.provider = provider
       self.token = token
     }
+  }
+}
+
+extension TokenList {
+  public static var discussion: String {
+    "Each filter that is given must match."
+  }
+
+  public static var examples: [MethodExample] {
+    [
+      .init(
+        ["provider": "work"],
+        returns: ["tokens": [["account": "acc_1", "provider": "work", "token": .exampleToken]]])
+    ]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "Returns only the tokens of this account.",
+      "provider": "Returns only the tokens of accounts at this provider.",
+    ]
+  }
+}
+
+extension TokenList.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "tokens": "The tokens."
+    ]
+  }
+}
+
+extension TokenList.Entry: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The account that the token belongs to.",
+      "provider": "The provider of the account.",
+      "token": "The token without its value.",
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import JSONRPC
 public import UsherCore
 
 /// Deletes an account's tokens and revokes them at the provider. The account stays.
@@ -5,7 +6,7 @@ public struct TokenRevoke: Method, Equatable {
   public static let name = "token.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
   public static let summary =
-    "Revoke an account's tokens at the provider and delete them; the account stays."
+    "Deletes an account's tokens and revokes them at the provider. The account stays."
 
   /// The account; nil if ``provider`` identifies it.
   public var account: AccountID?
@@ -37,5 +38,39 @@ public struct TokenRevoke: Method, Equatable {
       self.living = living
       self.retriedUntil = retriedUntil
     }
+  }
+}
+
+extension TokenRevoke {
+  public static var examples: [MethodExample] {
+    [.init(["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The account; absent if `provider` identifies it.",
+      "provider": """
+      The provider, as an alternative to `account` if the caller has only one account there. \
+      With several accounts the call fails with `invalid_params` and field `account`.
+      """,
+    ]
+  }
+}
+
+extension TokenRevoke.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    [
+      "account": "The id of the account.",
+      "revoked": """
+      The outcome for the refresh token, or for the access tokens if there is no refresh token: \
+      `done`, `skipped` (nothing to revoke or not supported) or `failed` (`living` gives the \
+      reason).
+      """,
+      "living": "The tokens that may still be valid at the provider; absent if there are none.",
+      "retriedUntil": """
+      The time until which the daemon retries the revocation in the background, even after a \
+      restart; absent if it does not retry.
+      """,
+    ]
   }
 }

@@ -1,3 +1,4 @@
+public import JSONRPC
 public import UsherCore
 
 /// The topics of events.
@@ -52,9 +53,22 @@ public struct Event: Codable, Sendable, Equatable {
   }
 }
 
+/// A notification that the daemon sends by itself. The stored properties of a conforming type are
+/// its parameters.
+public protocol DaemonNotification: Codable, Sendable, SchemaDocumented {
+  static var name: String { get }
+
+  /// When the notification is sent, in one sentence for the OpenRPC document.
+  static var summary: String { get }
+
+  /// An example of the parameters for the OpenRPC document.
+  static var example: JSONValue { get }
+}
+
 /// The parameters of the notification `events.notify`.
-public struct EventNotification: Codable, Sendable, Equatable {
+public struct EventNotification: DaemonNotification, Equatable {
   public static let name = "events.notify"
+  public static let summary = "Sent for each event of a subscription, in the order of the events."
 
   public var subscription: String
   public var cursor: Int
@@ -69,8 +83,9 @@ public struct EventNotification: Codable, Sendable, Equatable {
 
 /// The parameters of the notification `events.lost`: the subscription has ended because events were
 /// lost.
-public struct EventsLost: Codable, Sendable, Equatable {
+public struct EventsLost: DaemonNotification, Equatable {
   public static let name = "events.lost"
+  public static let summary = "Sent once when a subscription ends because events were lost."
 
   public var subscription: String
   /// The cursor of the last event that was sent. A new subscription with it as `since` continues
@@ -80,5 +95,64 @@ public struct EventsLost: Codable, Sendable, Equatable {
   public init(subscription: String, cursor: Int) {
     self.subscription = subscription
     self.cursor = cursor
+  }
+}
+
+extension Event: SchemaDocumented {
+  public static var component: SchemaComponent? {
+    .init(
+      "Event",
+      "An event. It contains ids, a status, a state and the type of a step, but no secret.")
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "topic": "The topic of the event.",
+      "what": """
+      The change, by topic. `flow`: `started`, `moved`, `finished`. `account`: `added`, \
+      `updated`, `forgotten`. `token`: `refreshed`, `expiring` (the grant expires soon), `dead`. \
+      `provider`: `ok`, `unknown`, `failing`. `confirm`: `asked`, `answered`, `expired`, \
+      `forgotten`. `kyc`: the status of the identity verification, in lower case.
+      """,
+      "at": "The time of the change.",
+      "provider": "The provider that the event is about.",
+      "flow": "The flow that the event is about.",
+      "kind": "The kind of the flow.",
+      "status": "The status of the flow.",
+      "state": "The state of the flow.",
+      "revision": "The revision of the flow.",
+      "step": "The type of the flow's step; absent if the flow has finished.",
+      "account": "The account that the event is about.",
+      "confirmation": "The question that the event is about.",
+      "client": "The client whose call needs a confirmation, by the name of its rule.",
+    ]
+  }
+}
+
+extension EventNotification {
+  public static var example: JSONValue {
+    ["subscription": "sub_1", "cursor": 42, "event": .exampleEvent]
+  }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "subscription": "The id of the subscription, from `events.subscribe`.",
+      "cursor": "The cursor of the event, for `since` of a later subscription.",
+      "event": "The event.",
+    ]
+  }
+}
+
+extension EventsLost {
+  public static var example: JSONValue { ["subscription": "sub_1", "cursor": 42] }
+
+  public static var memberDescriptions: [String: String] {
+    [
+      "subscription": "The id of the subscription, which has ended.",
+      "cursor": """
+      The cursor of the last event that was sent. A new subscription with it as `since` \
+      continues from there if the daemon still remembers the events.
+      """,
+    ]
   }
 }

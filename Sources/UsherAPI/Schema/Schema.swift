@@ -10,6 +10,8 @@ public indirect enum Schema: Equatable, Sendable {
   case integer
   case number
   case boolean
+  /// The value `true`; the schema of a member that is a choice by being present.
+  case onlyTrue
   case array(of: Schema)
   case map(of: Schema)
   case object([Member])
@@ -20,6 +22,9 @@ public indirect enum Schema: Equatable, Sendable {
   case nullable(Schema)
   /// A value of exactly one of these forms.
   case either([Schema])
+  /// A schema with its description. Occurs only in a documented schema, never in one that decodes
+  /// calls.
+  case annotated(Schema, Annotation)
 
   public struct Member: Equatable, Sendable {
     public var name: String
@@ -31,9 +36,28 @@ public indirect enum Schema: Equatable, Sendable {
   public struct Variant: Equatable, Sendable {
     public var type: String
     public var members: [Member]
+    public var description = ""
+  }
+
+  /// A text for people, of a member or of a component.
+  public enum Annotation: Equatable, Sendable {
+    case description(String)
+    /// The schema is the definition of the component with this name.
+    case component(SchemaComponent)
+    /// The component with this name, which the document defines elsewhere, replaces the schema.
+    case reference(String)
   }
 
   public static let text = Schema.string(oneOf: [], format: nil)
+  public static let time = Schema.string(oneOf: [], format: "date-time")
+}
+
+extension Schema.Member {
+  /// Creates a member with its description.
+  public init(_ name: String, _ schema: Schema, _ description: String, isRequired: Bool = true) {
+    self.init(
+      name: name, schema: .annotated(schema, .description(description)), isRequired: isRequired)
+  }
 }
 
 extension Schema {
@@ -51,14 +75,14 @@ extension Schema {
   /// byte, because `String` considers U+212A (KELVIN SIGN) equal to K.
   func misfit(in value: JSONValue) -> Misfit? {
     switch self {
-    case .anything, .string, .number, .boolean: return nil
+    case .anything, .string, .number, .boolean, .onlyTrue: return nil
     case .integer:
       // The parser returns -2^63 as a `number` only for an integer that Int64 cannot represent.
       guard case .number(let number) = value,
         Int64(exactly: number) == nil || number == -0x1p63
       else { return nil }
       return Misfit(path: [], what: "must be a 64-bit integer")
-    case .nullable(let form): return form.misfit(in: value)
+    case .nullable(let form), .annotated(let form, _): return form.misfit(in: value)
     case .either(let forms):
       let misfits = forms.map { $0.misfit(in: value) }
       return misfits.contains(nil) ? nil : misfits.first ?? nil

@@ -5,8 +5,14 @@ public import UsherCore
 /// conformance.
 public protocol SchemaDescribing {
   static var schema: Schema { get }
+  /// The schema with its descriptions; by default ``schema``.
+  static var documentedSchema: Schema { get }
   /// A valid value of the type, used while the schema of an enclosing type is derived.
   static var example: Self { get }
+}
+
+extension SchemaDescribing {
+  public static var documentedSchema: Schema { schema }
 }
 
 extension Identifier {
@@ -40,14 +46,34 @@ extension Step: SchemaDescribing {
     .tagged(
       name: "Step",
       Kind.allCases.map { kind in
-        guard case .object(let members) = SchemaReader.schema(of: kind.form) else {
-          return .init(type: kind.rawValue, members: [])
-        }
-        return .init(type: kind.rawValue, members: members)
+        .init(type: kind.rawValue, members: SchemaReader.schema(of: kind.form).members)
+      })
+  }
+
+  public static var documentedSchema: Schema {
+    .tagged(
+      name: "Step",
+      Kind.allCases.map { kind in
+        .init(
+          type: kind.rawValue, members: SchemaReader.documentedSchema(of: kind.form).members,
+          description: kind.documentation)
       })
   }
 
   public static var example: Step { .wait(.init(for: "")) }
+}
+
+extension Schema {
+  /// The members of an object; none if the schema is not one of an object.
+  var members: [Member] {
+    switch self {
+    case .object(let members): members
+    case .annotated(let form, _): form.members
+    case .anything, .string, .integer, .number, .boolean, .onlyTrue, .array, .map, .tagged,
+      .nullable, .either:
+      []
+    }
+  }
 }
 
 extension Step.Kind {

@@ -3,67 +3,127 @@ public import JSONRPC
 extension Schema {
   /// The JSON Schema (draft 7, which OpenRPC 1.3 uses) of a value that is sent to the daemon.
   /// Members that it does not list are refused.
-  public var json: JSONValue { json(of: .params) }
+  public var json: JSONValue {
+    var writer = SchemaWriter()
+    return writer.json(self, .params)
+  }
 
   /// The JSON Schema of a value that the daemon sends, for the OpenRPC document.
   ///
   /// It permits further members, because later versions may add some and clients ignore unknown
-  /// ones. A tagged object becomes a reference to `components.schemas`, which contains its
-  /// ``definition``.
-  var replyJSON: JSONValue { json(of: .reply) }
+  /// ones. A component becomes a reference to `components.schemas`.
+  var replyJSON: JSONValue {
+    var writer = SchemaWriter()
+    return writer.json(self, .reply)
+  }
 
   /// The JSON Schema that a reference to a tagged object points to; for other schemas the same as
   /// ``replyJSON``.
   var definition: JSONValue {
+    var writer = SchemaWriter()
     guard case .tagged(name: _, let variants) = self else { return replyJSON }
-    return Schema.json(oneOf: variants, in: .reply)
+    return writer.json(oneOf: variants, .reply)
   }
+}
 
-  private enum Side {
+/// Writes JSON Schemas, and collects the definitions of the components that they refer to.
+struct SchemaWriter {
+  enum Side {
+    /// Sent to the daemon. The objects are closed and contain everything in place.
     case params
+    /// Sent by the daemon. The objects are open and refer to components.
     case reply
   }
 
-  private func json(of side: Side) -> JSONValue {
-    switch self {
-    case .anything: return true
-    case .string(let words, let format): return Schema.json(oneOf: words, format: format)
+  /// The definitions by the name of the component, for `components.schemas`.
+  private(set) var definitions: [String: JSONValue] = [:]
+
+  mutating func json(_ schema: Schema, _ side: Side) -> JSONValue {
+    switch schema {
+    case .anything, .nullable(.anything): return true
+    case .string(let words, let format): return Self.json(oneOf: words, format: format)
     case .integer: return ["type": "integer"]
     case .number: return ["type": "number"]
     case .boolean: return ["type": "boolean"]
-    case .array(let element): return ["type": "array", "items": element.json(of: side)]
-    case .map(let value):
-      return ["type": "object", "additionalProperties": value.json(of: side)]
-    case .object(let members): return Schema.json(of: members, in: side)
+    case .onlyTrue: return ["type": "boolean", "const": true]
+    case .array(let element): return ["type": "array", "items": json(element, side)]
+    case .map(let value): return ["type": "object", "additionalProperties": json(value, side)]
+    case .object(let members): return json(of: members, side)
     case .tagged(let name, let variants):
-      switch side {
-      case .params: return Schema.json(oneOf: variants, in: side)
-      case .reply: return ["$ref": "#/components/schemas/\(name)"]
-      }
-    case .either(let forms): return ["oneOf": .array(forms.map { $0.json(of: side) })]
-    case .nullable(.anything): return true
-    case .nullable(let form): return ["anyOf": [form.json(of: side), ["type": "null"]]]
+      guard side == .reply else { return json(oneOf: variants, side) }
+      return define(name) { writer in writer.json(oneOf: variants, .reply) }
+    case .either(let forms): return ["oneOf": .array(forms.map { json($0, side) })]
+    case .nullable(let form): return ["anyOf": [json(form, side), ["type": "null"]]]
+    case .annotated(let form, let annotation): return json(form, annotation, side)
     }
   }
 
-  private static func json(oneOf variants: [Variant], in side: Side) -> JSONValue {
-    ["oneOf": .array(variants.map { json(of: $0.allMembers, in: side) })]
+  /// Adds a definition, if there is none with the name yet.
+  ///
+  /// - Returns: The reference to it.
+  @discardableResult
+  mutating func define(
+    _ name: String, _ definition: (inout SchemaWriter) -> JSONValue
+  ) -> JSONValue {
+    if definitions[name] == nil { definitions[name] = definition(&self) }
+    return Self.reference(to: name)
+  }
+
+  mutating func json(oneOf variants: [Schema.Variant], _ side: Side) -> JSONValue {
+    ["oneOf": .array(variants.map { json(of: $0, side) })]
+  }
+
+  static func reference(to name: String) -> JSONValue {
+    ["$ref": .string("#/components/schemas/\(name)")]
+  }
+
+  /// Returns a JSON Schema with a description.
+  static func described(_ json: JSONValue, _ text: String) -> JSONValue {
+    guard !text.isEmpty else { return json }
+    // Draft 7 ignores the members beside a `$ref`.
+    if json["$ref"] != nil { return ["allOf": [json], "description": .string(text)] }
+    var described = json
+    described["description"] = .string(text)
+    return described
+  }
+}
+
+extension SchemaWriter {
+  private mutating func json(
+    _ form: Schema, _ annotation: Schema.Annotation, _ side: Side
+  ) -> JSONValue {
+    switch annotation {
+    case .description(let text): return Self.described(json(form, side), text)
+    case .reference(let name): return Self.reference(to: name)
+    case .component(let component):
+      guard side == .reply else { return json(form, side) }
+      return define(component.name) { writer in
+        Self.described(writer.json(form, .reply), component.description)
+      }
+    }
+  }
+
+  private mutating func json(of variant: Schema.Variant, _ side: Side) -> JSONValue {
+    guard !variant.description.isEmpty else { return json(of: variant.allMembers, side) }
+    let type = Schema.Member(
+      "type", .string(oneOf: [variant.type], format: nil), "Always `\(variant.type)`.")
+    return Self.described(json(of: [type] + variant.members, side), variant.description)
+  }
+
+  private mutating func json(of members: [Schema.Member], _ side: Side) -> JSONValue {
+    var properties: [String: JSONValue] = [:]
+    for member in members { properties[member.name] = json(member.schema, side) }
+    let required = members.filter(\.isRequired).map { JSONValue.string($0.name) }
+    var schema: JSONValue = ["type": "object", "properties": .object(properties)]
+    if !required.isEmpty { schema["required"] = .array(required) }
+    if side == .params { schema["additionalProperties"] = false }
+    return schema
   }
 
   private static func json(oneOf words: [String], format: String?) -> JSONValue {
     var schema: JSONValue = ["type": "string"]
     if !words.isEmpty { schema["enum"] = .array(words.map { .string($0) }) }
     if let format { schema["format"] = .string(format) }
-    return schema
-  }
-
-  private static func json(of members: [Member], in side: Side) -> JSONValue {
-    let properties = members.map { ($0.name, $0.schema.json(of: side)) }
-    let required = members.filter(\.isRequired).map { JSONValue.string($0.name) }
-    var schema: JSONValue = ["type": "object"]
-    schema["properties"] = .object(Dictionary(properties) { first, _ in first })
-    if !required.isEmpty { schema["required"] = .array(required) }
-    if side == .params { schema["additionalProperties"] = false }
     return schema
   }
 }

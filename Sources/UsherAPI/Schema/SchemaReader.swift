@@ -7,10 +7,16 @@
 enum SchemaReader {
   /// Returns the schema of a type. Terminates the process if the schema cannot be derived, because
   /// an incomplete schema would refuse valid calls.
-  static func schema(of type: any Decodable.Type) -> Schema { whole(type) }
+  static func schema(of type: any Decodable.Type) -> Schema { whole(type, isDocumented: false) }
 
-  private static func whole<T: Decodable>(_ type: T.Type) -> Schema {
-    let (schema, value) = read(type)
+  /// Returns the schema of a type with the descriptions and the component names of the types that
+  /// are ``SchemaDocumented``.
+  static func documentedSchema(of type: any Decodable.Type) -> Schema {
+    whole(type, isDocumented: true)
+  }
+
+  private static func whole<T: Decodable>(_ type: T.Type, isDocumented: Bool) -> Schema {
+    let (schema, value) = read(type, isDocumented: isDocumented)
     guard value != nil else {
       fatalError("the form of \(type) cannot be read: make what it holds describe itself")
     }
@@ -19,22 +25,27 @@ enum SchemaReader {
 
   /// Returns the schema of a type and a placeholder value; the value is nil if the type rejected
   /// the placeholders of its members.
-  fileprivate static func read<T: Decodable>(_ type: T.Type) -> (schema: Schema, value: T?) {
+  fileprivate static func read<T: Decodable>(
+    _ type: T.Type, isDocumented: Bool
+  ) -> (schema: Schema, value: T?) {
     if let described = type as? any SchemaDescribing.Type {
-      return (described.schema, described.example as? T)
+      let schema = isDocumented ? described.documentedSchema : described.schema
+      return (schema, described.example as? T)
     }
     if let words = type as? any CaseIterable.Type, let first = Words.first(of: words) as? T {
       return (.string(oneOf: Words.all(of: words), format: nil), first)
     }
     if let map = type as? any StringMap.Type {
-      return (.map(of: schema(of: map.valueType)), map.empty as? T)
+      return (.map(of: whole(map.valueType, isDocumented: isDocumented)), map.empty as? T)
     }
     if let optional = type as? any NullableForm.Type {
-      return (.nullable(schema(of: optional.wrappedType)), optional.absent as? T)
+      let form = whole(optional.wrappedType, isDocumented: isDocumented)
+      return (.nullable(form), optional.absent as? T)
     }
-    let notes = Notes()
+    let notes = Notes(
+      isDocumented ? type as? any SchemaDocumented.Type : nil, isDocumented: isDocumented)
     let value = try? T(from: NotingDecoder(notes: notes))
-    return (notes.schema, value)
+    return (notes.named, value)
   }
 }
 
@@ -71,7 +82,27 @@ extension Optional: NullableForm where Wrapped: Decodable {
 /// The record of the calls to one decoder.
 private final class Notes {
   var schema: Schema = .object([])
+  let isDocumented: Bool
+  private let documentation: (any SchemaDocumented.Type)?
+  private let descriptions: [String: String]
+  private let components: [String: String]
   private var optionals: Set<String> = []
+
+  init(_ documentation: (any SchemaDocumented.Type)?, isDocumented: Bool) {
+    self.documentation = documentation
+    self.isDocumented = isDocumented
+    descriptions = documentation?.memberDescriptions ?? [:]
+    components = documentation?.memberComponents ?? [:]
+  }
+
+  /// The schema, as the definition of a component if the type is one.
+  var named: Schema {
+    assert(
+      Set(descriptions.keys).isSubset(of: schema.members.map(\.name)),
+      "the description of a member stays although the member is gone: \(descriptions.keys.sorted())"
+    )
+    return documentation?.component.map { .annotated(schema, .component($0)) } ?? schema
+  }
 
   func sawOptional(_ name: String) { optionals.insert(name) }
 
@@ -79,14 +110,25 @@ private final class Notes {
     guard case .object(var members) = self.schema else { return }
     guard !members.contains(where: { $0.name == name }) else { return }
     let isRequired = schema.isNullable || !optionals.contains(name)
-    members.append(.init(name: name, schema: schema, isRequired: isRequired))
+    members.append(.init(name: name, schema: annotated(name, schema), isRequired: isRequired))
     self.schema = .object(members)
+  }
+
+  private func annotated(_ name: String, _ schema: Schema) -> Schema {
+    var schema = schema
+    if let component = components[name] { schema = schema.referring(to: component) }
+    return descriptions[name].map { .annotated(schema, .description($0)) } ?? schema
   }
 }
 
 extension Schema {
   fileprivate var isNullable: Bool {
     if case .nullable = self { true } else { false }
+  }
+
+  fileprivate func referring(to component: String) -> Schema {
+    if case .nullable(let form) = self { return .nullable(form.referring(to: component)) }
+    return .annotated(self, .reference(component))
   }
 }
 
@@ -116,7 +158,7 @@ private struct NotingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
   func decodeNil(forKey key: Key) -> Bool { false }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-    let (schema, value) = SchemaReader.read(type)
+    let (schema, value) = SchemaReader.read(type, isDocumented: notes.isDocumented)
     notes.sawMember(key.stringValue, schema)
     guard let value else { throw Refused() }
     return value
@@ -143,7 +185,7 @@ private struct NotingElements: UnkeyedDecodingContainer {
   mutating func decodeNil() -> Bool { false }
   mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
     currentIndex += 1
-    let (schema, value) = SchemaReader.read(type)
+    let (schema, value) = SchemaReader.read(type, isDocumented: notes.isDocumented)
     notes.schema = .array(of: schema)
     guard let value else { throw Refused() }
     return value
@@ -166,7 +208,7 @@ private struct NotingValue: SingleValueDecodingContainer {
       guard let value = value as? T else { throw Refused() }
       return value
     }
-    let (schema, value) = SchemaReader.read(type)
+    let (schema, value) = SchemaReader.read(type, isDocumented: notes.isDocumented)
     notes.schema = schema
     guard let value else { throw Refused() }
     return value

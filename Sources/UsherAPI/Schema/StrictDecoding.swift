@@ -30,6 +30,12 @@ public enum StrictDecoding {
   /// Returns the schema of a type.
   public static func schema(of type: any Decodable.Type) -> Schema { SchemaReader.schema(of: type) }
 
+  /// Returns the schema of a type with descriptions, to show it to people. It decodes the same, but
+  /// takes more memory.
+  public static func documentedSchema(of type: any Decodable.Type) -> Schema {
+    SchemaReader.documentedSchema(of: type)
+  }
+
   private static func mistake(_ error: DecodingError, _ prefix: String) -> UsherError {
     switch error {
     case .keyNotFound(let key, let context):

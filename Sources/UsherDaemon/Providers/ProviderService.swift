@@ -32,7 +32,7 @@ struct ProviderService: Sendable {
   private func flow<Machine: FlowMachine>(_ type: Machine.Type) -> ProviderGet.Flow {
     .init(
       kind: type.kind, summary: type.summary,
-      params: StrictDecoding.schema(of: Machine.Params.self).json)
+      params: StrictDecoding.documentedSchema(of: Machine.Params.self).json)
   }
 }
 

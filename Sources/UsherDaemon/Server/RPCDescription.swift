@@ -1,12 +1,13 @@
 package import JSONRPC
 import UsherAPI
+import UsherFlows
 
 /// The description of the daemon's sockets, as `rpc.discover` returns it.
 package enum RPCDescription {
   /// The OpenRPC document. Each access creates it anew.
   package static var document: JSONValue {
     OpenRPC.document(
-      version: Version.current, methods: Methods.all)
+      version: Version.current, methods: Methods.all, flows: ProviderRegistry.descriptions)
   }
 
   /// The OpenRPC document as one line of JSON.

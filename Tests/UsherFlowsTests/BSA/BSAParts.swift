@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -204,9 +205,7 @@ extension DrivenBSA {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
 
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
-  }
+  var completion: Completion? { Machine.completion(in: last) }
 
   /// The name of the input field that the flow refused.
   var refusedField: String? {

@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -126,9 +127,7 @@ struct DeviceDriven {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
 
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
-  }
+  var completion: Completion? { FreedomDeviceAuthorize.completion(in: last) }
 
   var kept: AccountGrant? {
     guard case .proceed(let effects) = last, effects.count == 1,

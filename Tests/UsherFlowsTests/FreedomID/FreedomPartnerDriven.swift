@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -124,9 +125,7 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
 
   var word: String? { failure?.provider?.code }
 
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
-  }
+  var completion: Completion? { Machine.completion(in: last) }
 
   var step: Step.OpenURL? {
     if case .openURL(let step) = flow.view.step { step } else { nil }

@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -103,7 +104,6 @@ struct DrivenAuthentication {
   var word: String? { failure?.provider?.code }
 
   var method: String? {
-    guard case .finish(let completion) = last else { return nil }
-    return completion.result["method"]?.stringValue
+    LocalAuthenticate.completion(in: last)?.result["method"]?.stringValue
   }
 }
