@@ -34,7 +34,19 @@ struct Usherd: AsyncParsableCommand {
       """)
   var checkStore = false
 
+  @Flag(
+    name: .customLong("print-rpc-description"),
+    help: """
+      Print the OpenRPC document of the sockets, which rpc.discover returns, and end; no daemon is \
+      needed.
+      """)
+  var printRPCDescription = false
+
   func run() async throws {
+    if printRPCDescription {
+      print(RPCDescription.text)
+      return
+    }
     let launch = Launch(
       configFile: config, stateDirectory: state, socketPath: socket, adminSocketPath: adminSocket,
       logLevel: logLevel, wipesFreedMemory: usher_wipes_freed_memory() != 0)
