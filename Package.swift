@@ -242,7 +242,8 @@ let package = Package(
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Service"),
-    endToEndTests("Socket", exclude: ["any_client.py"]),
+    endToEndTests(
+      "Socket", exclude: ["any_client.py", "discovered_client.py", "json_schemas.py"]),
     endToEndTests("Survival", ["UsherClient"], exclude: ["fake_provider.py", "socket_holder.py"]),
     endToEndTests("Truecaller", ["UsherKit"]),
   ]
