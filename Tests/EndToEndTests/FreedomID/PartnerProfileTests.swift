@@ -93,7 +93,7 @@ struct PartnerProfileTests {
     #expect(
       end.failure == ["provider_rejected", "transmissionError.autheticationError", nil],
       "\(end.text)")
-    #expect(end["failure"]?["message"]?.stringValue?.contains("taken back") == true)
+    #expect(end["failure"]?["message"]?.stringValue?.contains("the consent was revoked") == true)
   }
 
   @Test("a pending requestProfile expires with userCanceled, and Freedom is not asked any more")
