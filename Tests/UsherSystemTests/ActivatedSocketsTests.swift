@@ -38,7 +38,7 @@ struct ActivatedSocketsTests {
     let sentence = refusal {
       _ = try ActivatedSockets.checked([("usherd.sock", app), ("usherd.sock", app)], known: known)
     }
-    #expect(sentence?.hasPrefix("two sockets named usherd.sock were passed") == true)
+    #expect(sentence?.hasPrefix("systemd passed two sockets named usherd.sock") == true)
   }
 
   @Test("a passed stream that does not listen, a datagram socket and a file are errors")
