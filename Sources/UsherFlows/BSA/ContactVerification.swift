@@ -7,8 +7,7 @@ import UsherCore
 /// Number Request and Validation).
 ///
 /// A machine performs the effects of ``begin()``, shows ``step`` and ``problem``, and forwards
-/// every event while this part is active. Numbers occur only in events and calls, never in this
-/// value.
+/// every event while this is active. Numbers occur only in events and calls, never in this value.
 struct ContactVerification: Codable, Sendable, Equatable {
   /// The number of wrong guesses that ends the verification.
   static let guessLimit = 5
