@@ -91,7 +91,7 @@ package protocol Programs: Sendable {
   ///   - input: All of its standard input.
   ///   - limit: The time after which the command and its process group are killed.
   /// - Throws: `CancellationError` when the task is cancelled; the command is then killed, too.
-  ///   ``Failure`` if the command cannot be started.
+  ///   ``CommandFailure`` if the command cannot be started.
   func run(
     _ command: String, input: Secret, within limit: Duration
   ) async throws -> CommandEnding

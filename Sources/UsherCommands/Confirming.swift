@@ -75,7 +75,7 @@ extension CommandContext {
     } catch let error as UsherError {
       guard error.reason == .interactionRequired, let next = error.detail.next else { throw error }
       console.note(error.message)
-      let runner = try await FlowRunner.begin(
+      let runner = try await TerminalFlowRunner.begin(
         next.provider.rawValue, next.kind, next.params, at: self, try FlowOptions.parse([]))
       try await runner.run().checkSuccess()
       return try await client.answer(to: method)

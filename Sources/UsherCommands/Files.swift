@@ -6,10 +6,10 @@ import UsherConfig
 enum Files {
   static func exist(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
-  /// - Throws: ``Failure`` naming the file.
+  /// - Throws: ``CommandFailure`` naming the file.
   static func read(_ path: String) throws -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
-      throw Failure("\(path) cannot be read")
+      throw CommandFailure("\(path) cannot be read")
     }
     return Array(data)
   }

@@ -27,7 +27,7 @@ package struct Usherctl {
   }
 
   private static func report(_ error: any Error, on console: Console) -> Int32 {
-    if let failure = Failure(error) {
+    if let failure = CommandFailure(error) {
       for line in failure.lines { console.note(line) }
       return failure.status
     }
@@ -87,6 +87,6 @@ struct GlobalOptions: ParsableArguments {
 protocol Verb: AsyncParsableCommand {
   var options: GlobalOptions { get }
 
-  /// - Throws: An error that ``Failure`` turns into a message and an exit status.
+  /// - Throws: An error that ``CommandFailure`` turns into a message and an exit status.
   func run(at context: CommandContext) async throws
 }

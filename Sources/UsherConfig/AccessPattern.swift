@@ -13,19 +13,19 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let kind: Glob
   private let operation: OperationPattern?
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     let target = words.dropFirst().first?.split(separator: "/", omittingEmptySubsequences: false)
     let parts = [words[0]] + (target ?? [])
     guard words.count <= 3, parts.count <= 3, parts.allSatisfy({ Glob.isOne(String($0)) }) else {
-      throw Refusal(
+      throw SettingError(
         "must be \"METHOD\", \"METHOD PROVIDER\", \"METHOD PROVIDER/KIND\" or "
           + "\"METHOD PROVIDER/KIND METHOD:/path\"")
     }
     operation = try words.count < 3 ? nil : OperationPattern(setting: String(words[2]))
     method = Glob(text: String(parts[0]))
     guard operation == nil || method.matches("flow.start") else {
-      throw Refusal("only flow.start can have a third part")
+      throw SettingError("only flow.start can have a third part")
     }
     provider = parts.count > 1 ? Glob(text: String(parts[1])) : .any
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any

@@ -9,14 +9,14 @@ package enum AccountSelector: CodedAsText, Hashable, Sendable {
   /// prefix.
   case subject(String)
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let subject = String(text.dropFirst(Self.subjectPrefix.count))
     if text.hasPrefix("acc_"), text.consists(upTo: 64, of: \.isWordByte) {
       self = .id(text)
     } else if text.hasPrefix(Self.subjectPrefix), !subject.isEmpty, text.utf8.count <= 1024 {
       self = .subject(subject)
     } else {
-      throw Refusal("must be an account's id, \"acc_…\", or \"subject:\" and its subject")
+      throw SettingError("must be an account's id, \"acc_…\", or \"subject:\" and its subject")
     }
   }
 

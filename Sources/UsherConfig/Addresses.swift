@@ -10,10 +10,10 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
   package let isSecure: Bool
   package let hasQuery: Bool
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let parts = try URLParts(text)
     guard parts.scheme == "https" || parts.isLoopback else {
-      throw Refusal("must be https; http is for loopback hosts only")
+      throw SettingError("must be https; http is for loopback hosts only")
     }
     self.text = text
     host = parts.host
@@ -52,10 +52,10 @@ package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
   package let host: String
   package let port: Int
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     guard let parts = try? URLParts("http://" + text), parts.isLoopback, parts.host != "localhost",
       let port = parts.port, parts.path.isEmpty, parts.query == nil
-    else { throw Refusal("must be \"127.0.0.1:PORT\" or \"[::1]:PORT\"") }
+    else { throw SettingError("must be \"127.0.0.1:PORT\" or \"[::1]:PORT\"") }
     host = parts.host
     self.port = port
   }
@@ -69,10 +69,10 @@ package struct ProxyURL: CodedAsText, Hashable, Sendable {
   package let host: String
   package let port: Int
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let parts = try URLParts(text)
     guard parts.scheme == "http", parts.path.isEmpty || parts.path == "/", parts.query == nil else {
-      throw Refusal("must be \"http://host:port\"")
+      throw SettingError("must be \"http://host:port\"")
     }
     host = parts.host
     port = parts.port ?? 80
@@ -88,7 +88,7 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
   /// A constant URI, for providers that require a registered one.
   case fixed(FixedRedirect)
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     self = text == "loopback" ? .loopback : .fixed(try FixedRedirect(text))
   }
 
@@ -110,11 +110,11 @@ package struct FixedRedirect: Hashable, Sendable {
   /// The path, which begins with a slash.
   package let path: String
 
-  init(_ text: String) throws(Refusal) {
+  init(_ text: String) throws(SettingError) {
     let form = "must be \"loopback\" or \"http://127.0.0.1:PORT/PATH\""
     guard let parts = try? URLParts(text), parts.scheme == "http", parts.query == nil,
       parts.isLoopback, parts.host != "localhost", let port = parts.port, !parts.path.isEmpty
-    else { throw Refusal(form) }
+    else { throw SettingError(form) }
     self.text = text
     host = parts.host
     self.port = port

@@ -24,11 +24,11 @@ package struct WeekMinute: CodedAsText, Hashable, Sendable {
     self.init(weekday: 3, minute: minutes)
   }
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     guard words.count == 2, let weekday = OpeningHours.weekday(words[0]),
       let minute = OpeningHours.minute(words[1]), minute < Self.minutesOfDay
-    else { throw Refusal("must be a day and a time, such as \"Mon 08:30\"") }
+    else { throw SettingError("must be a day and a time, such as \"Mon 08:30\"") }
     self.init(weekday: weekday, minute: minute)
   }
 
@@ -53,14 +53,14 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
   private let opens: Int
   private let minutes: Int
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     let times = words.last?.split(separator: "-", omittingEmptySubsequences: false) ?? []
     guard words.count == 2, times.count == 2, let days = Self.days(words[0]),
       let opens = Self.minute(times[0]), let closes = Self.minute(times[1]),
       opens < WeekMinute.minutesOfDay, opens != closes
     else {
-      throw Refusal("must be days and a time, such as \"Mon-Fri 08:00-18:00\"")
+      throw SettingError("must be days and a time, such as \"Mon-Fri 08:00-18:00\"")
     }
     settingText = text
     self.days = days

@@ -13,18 +13,18 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
   private let method: String
   private let path: String
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0] == "*" || Self.methods.contains(String(parts[0])) else {
       let methods = Self.methods.joined(separator: ", ")
-      throw Refusal("must be \"METHOD:/path\", where METHOD is \(methods) or *")
+      throw SettingError("must be \"METHOD:/path\", where METHOD is \(methods) or *")
     }
     path = String(parts[1])
     guard path.hasPrefix("/"), !path.contains("//"),
       path.consists(upTo: 1024, of: { $0.isVisible && !$0.isOne(of: "?#\\") }),
       path.split(separator: "/").allSatisfy({ $0 != "." && $0 != ".." })
     else {
-      throw Refusal("must be a path from its first slash, without \".\", \"..\", \"//\" and query")
+      throw SettingError("must be a path from its first slash, without \".\", \"..\", \"//\" and query")
     }
     method = String(parts[0])
   }

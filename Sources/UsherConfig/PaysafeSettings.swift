@@ -8,7 +8,7 @@ package struct PaysafeSettings: SettingsSection {
   /// The name of the client secret in the credential store; nil: a public client.
   package var clientCredential: String?
   /// Which party redeems the authorization code.
-  package var exchange = CodeExchange.daemon
+  package var exchange = PaysafeCodeExchange.daemon
   /// The number of seconds in which a partner's backend must redeem a code.
   package var exchangeSeconds = 60
   package var redirect = Redirect.loopback
@@ -57,7 +57,7 @@ package struct PaysafeSettings: SettingsSection {
 }
 
 /// Which party redeems the authorization code.
-package enum CodeExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+package enum PaysafeCodeExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// The daemon, which holds the client secret.
   case daemon
   /// The app's own backend: the flow hands out the code and accepts the access token.

@@ -111,13 +111,13 @@ extension PolicyCheck {
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
     request.moment =
       try at.map { (text) throws(UsherError) in
-        try Self.read("at") { () throws(Refusal) in try WeekMinute(setting: text) }
+        try Self.read("at") { () throws(SettingError) in try WeekMinute(setting: text) }
       } ?? now
     return request
   }
 
   private static func principal(_ text: String, _ field: String) throws(UsherError) -> Principal {
-    try read(field) { () throws(Refusal) in try Principal(setting: text) }
+    try read(field) { () throws(SettingError) in try Principal(setting: text) }
   }
 
   private static func id(
@@ -135,9 +135,9 @@ extension PolicyCheck {
   }
 
   private static func read<Value>(
-    _ field: String, _ body: () throws(Refusal) -> Value
+    _ field: String, _ body: () throws(SettingError) -> Value
   ) throws(UsherError) -> Value {
-    do throws(Refusal) {
+    do throws(SettingError) {
       return try body()
     } catch {
       throw wrong(field, error.message)

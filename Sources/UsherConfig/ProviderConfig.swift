@@ -73,6 +73,6 @@ package struct HTTPSettings: SettingsSection {
 }
 
 extension ProviderName: TextSetting {
-  package init(setting text: String) throws(Refusal) { self.init(rawValue: text) }
+  package init(setting text: String) throws(SettingError) { self.init(rawValue: text) }
   package var settingText: String { rawValue }
 }

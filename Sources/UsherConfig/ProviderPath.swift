@@ -5,15 +5,15 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 
   init(_ text: String) { self.text = text }
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
     let url = isPath ? "https://example.com" + text : text
     let plain = url.filter { $0 != "{" && $0 != "}" }
-    guard try !ProviderURL(setting: plain).hasQuery else { throw Refusal("must have no query") }
+    guard try !ProviderURL(setting: plain).hasQuery else { throw SettingError("must have no query") }
     // A value for a placeholder may come from a caller, so no placeholder may be in the host.
     let path = try URLParts(plain).path
     guard url.hasPrefix(plain.dropLast(path.count)) else {
-      throw Refusal("may have braces in its path only")
+      throw SettingError("may have braces in its path only")
     }
     self.text = text
   }

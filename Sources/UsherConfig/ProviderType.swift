@@ -26,14 +26,14 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
   /// The types that a configuration file can have.
   package static let configurable = allCases.filter { $0 != .local }
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     if let type = ProviderType(rawValue: text) {
       self = type
       return
     }
     let words = Self.configurable.map(\.rawValue)
     let hint = text.nearest(of: words).map { "; did you mean \($0)?" } ?? ""
-    throw Refusal("unknown type; known: \(words.joined(separator: ", "))\(hint)")
+    throw SettingError("unknown type; known: \(words.joined(separator: ", "))\(hint)")
   }
 }
 

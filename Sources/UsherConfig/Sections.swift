@@ -16,15 +16,15 @@ package struct StoreSettings: SettingsSection {
 package enum StoreURL: CodedAsText, Equatable, Sendable {
   case sqlite(path: String)
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     let scheme = text.prefix { $0 != ":" }.lowercased()
     if scheme == "postgresql" || scheme == "postgres" {
-      throw Refusal("postgresql is not supported by this build; use \"sqlite:PATH\"")
+      throw SettingError("postgresql is not supported by this build; use \"sqlite:PATH\"")
     }
     let path = String(text.dropFirst("sqlite:".count))
     guard text.hasPrefix("sqlite:"), !path.hasPrefix("//"), ("/" + path).isAbsolutePath,
       !path.isEmpty
-    else { throw Refusal("must be \"sqlite:PATH\"") }
+    else { throw SettingError("must be \"sqlite:PATH\"") }
     self = .sqlite(path: path)
   }
 
@@ -54,14 +54,14 @@ package enum Principal: CodedAsText, Hashable, Sendable {
   case name(String)
   case id(UInt32)
 
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     if text.consists(upTo: 256, of: \.isDigit) {
-      guard let id = UInt32(text), id != .max else { throw Refusal("is not a valid id") }
+      guard let id = UInt32(text), id != .max else { throw SettingError("is not a valid id") }
       self = .id(id)
       return
     }
     let isName = text.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: ":/,") }
-    guard isName, !text.hasPrefix("-") else { throw Refusal("must be a name or a numeric id") }
+    guard isName, !text.hasPrefix("-") else { throw SettingError("must be a name or a numeric id") }
     self = .name(text)
   }
 
@@ -82,7 +82,7 @@ package enum Principal: CodedAsText, Hashable, Sendable {
       field.complain(expected: "a name or a numeric id")
       return nil
     }
-    do throws(Refusal) {
+    do throws(SettingError) {
       return try Principal(setting: text)
     } catch {
       field.complain(error.message)

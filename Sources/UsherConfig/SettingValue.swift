@@ -9,7 +9,7 @@ package protocol SettingValue {
 
 /// A setting that is written as a string with its own syntax.
 package protocol TextSetting: SettingValue {
-  init(setting text: String) throws(Refusal)
+  init(setting text: String) throws(SettingError)
 
   var settingText: String { get }
 }
@@ -21,7 +21,7 @@ extension CodedAsText {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
-    do throws(Refusal) {
+    do throws(SettingError) {
       try self.init(setting: text)
     } catch {
       throw DecodingError.dataCorruptedError(in: container, debugDescription: error.message)
@@ -35,7 +35,7 @@ extension CodedAsText {
 }
 
 /// Why a setting rejects a text: a message that does not repeat the text.
-package struct Refusal: Error, Equatable, Sendable {
+package struct SettingError: Error, Equatable, Sendable {
   package var message: String
 
   package init(_ message: String) { self.message = message }
@@ -100,7 +100,7 @@ extension String: SettingValue {
 extension TextSetting {
   package static func read(_ field: SettingField) -> Self? {
     guard let text = String.read(field) else { return nil }
-    do throws(Refusal) {
+    do throws(SettingError) {
       return try Self(setting: text)
     } catch {
       field.complain(error.message)
@@ -113,10 +113,10 @@ extension TextSetting {
 
 /// A choice of several words.
 extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == String {
-  package init(setting text: String) throws(Refusal) {
+  package init(setting text: String) throws(SettingError) {
     guard let choice = Self(rawValue: text) else {
       let words = Self.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
-      throw Refusal("must be one of \(words)")
+      throw SettingError("must be one of \(words)")
     }
     self = choice
   }

@@ -8,23 +8,23 @@ struct URLParts: Equatable {
   var path: String
   var query: String?
 
-  init(_ text: String) throws(Refusal) {
+  init(_ text: String) throws(SettingError) {
     guard text.consists(upTo: 2048, of: { $0.isVisible && !$0.isOne(of: "\"<>\\^`{|}") }) else {
-      throw Refusal("is not a URL: empty, too long or with characters a URL cannot have")
+      throw SettingError("is not a URL: empty, too long or with characters a URL cannot have")
     }
     guard let begin = Self.scheme(of: text) else {
-      throw Refusal("must be an absolute http or https URL")
+      throw SettingError("must be an absolute http or https URL")
     }
-    guard !text.contains("#") else { throw Refusal("must have no fragment") }
+    guard !text.contains("#") else { throw SettingError("must have no fragment") }
     scheme = begin
     let rest = text.dropFirst(begin.count + 3)
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
-    guard !authority.contains("@") else { throw Refusal("must have no user name or password") }
+    guard !authority.contains("@") else { throw SettingError("must have no user name or password") }
     let tail = rest.dropFirst(authority.count)
     path = String(tail.prefix { $0 != "?" })
     query = tail.firstIndex(of: "?").map { String(tail[tail.index(after: $0)...]) }
     guard let (host, port) = Self.hostAndPort(String(authority)) else {
-      throw Refusal("has no valid host and port")
+      throw SettingError("has no valid host and port")
     }
     self.host = host
     self.port = port

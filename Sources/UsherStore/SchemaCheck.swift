@@ -32,11 +32,11 @@ struct SchemaListing {
   /// A foreign trigger could undo a change that was acknowledged. If an index is listed twice,
   /// SQLite uses the last one, which may be empty.
   func foreignObject(version: Int) throws -> SchemaObject? {
-    if version == Schema.version, digest == Schema.digest { return nil }
+    if version == StoreSchema.version, digest == StoreSchema.digest { return nil }
     let expected = try DatabaseQueue()
     defer { try? expected.close() }
     let released = try expected.writeWithoutTransaction { db in
-      try Schema.create(version, in: db)
+      try StoreSchema.create(version, in: db)
       return try SchemaListing(of: db)
     }
     var rest = released.objects

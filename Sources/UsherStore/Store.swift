@@ -228,6 +228,6 @@ extension Store {
 
   /// The present status. It reads only the sizes of the files, and never waits for a writer.
   package var status: Status {
-    Status(path: file.path, schemaVersion: Schema.version, sizeBytes: file.size)
+    Status(path: file.path, schemaVersion: StoreSchema.version, sizeBytes: file.size)
   }
 }

@@ -77,16 +77,16 @@ struct StoreFile {
     func number(at offset: Int) -> Int32 {
       header[offset..<offset + 4].reduce(0) { $0 << 8 | Int32($1) }
     }
-    guard number(at: 68) == Schema.applicationID else {
+    guard number(at: 68) == StoreSchema.applicationID else {
       throw refusal("belongs to another program; it was left as it is")
     }
     try checkVersion(Int(number(at: 60)))
   }
 
   func checkVersion(_ version: Int) throws(UsherError) {
-    guard version <= Schema.version else {
+    guard version <= StoreSchema.version else {
       throw refusal(
-        "was written by a newer usherd: its schema is \(version), this one knows \(Schema.version)")
+        "was written by a newer usherd: its schema is \(version), this one knows \(StoreSchema.version)")
     }
     guard version > 0 else { throw refusal("is damaged: it has no schema") }
   }

@@ -86,9 +86,9 @@ struct StoreOpening {
   private func fill(_ draft: String) throws {
     let database = try DatabaseQueue(path: draft, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
-      try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+      try db.execute(sql: "PRAGMA application_id = \(StoreSchema.applicationID)")
       let dataKey = SymmetricKey(data: entropy.bytes(32))
-      try Schema.migrate(db) { try complete($0, from: $1, dataKey) }
+      try StoreSchema.migrate(db) { try complete($0, from: $1, dataKey) }
       try db.execute(sql: "PRAGMA journal_mode = WAL")
     }
     try database.close()
@@ -99,10 +99,10 @@ struct StoreOpening {
     _ db: Database, from earlier: Int, _ dataKey: SymmetricKey
   ) throws {
     let sealer = try sealer(dataKey)
-    if earlier < Schema.firstWithAudit {
+    if earlier < StoreSchema.firstWithAudit {
       try AuditHead(begunAt: clock.now()).write(by: sealer)(db)
     }
-    guard earlier < Schema.firstWithRowSets else { return }
+    guard earlier < StoreSchema.firstWithRowSets else { return }
     try Store.beginUnlocked(in: db, by: sealer, at: clock.now())
     // The slot's form states that there are row sets, so setting the schema version back is
     // detected.
@@ -145,7 +145,7 @@ struct StoreOpening {
       let byMasterKey = try KeySlot.master.open(with: masterKey, in: db)
       let (dataKey, hasRowSets) =
         try byMasterKey ?? recover(by: recoveryKey, hasSlot: hasRecoverySlot, in: db)
-      guard version >= Schema.firstWithRowSets || !hasRowSets else {
+      guard version >= StoreSchema.firstWithRowSets || !hasRowSets else {
         throw file.refusal(
           "has schema \(version), but had a newer one: something other than usherd set it back; "
             + "restore a backup: usherctl restore")
@@ -153,7 +153,7 @@ struct StoreOpening {
       return Keys(
         dataKey: dataKey, isRecovered: byMasterKey == nil, hasRecoverySlot: hasRecoverySlot,
         changedTables: try changedTables(in: db, version, dataKey),
-        isUnproven: byMasterKey == nil && version < Schema.firstWithRowSets)
+        isUnproven: byMasterKey == nil && version < StoreSchema.firstWithRowSets)
     }
   }
 
@@ -182,7 +182,7 @@ struct StoreOpening {
   private func changedTables(
     in db: Database, _ version: Int, _ dataKey: SymmetricKey
   ) throws -> [String] {
-    guard version >= Schema.firstWithRowSets else { return [] }
+    guard version >= StoreSchema.firstWithRowSets else { return [] }
     let sealer = try sealer(dataKey)
     let written = try? RowSets.stored(in: db, by: sealer)
     let found = try RowSets(of: db, by: sealer)
@@ -217,7 +217,7 @@ struct StoreOpening {
   private func connect(_ keys: Keys) throws -> DatabaseQueue {
     let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
-      try Schema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
+      try StoreSchema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
       // Set last and read back, because GRDB lowers it when GRDB itself enables the write-ahead
       // log.

@@ -92,7 +92,7 @@ struct OpeningHoursTests {
       #expect(try WeekMinute(setting: text).settingText == text)
     }
     for text in ["", "Mon", "Mon 24:00", "Mon 8:00", "mon 08:00", "Mon-Tue 08:00", "Mon 08:00 "] {
-      #expect(throws: Refusal("must be a day and a time, such as \"Mon 08:30\"")) {
+      #expect(throws: SettingError("must be a day and a time, such as \"Mon 08:30\"")) {
         try WeekMinute(setting: text)
       }
     }

@@ -83,7 +83,7 @@ struct OperationPatternTests {
     ] as [(String, String?, Bool)])
   func asWritten(pattern: String, operation: String?, isMatch: Bool) throws {
     guard let operation else {
-      #expect(throws: Refusal.self) { try OperationPattern(setting: pattern) }
+      #expect(throws: SettingError.self) { try OperationPattern(setting: pattern) }
       return
     }
     #expect(try matches(pattern, operation) == isMatch)
@@ -125,7 +125,7 @@ struct OperationPatternTests {
       (long, path),
     ] as [(String, String)])
   func refusals(pattern: String, problem: String) {
-    #expect(throws: Refusal(problem)) { try OperationPattern(setting: pattern) }
+    #expect(throws: SettingError(problem)) { try OperationPattern(setting: pattern) }
   }
 
   @Test("operation patterns with 500 stars match long paths in a minute", .timeLimit(.minutes(1)))

@@ -95,6 +95,6 @@ struct ProviderPathTests {
       ("http://127.0.0{}.1/x", host),
     ] as [(String, String)])
   func refusals(path: String, problem: String) {
-    #expect(throws: Refusal(problem)) { try ProviderPath(setting: path) }
+    #expect(throws: SettingError(problem)) { try ProviderPath(setting: path) }
   }
 }

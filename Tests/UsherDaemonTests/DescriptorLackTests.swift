@@ -16,7 +16,7 @@ struct DescriptorLackTests {
   init() throws { harness = try FlowHarness(descriptors: DescriptorBudget(limit: 0)) }
 
   /// Opens a sign-in that waits for its redirect listener or, if `isInBrowser`, for the browser.
-  private func session(isInBrowser: Bool) async throws -> FlowSession {
+  private func session(isInBrowser: Bool) async throws -> LiveFlow {
     let provider = try #require(Provider<OIDCSettings>(try ProviderConfig.sample()))
     let read = OIDCMetadata.read(
       documents: [

@@ -19,7 +19,7 @@ struct DomainStateTests {
   private func begin(
     _ id: String, client: String, provider: ProviderName = ProviderConfig.local.name,
     checks: Bool, orPasscode: Bool = false
-  ) async throws -> FlowSession {
+  ) async throws -> LiveFlow {
     var params = LocalAuthenticate.Params(localAuthType: .biometric, reason: "open the till")
     params.checkDomainStateChanged = checks
     params.usePasscodeWhenFailed = orPasscode

@@ -92,8 +92,8 @@ final class FlowHarness: Sendable {
   /// Opens and stores a flow of the stub machine.
   func open(
     _ effects: [EngineEffect] = [], id: String = "flw_1", client: String? = nil
-  ) async throws -> FlowSession {
-    let session = FlowSession(
+  ) async throws -> LiveFlow {
+    let session = LiveFlow(
       of: StubMachine(provider: try .sample(), probe: place.path), id: id, client: client,
       at: clock.now())
     try await runner.open(session, with: .proceed(effects), at: dependencies.moment()) {}
@@ -104,8 +104,8 @@ final class FlowHarness: Sendable {
   func open<Machine: FlowMachine>(
     _ machine: Machine, _ answer: Answer<Machine.Call> = .proceed([]), id: String = "flw_1",
     at provider: ProviderName = .work, client: String? = nil
-  ) async throws -> FlowSession {
-    let session = FlowSession(
+  ) async throws -> LiveFlow {
+    let session = LiveFlow(
       of: machine, id: id, provider: provider, client: client, at: clock.now())
     try await runner.open(
       session, with: FlowMachineBox<Machine>.erased(answer), at: dependencies.moment()
@@ -116,25 +116,25 @@ final class FlowHarness: Sendable {
   /// Submits a code to the flow, by default at its present revision.
   @discardableResult
   func type(
-    _ word: String, _ session: FlowSession, revision: Int? = nil
+    _ word: String, _ session: LiveFlow, revision: Int? = nil
   ) async -> UsherError.Reason? {
     await submit(.code(Secret(word), fields: [:]), session, revision: revision)
   }
 
   func submit(
-    _ input: FlowInput, _ session: FlowSession, revision: Int? = nil
+    _ input: FlowInput, _ session: LiveFlow, revision: Int? = nil
   ) async -> UsherError.Reason? {
     let revision = revision ?? session.standing.revision
     return await ask(session) { .submit(input, revision: revision, reply: $0) }
   }
 
-  func cancel(_ session: FlowSession) async -> UsherError.Reason? {
+  func cancel(_ session: LiveFlow) async -> UsherError.Reason? {
     await ask(session) { .cancel(reply: $0) }
   }
 
   private func ask(
-    _ session: FlowSession,
-    _ mail: (@escaping @Sendable (Result<Void, UsherError>) -> Void) -> FlowSession.Mail
+    _ session: LiveFlow,
+    _ mail: (@escaping @Sendable (Result<Void, UsherError>) -> Void) -> LiveFlow.Mail
   ) async -> UsherError.Reason? {
     let result: Result<Void, UsherError> = await withCheckedContinuation { continuation in
       runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
@@ -146,7 +146,7 @@ final class FlowHarness: Sendable {
   }
 
   /// Returns the local authenticator's answer to a flow.
-  func ask(_ question: LocalAuthQuestion, _ session: FlowSession) async -> LocalAuthNews {
+  func ask(_ question: LocalAuthQuestion, _ session: LiveFlow) async -> LocalAuthNews {
     await withCheckedContinuation { continuation in
       LocalAuthAnswers(service: localAuth).answer(question, session) {
         continuation.resume(returning: $0)
@@ -155,11 +155,11 @@ final class FlowHarness: Sendable {
   }
 
   /// Delivers the outcome of the stub's call.
-  func answer(_ session: FlowSession) {
+  func answer(_ session: LiveFlow) {
     runner.deliver(.event(.called(call, .reply(HTTPReply(status: 200)))), to: session)
   }
 
-  func row(_ session: FlowSession) throws -> FlowRow {
+  func row(_ session: LiveFlow) throws -> FlowRow {
     guard let row = try store.loadFlows().first(where: { $0.id == session.id }) else {
       throw TestError("the flow is not on disk")
     }

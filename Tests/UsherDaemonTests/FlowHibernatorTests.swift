@@ -68,7 +68,7 @@ struct FlowHibernatorTests {
   @Test("the flows that changed last do not hibernate, up to the limit")
   func order() async throws {
     let rest = FlowHibernator(most: 2)
-    var sessions: [FlowSession] = []
+    var sessions: [LiveFlow] = []
     for number in 1...4 {
       let session = try await harness.open(id: "flw_\(number)")
       session.rest()
@@ -94,9 +94,9 @@ struct ResumedFlowTests {
   init() throws { harness = try FlowHarness() }
 
   /// Returns the session as it is after a restart.
-  private func again(_ session: FlowSession) throws -> FlowSession {
+  private func again(_ session: LiveFlow) throws -> LiveFlow {
     let machine = try #require(session.standing.machine)
-    return FlowSession(
+    return LiveFlow(
       id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
       requestID: nil, createdAt: session.createdAt, standing: session.standing,
       transitions: session.transitions(since: 0),

@@ -180,7 +180,7 @@ struct FlowRunnerTests {
     }
   }
 
-  private func holdsCanary(_ session: FlowSession) throws -> Bool {
+  private func holdsCanary(_ session: LiveFlow) throws -> Bool {
     String(decoding: try harness.row(session).payload.bytes, as: UTF8.self)
       .contains(StubMachine.canary)
   }

@@ -5,7 +5,7 @@ import UsherStore
 
 @testable import UsherDaemon
 
-extension FlowSession {
+extension LiveFlow {
   /// Creates a session that shares no metadata with other sessions.
   convenience init(
     id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,

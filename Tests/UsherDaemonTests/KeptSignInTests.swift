@@ -33,7 +33,7 @@ struct KeptSignInTests {
   }
 
   /// A sign-in of the client `till` that has its tokens and asks for the user.
-  private func asking() async throws -> FlowSession {
+  private func asking() async throws -> LiveFlow {
     var moment = harness.harness.dependencies.moment()
     let origin = FlowContext<FreedomIDSettings>(
       provider: try #require(Provider(provider)), requestID: "req-1")
@@ -65,7 +65,7 @@ struct KeptSignInTests {
     _ = machine.receive(.provider(.called(call, .reply(reply))), at: &moment)
   }
 
-  private func end(_ session: FlowSession, by ending: Ending) async throws {
+  private func end(_ session: LiveFlow, by ending: Ending) async throws {
     switch ending {
     case .cancelled: #expect(await harness.harness.cancel(session) == nil)
     case .expired: harness.harness.scheduler.advance(by: FlowHarness.deadline)
@@ -80,7 +80,7 @@ struct KeptSignInTests {
     try await reached("the sign-in has ended") { session.isFinished }
   }
 
-  private func start(_ client: String, grants: [String] = Self.grants) async throws -> FlowSession {
+  private func start(_ client: String, grants: [String] = Self.grants) async throws -> LiveFlow {
     let params: JSONValue = ["grants": .array(grants.map { .string($0) })]
     let flow = try await harness.flows.start(
       FlowStart(provider: provider.name, kind: "authorize", params: params, waitMs: 0),

@@ -20,7 +20,7 @@ struct LocalAuthFlowTests {
 
   private func begin(
     _ type: LocalAuthType = .biometric, orPasscode: Bool = false, id: String = "flw_1"
-  ) async throws -> FlowSession {
+  ) async throws -> LiveFlow {
     var params = LocalAuthenticate.Params(localAuthType: type, reason: "open the till")
     params.usePasscodeWhenFailed = orPasscode
     var moment = harness.dependencies.moment()
@@ -29,7 +29,7 @@ struct LocalAuthFlowTests {
     return try await harness.open(flow, answer, id: id, at: ProviderConfig.local.name)
   }
 
-  private func scanning(orPasscode: Bool = false) async throws -> FlowSession {
+  private func scanning(orPasscode: Bool = false) async throws -> LiveFlow {
     harness.reader.enrol("left-thumb")
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let session = try await begin(orPasscode: orPasscode)
@@ -37,7 +37,7 @@ struct LocalAuthFlowTests {
     return session
   }
 
-  private func ended(_ session: FlowSession) async throws -> FlowEnding {
+  private func ended(_ session: LiveFlow) async throws -> FlowEnding {
     try await reached("the end") { session.standing.isFinished }
     return session.standing.ending
   }

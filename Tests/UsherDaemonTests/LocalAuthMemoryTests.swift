@@ -177,7 +177,7 @@ struct ToldLocalAuthTests {
   init() throws { harness = try FlowHarness() }
 
   private func latest(
-    _ question: LocalAuthQuestion, _ session: FlowSession
+    _ question: LocalAuthQuestion, _ session: LiveFlow
   ) async -> [LocalAuthProof] {
     guard case .standing(let standing) = await harness.ask(question, session) else { return [] }
     return standing.latest

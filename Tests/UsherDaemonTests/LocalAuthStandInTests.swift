@@ -20,7 +20,7 @@ struct LocalAuthStandInTests {
 
   /// Authenticates by passcode as the request allows. No finger is enrolled.
   private func authenticate(
-    _ request: LocalAuthRequest, _ session: FlowSession
+    _ request: LocalAuthRequest, _ session: LiveFlow
   ) async throws -> LocalAuthProof {
     var authentication = LocalAuthentication(request)
     let event = FlowEvent<NoCall>.daemon(
@@ -37,7 +37,7 @@ struct LocalAuthStandInTests {
   }
 
   /// Returns whether a sign-up by finger needs no further step.
-  private func isProof(_ session: FlowSession) async throws -> Bool {
+  private func isProof(_ session: LiveFlow) async throws -> Bool {
     var authentication = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
     let event = FlowEvent<NoCall>.daemon(

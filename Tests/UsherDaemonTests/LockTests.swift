@@ -24,7 +24,7 @@ struct LockTests {
     weak var repository: AccountRepository?
     weak var engine: FlowEngine?
     weak var runner: FlowRunner?
-    weak var session: FlowSession?
+    weak var session: LiveFlow?
     weak var refresher: Refresher?
     weak var credentials: Credentials?
     weak var localAuth: LocalAuthService?

@@ -19,7 +19,7 @@ struct PolicyServiceTests {
     var rule = ClientRule(
       name: "till", match: ClientMatch(user: .id(1000)),
       allow: [try AccessPattern(setting: "token.get work")])
-    rule.hours = try hours.map { (text) throws(UsherConfig.Refusal) in
+    rule.hours = try hours.map { (text) throws(UsherConfig.SettingError) in
       [try OpeningHours(setting: text)]
     }
     var config = Config()

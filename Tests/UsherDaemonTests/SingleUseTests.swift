@@ -135,8 +135,8 @@ struct FlowCodeTests {
   private func session(
     _ client: String? = "till", owner: Owner = .anna,
     at provider: ProviderName = TOTPHarness.provider
-  ) -> FlowSession {
-    FlowSession(
+  ) -> LiveFlow {
+    LiveFlow(
       of: StubMachine(
         provider: Provider(ProviderConfig(name: provider, settings: OIDCSettings.blank))!, probe: ""
       ), id: "flw_1", owner: owner, provider: provider,

@@ -47,9 +47,9 @@ struct WithheldFlowTests {
     await ending
   }
 
-  private func open(_ services: Services, probe: String) async throws -> FlowSession {
+  private func open(_ services: Services, probe: String) async throws -> LiveFlow {
     let runner = services.flows.engine.runner
-    let session = FlowSession(
+    let session = LiveFlow(
       of: StubMachine(provider: try .sample(), probe: probe), id: "flw_1",
       at: services.dependencies.clock.now())
     try await runner.open(session, with: .proceed([]), at: services.dependencies.moment()) {

@@ -3,19 +3,19 @@ import UsherKit
 
 /// The SCA event `e` of the wallet operation `w`, with requests and daemon calls about it.
 enum SCAEvent {
-  typealias Verification = Wallet.SCAAuthenticationEventAttemptVerification
+  typealias IdentityVerification = Wallet.SCAAuthenticationEventAttemptVerification
   typealias Challenge = Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest
   typealias Attempt = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest
 
-  static let sms = Verification(method: .otp, channel: .sms)
-  static let pin = Verification(method: .pin)
-  static let push = Verification(method: .pushNotification, channel: .pushNotification)
+  static let sms = IdentityVerification(method: .otp, channel: .sms)
+  static let pin = IdentityVerification(method: .pin)
+  static let push = IdentityVerification(method: .pushNotification, channel: .pushNotification)
 
-  static func challenge(_ verification: Verification) -> Challenge {
+  static func challenge(_ verification: IdentityVerification) -> Challenge {
     Challenge(walletOperationID: "w", verification: verification)
   }
 
-  static func attempt(_ verification: Verification = sms, _ value: String = "123456") -> Attempt {
+  static func attempt(_ verification: IdentityVerification = sms, _ value: String = "123456") -> Attempt {
     Attempt(walletOperationID: "w", verification: verification, value: value)
   }
 }

@@ -12,7 +12,7 @@ struct SCASendingTests {
   private let resend: JSONValue = ["type": "enterCode", "resend": true]
 
   private func send(
-    _ verification: SCAEvent.Verification, _ wallet: Wallet
+    _ verification: SCAEvent.IdentityVerification, _ wallet: Wallet
   ) async throws -> Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
     try await wallet.authenticationService.sendSCAChallenge(
       eventID: "e", request: SCAEvent.challenge(verification))
@@ -20,7 +20,7 @@ struct SCASendingTests {
 
   @Test("sendSCAChallenge by redirect sends the return URL and returns the page's address")
   func redirect() async throws {
-    let verification = SCAEvent.Verification(
+    let verification = SCAEvent.IdentityVerification(
       method: .biometric, channel: .redirect,
       action: .init(language: "de", returnURL: "https://www.partner.com/sca"))
     let sent = try await wallet([

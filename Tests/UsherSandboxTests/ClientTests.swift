@@ -27,7 +27,7 @@ struct ClientTests {
   }
 
   private func outcome(header: String? = nil, _ form: [String: String]) -> String {
-    var call = Call(.post, "/token", base: "")
+    var call = EndpointCall(.post, "/token", base: "")
     call.headers["authorization"] = header
     do {
       return try ClientRegistry(Client.standard).authenticate(call, Form(form)).id

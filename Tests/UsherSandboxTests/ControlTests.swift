@@ -64,7 +64,7 @@ struct ControlTests {
   @Test("the request log filters by endpoint and grant type and contains no secret of a request")
   func log() throws {
     var log = RequestLog()
-    var call = Call(.post, "/oidc/token", base: "")
+    var call = EndpointCall(.post, "/oidc/token", base: "")
     call.query = "code=canary-1"
     call.body = Array(
       "grant_type=refresh_token&client_id=usher&refresh_token=canary-2".utf8)
@@ -81,7 +81,7 @@ struct ControlTests {
   @Test("the request log never exceeds its limit and keeps the newest request")
   func logLimit() {
     var log = RequestLog()
-    let call = Call(.get, "/", base: "")
+    let call = EndpointCall(.get, "/", base: "")
     for _ in 0...RequestLog.limit {
       _ = log.begin(call, endpoint: "index", form: nil, fault: nil, at: start)
     }
@@ -96,6 +96,6 @@ struct ControlTests {
       ["refreshRotation": "sometimes"], ["clockOffsetSeconds": 1_000_000_000_000],
     ] as [[String: JSON]])
   func refusedSettings(_ changes: [String: JSON]) {
-    #expect(refusal { _ = try OIDCSettings().changed(by: changes) } == "invalid_request")
+    #expect(refusal { _ = try OIDCBackendSettings().changed(by: changes) } == "invalid_request")
   }
 }

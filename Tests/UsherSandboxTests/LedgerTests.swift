@@ -36,8 +36,8 @@ struct CodeTests {
   @Test(
     "an authorization code and its refresh token need their brand; a wrong brand spends neither")
   func brands() throws {
-    var ledger = TokenLedger(OIDCSettings().terms)
-    var authorization = Authorization.test()
+    var ledger = TokenLedger(OIDCBackendSettings().terms)
+    var authorization = TokenAuthorization.test()
     authorization.brand = "acme"
     let code = ledger.issueCode(
       for: authorization, redirectURI: redirectURI, challenge: challenge, now: start)
@@ -60,12 +60,12 @@ struct CodeTests {
   @Test(
     "PKCE accepts the pair of RFC 7636 appendix B and refuses malformed verifiers and challenges")
   func pkce() {
-    #expect(PKCE.matches(verifier: verifier, challenge: challenge))
-    #expect(!PKCE.matches(verifier: verifier + "x", challenge: challenge))
-    #expect(!PKCE.isVerifier(String(repeating: "a", count: 42)))
-    #expect(!PKCE.isVerifier(String(repeating: "a", count: 129)))
-    #expect(!PKCE.isVerifier(String(repeating: "ä", count: 43)))
-    #expect(!PKCE.isChallenge(challenge + "="))
+    #expect(PKCEVerification.matches(verifier: verifier, challenge: challenge))
+    #expect(!PKCEVerification.matches(verifier: verifier + "x", challenge: challenge))
+    #expect(!PKCEVerification.isVerifier(String(repeating: "a", count: 42)))
+    #expect(!PKCEVerification.isVerifier(String(repeating: "a", count: 129)))
+    #expect(!PKCEVerification.isVerifier(String(repeating: "ä", count: 43)))
+    #expect(!PKCEVerification.isChallenge(challenge + "="))
   }
 
   @Test(

@@ -44,7 +44,7 @@ struct OutboxTests {
     await workbench.outbox.post(sms(1))
     await workbench.outbox.post(email("hello"))
     let pages = OutboxPages(workbench: workbench)
-    var call = Call(.get, "/_control/outbox", base: "")
+    var call = EndpointCall(.get, "/_control/outbox", base: "")
     call.query = "to=%2B441"
     let reply = await pages.controls[0].handle(call)
     #expect(
@@ -61,7 +61,7 @@ struct OutboxTests {
     #expect(try await JSON(parsing: pages.controls[0].handle(call).body)["count"] == 0)
     call.query = "to=a&to=b"
     #expect(await pages.controls[0].handle(call).status == 400)
-    _ = await pages.controls[1].handle(Call(.delete, "/_control/outbox", base: ""))
+    _ = await pages.controls[1].handle(EndpointCall(.delete, "/_control/outbox", base: ""))
     #expect(await workbench.outbox.messages().isEmpty)
   }
 
@@ -71,7 +71,7 @@ struct OutboxTests {
     await workbench.outbox.post(sms(1, to: "<b>"))
     await workbench.outbox.post(email("<script>alert(1)</script>"))
     let reply = await OutboxPages(workbench: workbench).page.handle(
-      Call(.get, "/outbox", base: ""))
+      EndpointCall(.get, "/outbox", base: ""))
     let html = String(decoding: reply.body, as: UTF8.self)
     #expect(!html.contains("<script>"))
     #expect(!html.contains("to <b>"))

@@ -5,14 +5,14 @@ import Testing
 
 /// The OIDC provider without HTTP: calls its endpoint handlers as the router does.
 private struct Browser {
-  let provider: OIDCProvider
+  let provider: OIDCBackend
 
-  init() throws { provider = try OIDCProvider(Workbench.test(), path: "/oidc") }
+  init() throws { provider = try OIDCBackend(Workbench.test(), path: "/oidc") }
 
   func send(
     _ method: Endpoint.Method, _ path: String, _ fields: [String: String] = [:]
   ) async throws -> Reply {
-    var call = Call(method, path, base: "http://127.0.0.1:1")
+    var call = EndpointCall(method, path, base: "http://127.0.0.1:1")
     let form = fields.map { "\($0)=\(PercentEncoding.encoded($1))" }.joined(separator: "&")
     if method == .get {
       call.query = form

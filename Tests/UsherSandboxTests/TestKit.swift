@@ -12,9 +12,9 @@ let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 /// The S256 challenge of ``verifier``, from RFC 7636 appendix B.
 let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
-extension Authorization {
-  static func test(scope: [String] = ["openid", "offline_access"]) -> Authorization {
-    Authorization(
+extension TokenAuthorization {
+  static func test(scope: [String] = ["openid", "offline_access"]) -> TokenAuthorization {
+    TokenAuthorization(
       clientID: "usher", user: alice, scope: scope, nonce: "n0", authTime: start)
   }
 }
@@ -24,7 +24,7 @@ extension TokenLedger {
   static func withCode(
     _ change: (inout TokenTerms) -> Void = { _ in }
   ) -> (ledger: TokenLedger, code: String) {
-    var ledger = TokenLedger(OIDCSettings().terms)
+    var ledger = TokenLedger(OIDCBackendSettings().terms)
     change(&ledger.terms)
     let code = ledger.issueCode(
       for: .test(), redirectURI: redirectURI, challenge: challenge, now: start)
@@ -44,13 +44,13 @@ extension TokenLedger {
     _ code: String, client: Client = publicClient, brand: String? = nil,
     redirectURI: String = redirectURI,
     verifier: String = verifier, after seconds: Double = 1
-  ) throws(Refusal) -> IssuedTokens {
+  ) throws(OAuthError) -> IssuedTokens {
     try redeemCode(
       code, client: client, brand: brand, redirectURI: redirectURI, verifier: verifier,
       now: start.addingTimeInterval(seconds))
   }
 
-  mutating func refresh(_ token: String?, scope: [String]? = nil) throws(Refusal) -> IssuedTokens {
+  mutating func refresh(_ token: String?, scope: [String]? = nil) throws(OAuthError) -> IssuedTokens {
     try refresh(token ?? "", client: publicClient, scope: scope, now: start)
   }
 }
@@ -67,6 +67,6 @@ func refusal(_ body: () throws -> Void) -> String? {
     try body()
     return nil
   } catch {
-    return (error as? Refusal)?.error ?? "\(error)"
+    return (error as? OAuthError)?.error ?? "\(error)"
   }
 }

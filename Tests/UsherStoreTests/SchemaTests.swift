@@ -67,7 +67,7 @@ struct SchemaTests {
     let present = try await store.database.read {
       try Int.fetchOne($0, sql: "PRAGMA user_version")
     }
-    #expect(present == Schema.version)
+    #expect(present == StoreSchema.version)
     try store.close()
     try fixture.open().close()
   }
@@ -85,7 +85,7 @@ struct SchemaTests {
       }
     }
     let released = try StoreFixture()
-    let name = "\(Self.fixtures)/schema-\(Schema.version).db"
+    let name = "\(Self.fixtures)/schema-\(StoreSchema.version).db"
     try released.write([UInt8](try Data(contentsOf: URL(filePath: name))))
     #expect(try tables(fixture.path) == tables(released.path))
   }
@@ -93,10 +93,10 @@ struct SchemaTests {
   @Test("the digest of the current schema equals that of the tables its migrations create")
   func digest() throws {
     let made = try DatabaseQueue().write { db in
-      try Schema.create(Schema.version, in: db)
+      try StoreSchema.create(StoreSchema.version, in: db)
       return try SchemaListing(of: db).digest
     }
-    #expect(Schema.digest == made)
+    #expect(StoreSchema.digest == made)
   }
 
   @Test(
@@ -105,7 +105,7 @@ struct SchemaTests {
   func writeFixture() async throws {
     let fixture = try StoreFixture()
     try await fixture.create(Self.content)
-    let name = "\(Self.fixtures)/schema-\(Schema.version).db"
+    let name = "\(Self.fixtures)/schema-\(StoreSchema.version).db"
     try #require(access(name, F_OK) != 0, "a released schema's fixture is never written again")
     try Data(fixture.bytes()).write(to: URL(filePath: name))
   }

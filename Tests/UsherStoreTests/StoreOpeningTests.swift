@@ -25,7 +25,7 @@ struct StoreOpeningTests {
     try await store.commit([.putFlow(.sample())])
     let settings = [
       "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1",
-      "application_id": "\(Schema.applicationID)", "user_version": "\(Schema.version)",
+      "application_id": "\(StoreSchema.applicationID)", "user_version": "\(StoreSchema.version)",
     ]
     for (name, expected) in settings { #expect(try await pragma(name, of: store) == expected) }
     for suffix in ["", "-wal", "-shm", ".lock"] {

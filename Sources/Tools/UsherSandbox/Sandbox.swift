@@ -80,13 +80,13 @@ package struct Sandbox: Sendable {
     _ workbench: Workbench, _ configuration: Configuration
   ) throws -> [any Backend] {
     [
-      try OIDCProvider(
+      try OIDCBackend(
         workbench, clients: configuration.population.clients, path: configuration.issuerPath),
-      Paysafe(workbench),
-      Truecaller(workbench),
-      GoPay(workbench),
-      FreedomID(workbench),
-      BSA(workbench),
+      PaysafeBackend(workbench),
+      TruecallerBackend(workbench),
+      GoPayBackend(workbench),
+      FreedomIDBackend(workbench),
+      BSABackend(workbench),
     ]
   }
 

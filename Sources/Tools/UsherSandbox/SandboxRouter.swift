@@ -38,14 +38,14 @@ struct SandboxRouter: Sendable {
 
   private static func add(
     _ endpoints: [Endpoint], to router: Router<SandboxContext>,
-    deliver: @escaping @Sendable (Call, Endpoint) async -> Delivery
+    deliver: @escaping @Sendable (EndpointCall, Endpoint) async -> Delivery
   ) {
     for (path, rows) in Dictionary(grouping: endpoints, by: \.path) {
       for row in rows {
         router.on(RouterPath(path), method: row.method.wire) { request, context in
           let delivery: Delivery
           do {
-            delivery = await deliver(try await Call(request, context, row), row)
+            delivery = await deliver(try await EndpointCall(request, context, row), row)
           } catch {
             delivery = .whole(error.reply)
           }
@@ -84,7 +84,7 @@ extension Endpoint.Method {
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Reads a request; throws `NIOTooManyBytesError` if its body exceeds the limit.
   fileprivate init(
     _ request: Request, _ context: SandboxContext, _ row: Endpoint

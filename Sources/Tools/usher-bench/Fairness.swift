@@ -34,7 +34,7 @@ struct Fairness: ParsableCommand {
     Flood(name: "as many calls as fit", depth: 0), Flood(name: "a call at a time", depth: 1),
   ]
   /// The kinds of calls; the last one is a new connection with one call.
-  private static let rows = Caller.kinds.map(\.0) + ["connect"]
+  private static let rows = CallerCommand.kinds.map(\.0) + ["connect"]
   private static let (working, flooding): (UInt32, UInt32) = (61_001, 61_002)
 
   func validate() throws {
@@ -99,7 +99,7 @@ struct Fairness: ParsableCommand {
     let child = try ChildProcess(
       try ChildProcess.own(),
       ["caller", "--socket", party.socket, "--user", "\(party.user)", "--calls", "\(calls)"])
-    return try Caller.read(child.allOutput(), calls: calls)
+    return try CallerCommand.read(child.allOutput(), calls: calls)
   }
 
   private func start(_ flood: Flood, _ party: Party) throws -> ChildProcess {

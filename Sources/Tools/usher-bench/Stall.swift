@@ -92,13 +92,13 @@ struct Stall: ParsableCommand {
     let child = try ChildProcess(
       try ChildProcess.own(),
       ["caller", "--socket", socket, "--user", "\(user)", "--calls", "\(calls)"])
-    return try Caller.read(child.allOutput(), calls: calls).map(\.all)
+    return try CallerCommand.read(child.allOutput(), calls: calls).map(\.all)
   }
 
   private func judge(_ alone: [[UInt64]], _ under: [[UInt64]]) throws {
     print("another user's calls, alone and under attack; microseconds:")
     var isMissed = false
-    for (place, kind) in (Caller.kinds.map(\.0) + ["connect"]).enumerated() {
+    for (place, kind) in (CallerCommand.kinds.map(\.0) + ["connect"]).enumerated() {
       let (alone, under) = (Timings(alone[place]), Timings(under[place]))
       let ratio =
         Double(under.percentile(0.99)) / Double(max(alone.percentile(0.99), 1))

@@ -12,6 +12,6 @@ struct UsherBench: AsyncParsableCommand {
       """,
     subcommands: [
       Compare.self, Flows.self, Accounts.self, Churn.self, Count.self, Fairness.self, Start.self,
-      Stall.self, Load.self, Plot.self, Caller.self, Flooder.self, Staller.self, Echo.self,
+      Stall.self, Load.self, Plot.self, CallerCommand.self, Flooder.self, Staller.self, Echo.self,
     ])
 }

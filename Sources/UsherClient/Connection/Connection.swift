@@ -222,7 +222,7 @@ extension Connection {
   /// - Parameter dialer: Retained until the stream ends, because the dialer closes the connection
   ///   when it is deallocated.
   func subscribe(
-    _ params: [UInt8], deadline: Duration, feed: EventFeed, dialer: Dialer
+    _ params: [UInt8], deadline: Duration, feed: EventContinuation, dialer: Dialer
   ) async throws {
     let name = EventsSubscribe.name
     _ = try await call(name, params, deadline: deadline) { [weak self] reply in

@@ -1,11 +1,11 @@
 import UsherAPI
 
-typealias EventFeed = AsyncThrowingStream<EventNotification, any Error>.Continuation
+typealias EventContinuation = AsyncThrowingStream<EventNotification, any Error>.Continuation
 
 /// The event streams that one connection feeds.
 struct Subscriptions {
   struct Stream {
-    let feed: EventFeed
+    let feed: EventContinuation
     /// The cursor of the last delivered event; before the first event, that of the subscription.
     var cursor: Int
 
@@ -14,7 +14,7 @@ struct Subscriptions {
 
   private var streams: [String: Stream] = [:]
 
-  mutating func add(_ name: String, cursor: Int, _ feed: EventFeed) {
+  mutating func add(_ name: String, cursor: Int, _ feed: EventContinuation) {
     streams[name] = Stream(feed: feed, cursor: cursor)
   }
 

@@ -22,7 +22,7 @@ final class ExchangeCommand: Sendable {
   }
 
   /// - Returns: The answer; nil if the time is over, which the daemon detects itself.
-  /// - Throws: `CancellationError`; ``Failure`` if the command cannot be started.
+  /// - Throws: `CancellationError`; ``CommandFailure`` if the command cannot be started.
   func answer(to step: Step.ExchangeCredential) async throws -> FlowInput? {
     let left = step.deadline - environment.clock.now()
     guard left > .zero else { return nil }

@@ -45,7 +45,7 @@ struct FlowParams {
   let provider: String
   let kind: String
 
-  /// - Throws: ``Failure`` with status 64, which names the parameter and what is wrong with it.
+  /// - Throws: ``CommandFailure`` with status 64, which names the parameter and what is wrong with it.
   func json(
     _ base: JSONValue, _ shortForms: [ShortForm], _ named: [NamedParam]
   ) async throws -> JSONValue {
@@ -54,7 +54,7 @@ struct FlowParams {
     for param in named {
       let value = try await value(of: param, by: schema?.member(param.path[...]))
       guard params.set(value, at: param.path[...]) else {
-        throw Failure("--param \(param.name): its parent is not an object", status: 64)
+        throw CommandFailure("--param \(param.name): its parent is not an object", status: 64)
       }
     }
     return params
@@ -98,7 +98,7 @@ struct FlowParams {
     do {
       return try JSONValue(parsing: bytes)
     } catch {
-      throw Failure("\(option): \(file) is not JSON: \(error)", status: 64)
+      throw CommandFailure("\(option): \(file) is not JSON: \(error)", status: 64)
     }
   }
 }
@@ -113,7 +113,7 @@ extension NamedParam {
 }
 
 extension JSONValue {
-  /// - Throws: ``Failure`` with status 64 if a parameter is given in two ways, or if `--params` is
+  /// - Throws: ``CommandFailure`` with status 64 if a parameter is given in two ways, or if `--params` is
   ///   not an object.
   fileprivate func adding(
     _ shortForms: [ShortForm], beside named: [NamedParam]
@@ -124,9 +124,9 @@ extension JSONValue {
         named.contains { $0.path[0] == form.param }
         ? "--param" : self[form.param].map { _ in "--params" }
       if let other {
-        throw Failure("\(form.option) and \(other) both set \(form.param)", status: 64)
+        throw CommandFailure("\(form.option) and \(other) both set \(form.param)", status: 64)
       }
-      guard objectValue != nil else { throw Failure("--params is not a JSON object", status: 64) }
+      guard objectValue != nil else { throw CommandFailure("--params is not a JSON object", status: 64) }
       params[form.param] = form.value
     }
     return params

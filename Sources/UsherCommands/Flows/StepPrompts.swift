@@ -16,7 +16,7 @@ struct StepPrompts: Sendable {
 
   /// - Returns: The input; nil if the step needs none, or if it can complete without one and no
   ///   person can be asked.
-  /// - Throws: ``Failure`` if the step needs input and the input has ended.
+  /// - Throws: ``CommandFailure`` if the step needs input and the input has ended.
   func ask(_ flow: Flow) async throws -> FlowInput? {
     guard let step = flow.step else { return nil }
     do {
@@ -25,7 +25,7 @@ struct StepPrompts: Sendable {
       return .back(step.kind)
     } catch Interruption.endOfInput {
       if step.goesOnAlone { return nil }
-      throw Failure(
+      throw CommandFailure(
         "flow \(flow.id) waits for an answer, and the input has ended",
         hints: ["cancel it: usherctl flow cancel \(flow.id)"])
     }
@@ -114,7 +114,7 @@ extension StepPrompts {
 
   private func choose(_ options: [UsherAPI.Option]) async throws -> String {
     guard !options.isEmpty else {
-      throw Failure("the provider offers nothing to choose from")
+      throw CommandFailure("the provider offers nothing to choose from")
     }
     offer(options.map(\.label))
     return options[try await number(upTo: options.count, canGoBack: true) - 1].id

@@ -26,30 +26,30 @@ struct DatabaseFiles {
 
   /// Checks that a file is a complete database of usherd.
   ///
-  /// - Throws: ``Failure`` if it is not.
+  /// - Throws: ``CommandFailure`` if it is not.
   static func check(_ file: OpenFile, _ status: stat) throws {
     let header = try file.read(atMost: 100)
     guard header.count == 100, header.starts(with: magic), Array(header[68..<72]) == application
-    else { throw Failure("\(file.path) is not a backup of a usherd database") }
+    else { throw CommandFailure("\(file.path) is not a backup of a usherd database") }
     let pageSize = Int64(header[16]) << 8 | Int64(header[17])
     let pages = header[28..<32].reduce(Int64(0)) { $0 << 8 | Int64($1) }
     // The header encodes a page size of 65536 as 1.
     guard Int64(status.st_size) >= pages * (pageSize == 1 ? 65_536 : pageSize) else {
-      throw Failure("\(file.path) is truncated")
+      throw CommandFailure("\(file.path) is truncated")
     }
   }
 
   /// Copies a backup, with its write-ahead log if there is one, to draft names next to the
   /// database.
   ///
-  /// - Throws: ``Failure`` if the file is not a backup, is the database itself, changes meanwhile
+  /// - Throws: ``CommandFailure`` if the file is not a backup, is the database itself, changes meanwhile
   ///   or cannot be copied; `CancellationError`.
   func take(_ backup: String) throws {
     guard let (source, status) = try Durable.opened(backup) else {
-      throw Failure("\(backup) does not exist")
+      throw CommandFailure("\(backup) does not exist")
     }
     if let present = try Durable.status(path), present.isSame(as: status) {
-      throw Failure("\(backup) is the database itself")
+      throw CommandFailure("\(backup) is the database itself")
     }
     try Self.check(source, status)
     let sourceLog = try Durable.opened(backup + "-wal").flatMap { $0.status.st_size > 0 ? $0 : nil }
@@ -60,7 +60,7 @@ struct DatabaseFiles {
       let logNow = try Durable.status(backup + "-wal")
       guard try source.isAs(status), try sourceLog.map({ try $0.file.isAs($0.status) }) ?? true,
         sourceLog != nil || logNow?.st_size ?? 0 == 0
-      else { throw Failure("\(backup) changed while it was read") }
+      else { throw CommandFailure("\(backup) changed while it was read") }
     } catch {
       drop()
       throw error
@@ -70,7 +70,7 @@ struct DatabaseFiles {
   private func copy(_ source: OpenFile, _ status: stat, to name: String) throws {
     let copy = try Durable.createdAnew(name, of: try Durable.owner(of: directory))
     guard try source.copy(to: copy) == Int64(status.st_size) else {
-      throw Failure("\(source.path) changed while it was read")
+      throw CommandFailure("\(source.path) changed while it was read")
     }
     try copy.sync()
   }
@@ -184,7 +184,7 @@ struct DatabaseFiles {
 final class DatabaseLock {
   private var descriptor: CInt?
 
-  /// - Throws: ``Failure`` if a usherd is running on the database.
+  /// - Throws: ``CommandFailure`` if a usherd is running on the database.
   init(of database: String) throws {
     let path = database + ".lock"
     let owner = try Durable.owner(of: DatabaseFiles(path: database).directory)
@@ -199,7 +199,7 @@ final class DatabaseLock {
     guard opened >= 0 else { throw Durable.fault("\(path) cannot be opened") }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       close(opened)
-      throw Failure("\(database) is in use by a running usherd; stop it first")
+      throw CommandFailure("\(database) is in use by a running usherd; stop it first")
     }
     descriptor = opened
   }

@@ -22,7 +22,7 @@ enum Durable {
   }
 
   static func owner(of path: String) throws -> Owner {
-    guard let status = try status(path) else { throw Failure("\(path) does not exist") }
+    guard let status = try status(path) else { throw CommandFailure("\(path) does not exist") }
     return Owner(user: status.st_uid, group: status.st_gid)
   }
 
@@ -32,14 +32,14 @@ enum Durable {
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       guard errno != ELOOP else {
-        throw Failure("\(path) is a symbolic link; it must be a regular file")
+        throw CommandFailure("\(path) is a symbolic link; it must be a regular file")
       }
       throw fault("\(path) cannot be opened")
     }
     let file = OpenFile(path: path, descriptor: descriptor)
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw fault("\(path) cannot be inspected") }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw Failure("\(path) is not a regular file") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw CommandFailure("\(path) is not a regular file") }
     return (file, status)
   }
 
@@ -56,7 +56,7 @@ enum Durable {
     return try created("\(path).new-\(digits)")
   }
 
-  /// - Throws: ``Failure``, also if the name already exists.
+  /// - Throws: ``CommandFailure``, also if the name already exists.
   private static func created(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw fault("\(path) cannot be created") }
@@ -123,8 +123,8 @@ enum Durable {
   }
 
   /// Returns a failure that ends with the error text of the last system call.
-  static func fault(_ sentence: String) -> Failure {
-    Failure("\(sentence): \(String(cString: strerror(errno)))")
+  static func fault(_ sentence: String) -> CommandFailure {
+    CommandFailure("\(sentence): \(String(cString: strerror(errno)))")
   }
 }
 
@@ -174,7 +174,7 @@ final class OpenFile {
   /// Copies the whole file.
   ///
   /// - Returns: The number of bytes copied.
-  /// - Throws: `CancellationError`; ``Failure`` naming the file that cannot be read or written.
+  /// - Throws: `CancellationError`; ``CommandFailure`` naming the file that cannot be read or written.
   func copy(to other: OpenFile) throws -> Int64 {
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 8)
     defer { room.deallocate() }

@@ -26,7 +26,7 @@ enum Instance: Equatable {
   /// - Throws: `ConfigError` with every problem of the system daemon's configuration.
   func database(_ environment: CommandEnvironment) throws -> String {
     let state = state(environment)
-    let config = try self == .system ? ConfigFiles.parse([]).load(in: environment).config : Config()
+    let config = try self == .system ? ConfigFileArguments.parse([]).load(in: environment).config : Config()
     switch config.store.url {
     case .sqlite(let path): return path.hasPrefix("/") ? path : "\(state)/\(path)"
     }
@@ -41,7 +41,7 @@ struct InstanceOptions: ParsableArguments {
       valueName: "directory"))
   var state: String?
 
-  /// - Throws: ``Failure`` if the system's daemon is selected and the user is not root.
+  /// - Throws: ``CommandFailure`` if the system's daemon is selected and the user is not root.
   func instance(_ context: CommandContext) throws -> Instance {
     if let state {
       let isEnded = state.count > 1 && state.hasSuffix("/")
@@ -49,8 +49,8 @@ struct InstanceOptions: ParsableArguments {
     }
     if context.environment.userID == 0 { return .system }
     guard !context.admin.socketPath.hasPrefix("/run/usherd/") else {
-      throw Failure(
-        "only root may do that to the system's usherd", status: Failure.Status.notPermitted)
+      throw CommandFailure(
+        "only root may do that to the system's usherd", status: CommandFailure.Status.notPermitted)
     }
     return .user
   }

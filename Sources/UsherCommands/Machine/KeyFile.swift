@@ -9,17 +9,17 @@ struct KeyFile {
 
   /// Returns the key; nil if the file does not exist.
   ///
-  /// - Throws: ``Failure`` if the daemon would refuse the file, too.
-  func read() throws -> MasterKeyText? {
+  /// - Throws: ``CommandFailure`` if the daemon would refuse the file, too.
+  func read() throws -> MasterKeyBytes? {
     guard let (file, status) = try Durable.opened(path) else { return nil }
     let owner = try Durable.owner(of: directory)
     guard status.st_uid == owner.user, status.st_mode & 0o077 == 0 else {
-      throw Failure(
+      throw CommandFailure(
         "\(path) has the wrong owner or mode: only the daemon's user may have access to it")
     }
-    let bytes = try file.read(atMost: MasterKeyText.length + 1)
-    guard bytes.count == MasterKeyText.length, let key = MasterKeyText(bytes) else {
-      throw Failure("\(path) has \(bytes.count) bytes; it must have \(MasterKeyText.length)")
+    let bytes = try file.read(atMost: MasterKeyBytes.length + 1)
+    guard bytes.count == MasterKeyBytes.length, let key = MasterKeyBytes(bytes) else {
+      throw CommandFailure("\(path) has \(bytes.count) bytes; it must have \(MasterKeyBytes.length)")
     }
     return key
   }

@@ -80,7 +80,7 @@ private final class RunningTool {
     output = Stream(descriptor: pipes.output.reader)
     errors = Stream(descriptor: pipes.errors.reader)
     for pipe in [pipes.output, pipes.errors] { _ = fcntl(pipe.reader, F_SETFL, O_NONBLOCK) }
-    let launch = Launch(
+    let launch = ProgramLaunch(
       arguments: [program] + arguments,
       files: [
         .descriptor(standardInput.reader), .descriptor(pipes.output.writer),
@@ -89,7 +89,7 @@ private final class RunningTool {
     // The program does not read yet, so the input must fit into the pipe.
     guard standardInput.fill(input), let process = launch.start() else {
       for pipe in [pipes.output, pipes.errors] { Glibc.close(pipe.reader) }
-      throw Failure("\(program) cannot be started")
+      throw CommandFailure("\(program) cannot be started")
     }
     self.process = process
   }
@@ -114,7 +114,7 @@ private final class RunningTool {
       guard isCancelled.isRaised || ContinuousClock.now >= deadline || isTooLong else { continue }
       kill()
       if isCancelled.isRaised { throw CancellationError() }
-      throw Failure("\(name) ran too long or printed too much")
+      throw CommandFailure("\(name) ran too long or printed too much")
     }
   }
 

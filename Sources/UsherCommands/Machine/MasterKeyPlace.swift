@@ -56,18 +56,18 @@ struct MasterKeyPlace {
     }
   }
 
-  private func key(_ database: String, _ isRecovered: Bool) throws -> MasterKeyText {
+  private func key(_ database: String, _ isRecovered: Bool) throws -> MasterKeyBytes {
     if let key = try file.read() { return key }
     guard try isRecovered || Durable.status(database) == nil else {
-      throw Failure(
+      throw CommandFailure(
         "the master key of the database is missing: neither \(file.path) nor \(sealed.path) exists",
         hints: ["to open the database with its recovery key, run: usherctl recover"])
     }
     return .random()
   }
 
-  private func closed(_ words: String) -> Failure {
-    Failure(
+  private func closed(_ words: String) -> CommandFailure {
+    CommandFailure(
       "\(sealed.path) cannot be opened on this host: \(words)",
       hints: [
         "it was sealed on another host or for another name, or this host's key or TPM has changed",
@@ -93,12 +93,12 @@ struct MasterKeyPlace {
       status = try await context.admin.call(SystemStatus())
     }
     guard status.locked != true else {
-      throw Failure(
+      throw CommandFailure(
         "usherd is locked", hints: ["run: usherctl unlock --admin, then repeat this command"],
-        status: Failure.Status.tryAgain)
+        status: CommandFailure.Status.tryAgain)
     }
     guard status.masterKey == Self.origin else {
-      throw Failure(
+      throw CommandFailure(
         "usherd uses another master key: \(status.masterKey ?? "its origin is not known")",
         hints: ["check that \(Units.service) has LoadCredentialEncrypted=\(SealedKey.name)"]
           + (try await wayOut))
@@ -113,7 +113,7 @@ struct MasterKeyPlace {
     } catch let error as CancellationError {
       await Units(environment: environment).listen()
       throw error
-    } catch let failure as Failure {
+    } catch let failure as CommandFailure {
       var failure = failure
       failure.lines += try await wayOut
       throw failure

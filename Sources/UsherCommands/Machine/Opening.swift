@@ -68,7 +68,7 @@ final class Opening: Sendable {
     }
   }
 
-  /// - Throws: ``Failure`` if the daemon cannot be stopped.
+  /// - Throws: ``CommandFailure`` if the daemon cannot be stopped.
   func stop() async throws {
     switch instance {
     case .system: try await Units(environment: environment).stop()
@@ -88,7 +88,7 @@ final class Opening: Sendable {
   ///
   /// The credential is a file in memory, which is removed in every case.
   ///
-  /// - Throws: ``Failure`` with the daemon's message if the database does not open;
+  /// - Throws: ``CommandFailure`` with the daemon's message if the database does not open;
   ///   `CancellationError`.
   func open(_ handed: Handed?) async throws {
     switch instance {
@@ -129,7 +129,7 @@ final class Opening: Sendable {
       input: Secret(""), within: Self.limit)
     guard ending.status == 0 else {
       let words = ending.words
-      throw Failure(words.hasPrefix("usherd: ") ? String(words.dropFirst(8)) : words)
+      throw CommandFailure(words.hasPrefix("usherd: ") ? String(words.dropFirst(8)) : words)
     }
   }
 
@@ -163,10 +163,10 @@ private struct PassingFolder {
     path = "\(memory)/usherctl-\(geteuid())-\(inode)"
   }
 
-  /// - Throws: ``Failure`` if the folder is not private to this user.
+  /// - Throws: ``CommandFailure`` if the folder is not private to this user.
   func put(_ handed: Opening.Handed) throws {
     try Durable.makeDirectory(path)
-    guard isOurs else { throw Failure("\(path) is not a private directory of yours") }
+    guard isOurs else { throw CommandFailure("\(path) is not a private directory of yours") }
     try Durable.createdAnew("\(path)/\(handed.credential)")
       .write(Array(handed.text.revealed().utf8))
   }
@@ -191,7 +191,7 @@ extension Console {
     do throws(RecoveryKey.Mistake) {
       return try RecoveryKey(text)
     } catch {
-      throw Failure("the recovery key \(error)")
+      throw CommandFailure("the recovery key \(error)")
     }
   }
 }

@@ -12,12 +12,12 @@ struct SealedKey {
 
   enum Finding: Equatable {
     case absent
-    case opens(MasterKeyText)
+    case opens(MasterKeyBytes)
     /// The credential does not open here, with the reason, usually the message of systemd-creds.
     case closed(String)
   }
 
-  /// - Throws: ``Failure`` if systemd-creds cannot be run.
+  /// - Throws: ``CommandFailure`` if systemd-creds cannot be run.
   func find() async throws -> Finding {
     guard try Durable.status(path) != nil else { return .absent }
     return try await opened(path)
@@ -26,7 +26,7 @@ struct SealedKey {
   private func opened(_ path: String) async throws -> Finding {
     let ending = try await creds("decrypt", path, "-", input: Secret(""))
     guard ending.status == 0 else { return .closed(ending.words) }
-    guard let key = MasterKeyText(ending.output) else {
+    guard let key = MasterKeyBytes(ending.output) else {
       return .closed("it does not contain a master key")
     }
     return .opens(key)
@@ -34,10 +34,10 @@ struct SealedKey {
 
   /// Seals a key; installs the credential after it has proved to open again.
   ///
-  /// - Throws: ``Failure``; then no credential was installed.
-  func seal(_ key: MasterKeyText) async throws {
+  /// - Throws: ``CommandFailure``; then no credential was installed.
+  func seal(_ key: MasterKeyBytes) async throws {
     let ending = try await creds("encrypt", "-", "-", input: key.hexadecimal)
-    guard ending.status == 0 else { throw Failure("systemd-creds cannot seal: \(ending.words)") }
+    guard ending.status == 0 else { throw CommandFailure("systemd-creds cannot seal: \(ending.words)") }
     for line in ending.errors.split(separator: "\n") { console.note("systemd-creds: \(line)") }
     try Durable.makeDirectory(environment.places.sealed)
     let draft = Durable.draft(of: path)
@@ -47,8 +47,8 @@ struct SealedKey {
       try file.sync()
       switch try await opened(draft) {
       case .opens(key): break
-      case .opens, .absent: throw Failure("the sealed key opens as another key")
-      case .closed(let words): throw Failure("the sealed key cannot be opened again: \(words)")
+      case .opens, .absent: throw CommandFailure("the sealed key opens as another key")
+      case .closed(let words): throw CommandFailure("the sealed key cannot be opened again: \(words)")
       }
       // An existing credential must not be replaced: it may be the only key to a database.
       try Durable.link(draft, path)
@@ -84,7 +84,7 @@ enum FreeName {
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
     }
     guard let name = try names(beside: path, word).first(where: isFree) else {
-      throw Failure("there are too many files \(path).\(word)-N")
+      throw CommandFailure("there are too many files \(path).\(word)-N")
     }
     return name
   }
@@ -95,12 +95,12 @@ enum FreeName {
 }
 
 /// A master key while usherctl moves it between the key file and the credential.
-struct MasterKeyText: Equatable, CustomStringConvertible {
+struct MasterKeyBytes: Equatable, CustomStringConvertible {
   static let length = 32
 
   private let bytes: [UInt8]
 
-  static func random() -> MasterKeyText { MasterKeyText(exactly: SystemEntropy().bytes(length)) }
+  static func random() -> MasterKeyBytes { MasterKeyBytes(exactly: SystemEntropy().bytes(length)) }
 
   private init(exactly bytes: [UInt8]) { self.bytes = bytes }
 

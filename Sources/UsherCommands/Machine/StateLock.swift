@@ -8,7 +8,7 @@ import Glibc
 final class StateLock {
   private var held: [OpenFile] = []
 
-  /// - Throws: ``Failure`` if another command holds the lock. Also if the state directory has
+  /// - Throws: ``CommandFailure`` if another command holds the lock. Also if the state directory has
   ///   another owner, whose daemon could not use the files that are created here.
   init(of instance: Instance, in environment: CommandEnvironment) throws {
     let state = instance.state(environment)
@@ -22,9 +22,9 @@ final class StateLock {
       throw Durable.fault("\(state) cannot be inspected")
     }
     guard status.st_uid == geteuid() else {
-      throw Failure(
+      throw CommandFailure(
         "\(state) is owned by uid \(status.st_uid); only that user may do this",
-        status: Failure.Status.notPermitted)
+        status: CommandFailure.Status.notPermitted)
     }
   }
 
@@ -38,9 +38,9 @@ final class StateLock {
     let file = OpenFile(path: directory, descriptor: descriptor)
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       guard errno == EWOULDBLOCK else { throw Durable.fault("\(directory) cannot be locked") }
-      throw Failure(
+      throw CommandFailure(
         "another usherctl setup, restore or recover is running on \(directory)",
-        status: Failure.Status.tryAgain)
+        status: CommandFailure.Status.tryAgain)
     }
     held.append(file)
     return file

@@ -12,7 +12,7 @@ package protocol Tools: Sendable {
   ///   - input: All of its standard input.
   ///   - limit: The time after which the program is killed.
   /// - Throws: `CancellationError` when the task is cancelled; the program is then killed.
-  ///   ``Failure`` if the program cannot be started or exceeds the limit.
+  ///   ``CommandFailure`` if the program cannot be started or exceeds the limit.
   func run(
     _ program: String, _ arguments: [String], input: Secret, within limit: Duration
   ) async throws -> ToolEnding
@@ -47,9 +47,9 @@ package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
 extension Tools {
   /// Returns the program's absolute path.
   ///
-  /// - Throws: ``Failure`` if there is no such program.
+  /// - Throws: ``CommandFailure`` if there is no such program.
   func find(_ name: String) throws -> String {
-    guard let path = path(of: name) else { throw Failure("\(name) is not installed") }
+    guard let path = path(of: name) else { throw CommandFailure("\(name) is not installed") }
     return path
   }
 }

@@ -49,8 +49,8 @@ struct Units {
     guard ending.status == 0 else { throw Self.failed(arguments, ending) }
   }
 
-  private static func failed(_ arguments: [String], _ ending: ToolEnding) -> Failure {
-    Failure("systemctl \(arguments[0]) failed: \(ending.words)")
+  private static func failed(_ arguments: [String], _ ending: ToolEnding) -> CommandFailure {
+    CommandFailure("systemctl \(arguments[0]) failed: \(ending.words)")
   }
 
   /// Starts only the sockets. Also works in a cancelled task.
@@ -60,7 +60,7 @@ struct Units {
 
   /// Starts the daemon and its sockets; returns when the daemon is ready.
   ///
-  /// - Throws: ``Failure`` with the daemon's own message if it cannot start.
+  /// - Throws: ``CommandFailure`` with the daemon's own message if it cannot start.
   func start() async throws {
     // After too many failures systemd refuses to start the unit until this reset.
     _ = try await systemctl(["reset-failed"] + Self.sockets + [Self.service])
@@ -80,7 +80,7 @@ struct Units {
   /// its credentials.
   ///
   /// - Returns: Nil if neither is known.
-  func why() async throws -> Failure? {
+  func why() async throws -> CommandFailure? {
     // systemd restarts the service, which clears the status text until the service sets it again.
     for _ in 0..<20 {
       let ending = try await systemctl(
@@ -88,14 +88,14 @@ struct Units {
       let properties = Self.properties(ending.text)
       if ["active", "inactive"].contains(properties["ActiveState"]) { return nil }
       if properties["ExecMainStatus"] == "243" { return Self.credentials }
-      if let text = properties["StatusText"], !text.isEmpty { return Failure(text) }
+      if let text = properties["StatusText"], !text.isEmpty { return CommandFailure(text) }
       try await environment.sleep(.milliseconds(100))
     }
     return nil
   }
 
   /// Exit status 243 of systemd: a credential exists but cannot be read.
-  private static let credentials = Failure(
+  private static let credentials = CommandFailure(
     "systemd cannot pass the daemon its credentials",
     hints: [
       "to see whether it is the master key, run: usherctl setup; usherctl recover repairs that",

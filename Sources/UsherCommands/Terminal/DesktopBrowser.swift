@@ -15,7 +15,7 @@ package struct DesktopBrowser: Browser {
       let handoff = PageHandoff(to: url, for: getuid())
     else { return false }
     handoff.serve()
-    let opener = Launch(arguments: ["xdg-open", handoff.url], files: [.null, .null, .null])
+    let opener = ProgramLaunch(arguments: ["xdg-open", handoff.url], files: [.null, .null, .null])
     return opener.start() != nil
   }
 }

@@ -41,7 +41,7 @@ private final class RunningCommand {
   private var bytes: [UInt8] = []
   private var isDrained = false
 
-  /// - Throws: ``Failure`` if no pipe or process can be created, or if the input does not fit into
+  /// - Throws: ``CommandFailure`` if no pipe or process can be created, or if the input does not fit into
   ///   a pipe.
   init(_ command: String, _ input: Secret) throws {
     let standardInput = try Pipe()
@@ -51,16 +51,16 @@ private final class RunningCommand {
     // reads it.
     guard standardInput.fill(input) else {
       standardOutput.close()
-      throw Failure("the input of the command is too long")
+      throw CommandFailure("the input of the command is too long")
     }
-    let launch = Launch(
+    let launch = ProgramLaunch(
       arguments: ["/bin/sh", "-c", command],
       files: [.descriptor(standardInput.reader), .descriptor(standardOutput.writer), .shared])
     let process = launch.start()
     Glibc.close(standardOutput.writer)
     guard let process else {
       Glibc.close(standardOutput.reader)
-      throw Failure("the command cannot be started")
+      throw CommandFailure("the command cannot be started")
     }
     self.process = process
     output = standardOutput.reader
@@ -152,7 +152,7 @@ struct Pipe {
 
   init() throws {
     var ends: [CInt] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw Failure("no pipe can be created for the command") }
+    guard pipe(&ends) == 0 else { throw CommandFailure("no pipe can be created for the command") }
     (reader, writer) = (ends[0], ends[1])
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
   }

@@ -24,7 +24,7 @@ struct AuditVerifyVerb: Verb {
       for finding in reply.findings { context.console.say(finding.message) }
       context.console.say(reply.summary)
     }
-    if !reply.whole { throw Failure.silent(Failure.Status.failed) }
+    if !reply.whole { throw CommandFailure.silent(CommandFailure.Status.failed) }
   }
 }
 

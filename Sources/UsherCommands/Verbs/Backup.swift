@@ -28,7 +28,7 @@ struct BackupVerb: Verb {
     let target = file == "-" ? nil : try Target(file, force: force)
     defer { target?.drop() }
     if target == nil, isatty(context.environment.output) == 1 {
-      throw Failure("a backup cannot be written to a terminal; name a file")
+      throw CommandFailure("a backup cannot be written to a terminal; name a file")
     }
     let (reply, json) = try await context.admin.answer(
       to: SystemBackup(), deadline: Self.limit)
@@ -51,14 +51,14 @@ private struct Target {
   private let path: String
   private let isReplaced: Bool
 
-  /// - Throws: ``Failure`` if the file cannot be written, or exists and may not be replaced.
+  /// - Throws: ``CommandFailure`` if the file cannot be written, or exists and may not be replaced.
   init(_ path: String, force: Bool) throws {
     if let status = try Durable.status(path) {
       guard force else {
-        throw Failure("\(path) already exists", hints: ["to replace it, add --force"])
+        throw CommandFailure("\(path) already exists", hints: ["to replace it, add --force"])
       }
       guard status.st_mode & S_IFMT == S_IFREG else {
-        throw Failure("\(path) is not a regular file")
+        throw CommandFailure("\(path) is not a regular file")
       }
     }
     self.path = path
@@ -81,24 +81,24 @@ private struct DaemonsCopy {
   private let file: OpenFile
   private let size: Int64
 
-  /// - Throws: ``Failure`` if the file cannot be a copy that the daemon made. It is then neither
+  /// - Throws: ``CommandFailure`` if the file cannot be a copy that the daemon made. It is then neither
   ///   read nor removed.
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
     guard let (file, status) = try Durable.opened(path), let slash = path.lastIndex(of: "/") else {
-      throw Failure("the daemon's copy \(path) does not exist", status: Failure.Status.tryAgain)
+      throw CommandFailure("the daemon's copy \(path) does not exist", status: CommandFailure.Status.tryAgain)
     }
     let owner = try Durable.owner(of: String(path[..<slash]))
     guard path[slash...].contains(".backup-"), status.st_uid == owner.user, status.st_nlink == 1,
       status.st_mode & 0o077 == 0
-    else { throw Failure("\(path) is not a copy made by the daemon") }
+    else { throw CommandFailure("\(path) is not a copy made by the daemon") }
     try DatabaseFiles.check(file, status)
     self.file = file
     size = Int64(reply.bytes)
   }
 
   func fetch(to target: OpenFile) throws {
-    guard try file.copy(to: target) == size else { throw Failure("\(file.path) is truncated") }
+    guard try file.copy(to: target) == size else { throw CommandFailure("\(file.path) is truncated") }
   }
 
   func remove() { unlink(file.path) }

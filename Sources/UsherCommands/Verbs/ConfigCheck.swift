@@ -6,12 +6,12 @@ struct ConfigCheckVerb: Verb {
     commandName: "check", abstract: "Check configuration files; report file, line and key.")
 
   @OptionGroup var options: GlobalOptions
-  @OptionGroup var files: ConfigFiles
+  @OptionGroup var files: ConfigFileArguments
 
   func run(at context: CommandContext) async throws {
     let (config, paths) = try files.load(in: context.environment)
     guard !paths.isEmpty else {
-      throw Failure("no configuration file in \(context.environment.configFolder)")
+      throw CommandFailure("no configuration file in \(context.environment.configFolder)")
     }
     let problems =
       Files.distrust(of: paths, as: context.environment.userID)

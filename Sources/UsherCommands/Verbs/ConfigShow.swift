@@ -6,7 +6,7 @@ struct ConfigShowVerb: Verb {
     commandName: "show", abstract: "Print the effective configuration, defaults included.")
 
   @OptionGroup var options: GlobalOptions
-  @OptionGroup var files: ConfigFiles
+  @OptionGroup var files: ConfigFileArguments
 
   func run(at context: CommandContext) async throws {
     let (config, paths) = try files.load(in: context.environment)

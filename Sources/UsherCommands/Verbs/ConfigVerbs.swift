@@ -9,11 +9,11 @@ struct ConfigVerbs: AsyncParsableCommand {
 
 /// The configuration files to read. Default: `usherd.toml` and `conf.d/*.toml` in the daemon's
 /// folder.
-struct ConfigFiles: ParsableArguments {
+struct ConfigFileArguments: ParsableArguments {
   @Argument(help: "Default: /etc/usherd/usherd.toml and /etc/usherd/conf.d/*.toml.")
   var files: [String] = []
 
-  /// - Throws: `ConfigError` with every problem; ``Failure`` if a file cannot be read.
+  /// - Throws: `ConfigError` with every problem; ``CommandFailure`` if a file cannot be read.
   func load(in environment: CommandEnvironment) throws -> (config: Config, files: [String]) {
     let paths = files.isEmpty ? Self.standard(environment.configFolder) : files
     return (try Self.load(paths), paths)

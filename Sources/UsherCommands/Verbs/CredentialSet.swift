@@ -35,11 +35,11 @@ struct CredentialSetVerb: Verb {
       bytes = try await console.readAll(limit: Self.limit).withoutNewline
     }
     guard bytes.count <= Self.limit else {
-      throw Failure("the value is longer than \(Self.limit) bytes")
+      throw CommandFailure("the value is longer than \(Self.limit) bytes")
     }
-    guard !bytes.isEmpty else { throw Failure("the value is empty") }
+    guard !bytes.isEmpty else { throw CommandFailure("the value is empty") }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw Failure("the value is not text in UTF-8")
+      throw CommandFailure("the value is not text in UTF-8")
     }
     return Secret(text)
   }

@@ -40,7 +40,7 @@ struct FlowRunVerb: Verb {
     let reader = FlowParams(context: context, provider: provider, kind: kind)
     let params = try await reader.json(
       try await reader.whole(params), shortForms, flowOptions.params)
-    let runner = try await FlowRunner.begin(
+    let runner = try await TerminalFlowRunner.begin(
       provider, kind, params, requestId: requestId, at: context, flowOptions)
     let flow = try await runner.run()
     if context.printsJSON {

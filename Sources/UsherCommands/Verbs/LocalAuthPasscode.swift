@@ -27,7 +27,7 @@ struct LocalAuthPasscodeVerb: Verb {
     let new = try await context.console.readPasscode("new passcode")
     if context.console.isInteractive {
       guard try await context.console.readPasscode("new passcode once more") == new else {
-        throw Failure("the two passcodes differ; nothing has changed")
+        throw CommandFailure("the two passcodes differ; nothing has changed")
       }
     }
     let method = LocalAuthSetPasscode(

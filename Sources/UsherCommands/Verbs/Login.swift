@@ -46,11 +46,11 @@ struct LoginVerb: Verb {
   func run(at context: CommandContext) async throws {
     let params = try await FlowParams(context: context, provider: provider, kind: kind)
       .json([:], shortForms, flowOptions.params)
-    let runner = try await FlowRunner.begin(provider, kind, params, at: context, flowOptions)
+    let runner = try await TerminalFlowRunner.begin(provider, kind, params, at: context, flowOptions)
     let flow = try await runner.run()
     try flow.checkSuccess()
     guard let account = flow.result?["account"]?.stringValue else {
-      throw Failure("the flow \(flow.id) succeeded without an account")
+      throw CommandFailure("the flow \(flow.id) succeeded without an account")
     }
     try await context.show(AccountGet(account: AccountID(account))) { reply in
       context.console.say("signed in as \(reply.account.label) (\(reply.account.id))")

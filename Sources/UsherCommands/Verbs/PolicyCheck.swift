@@ -74,7 +74,7 @@ struct PolicyCheckVerb: Verb {
       if context.printsJSON { context.console.json(json) }
     }
     if !context.printsJSON { reply.show(on: context.console) }
-    if !reply.allowed { throw Failure.silent(Failure.Status.failed) }
+    if !reply.allowed { throw CommandFailure.silent(CommandFailure.Status.failed) }
   }
 
   private var question: PolicyCheck {

@@ -17,6 +17,6 @@ struct RuleSource: ParsableArguments {
 
   /// Returns the configuration in the files; nil if the daemon is to be asked.
   ///
-  /// - Throws: As ``ConfigFiles/load(in:)``.
-  func load() throws -> Config? { files.isEmpty ? nil : try ConfigFiles.load(files) }
+  /// - Throws: As ``ConfigFileArguments/load(in:)``.
+  func load() throws -> Config? { files.isEmpty ? nil : try ConfigFileArguments.load(files) }
 }

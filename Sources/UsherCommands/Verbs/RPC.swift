@@ -35,12 +35,12 @@ struct RPCVerb: Verb {
 }
 
 extension JSONValue {
-  /// - Throws: ``Failure`` that names the place at which the text stops being JSON.
+  /// - Throws: ``CommandFailure`` that names the place at which the text stops being JSON.
   init(argument text: String) throws {
     do {
       try self.init(parsing: text)
     } catch {
-      throw Failure("the params are not JSON: \(error)", status: 64)
+      throw CommandFailure("the params are not JSON: \(error)", status: 64)
     }
   }
 }

@@ -34,7 +34,7 @@ struct RecoverVerb: Verb {
     try opening.sweep()
     let database = try instance.database(context.environment)
     guard try Durable.status(database) != nil else {
-      throw Failure("\(database) does not exist")
+      throw CommandFailure("\(database) does not exist")
     }
     if instance == .system, try await Units(environment: context.environment).isActive {
       return context.console.note("usherd is running: its master key opens the database")

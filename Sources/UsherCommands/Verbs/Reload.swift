@@ -17,7 +17,7 @@ struct ReloadVerb: Verb {
     let (reply, json) = try await context.admin.answer(to: SystemReload())
     if context.printsJSON {
       context.console.json(json)
-      if !reply.problems.isEmpty { throw Failure.silent(Failure.Status.failed) }
+      if !reply.problems.isEmpty { throw CommandFailure.silent(CommandFailure.Status.failed) }
     } else {
       guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
       context.console.note("reloaded")

@@ -34,7 +34,7 @@ struct RestoreVerb: Verb {
     let files = DatabaseFiles(path: try instance.database(context.environment))
     let key = recoveryKey ? try await context.console.readRecoveryKey() : nil
     guard try Durable.status(files.directory) != nil else {
-      throw Failure(
+      throw CommandFailure(
         "\(files.directory) does not exist",
         hints: instance == .system ? ["to create it, run: systemctl start \(Units.service)"] : [])
     }
@@ -75,11 +75,11 @@ struct RestoreVerb: Verb {
     do {
       try await putBack.value
     } catch {
-      throw Failure(
+      throw CommandFailure(
         "the backup cannot be opened, and the database cannot be put back",
-        hints: (Failure(error)?.lines ?? []) + (aside.map { ["the database is in \($0)"] } ?? []))
+        hints: (CommandFailure(error)?.lines ?? []) + (aside.map { ["the database is in \($0)"] } ?? []))
     }
-    guard var failure = Failure(error), !(error is CancellationError) else { throw error }
+    guard var failure = CommandFailure(error), !(error is CancellationError) else { throw error }
     failure.lines.append(
       aside == nil ? "there is still no database" : "the previous database is back in place")
     if !recoveryKey {

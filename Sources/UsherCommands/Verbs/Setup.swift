@@ -28,7 +28,7 @@ struct SetupVerb: Verb {
     guard instance == .system else {
       let status = try await context.admin.call(SystemStatus())
       guard status.locked != true else {
-        throw Failure("usherd is locked", status: Failure.Status.tryAgain)
+        throw CommandFailure("usherd is locked", status: CommandFailure.Status.tryAgain)
       }
       return try await finish(status, at: context)
     }

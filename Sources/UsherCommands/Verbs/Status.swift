@@ -39,7 +39,7 @@ struct StatusVerb: Verb {
     guard context.environment.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
       context.environment.tools.path(of: "systemctl") != nil,
       let why = try await Units(environment: context.environment).why(),
-      var failure = Failure(problem)
+      var failure = CommandFailure(problem)
     else { return problem }
     failure.lines += why.lines
     return failure

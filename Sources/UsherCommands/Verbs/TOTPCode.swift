@@ -19,7 +19,7 @@ struct TOTPCodeVerb: Verb {
     if context.printsJSON { return context.console.json(json) }
     let code = reply.code.secret
     guard code.revealed().utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw Failure("the code from usherd has characters other than digits")
+      throw CommandFailure("the code from usherd has characters other than digits")
     }
     context.console.reveal(code)
     let left = reply.expiresAt - context.environment.clock.now()

@@ -38,7 +38,7 @@ struct TokenGetVerb: Verb {
     let token = reply.accessToken.secret
     // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
     guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      throw Failure("the provider's token has characters that a token cannot have")
+      throw CommandFailure("the provider's token has characters that a token cannot have")
     }
     context.console.reveal(token)
   }

@@ -33,7 +33,7 @@ extension Console {
   func readPasscode(_ name: String) async throws -> Secret {
     if isInteractive { prompt("\(name) (not shown): ") }
     guard let line = try await readLine(echo: false) else {
-      throw Failure("the \(name) is missing: the input ended")
+      throw CommandFailure("the \(name) is missing: the input ended")
     }
     return Secret(line.hasSuffix("\r") ? String(line.dropLast()) : line)
   }

@@ -11,7 +11,7 @@ struct DaemonAnswers: Sendable {
 
   /// Starts to answer and returns; `report` receives the answer.
   func answer(
-    _ question: DaemonQuestion, _ session: FlowSession,
+    _ question: DaemonQuestion, _ session: LiveFlow,
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     switch question {
@@ -30,7 +30,7 @@ struct DaemonAnswers: Sendable {
 
   /// Returns the grants that the flow's client holds for an account; empty if the account is not
   /// the owner's or belongs to another provider.
-  private func consents(_ session: FlowSession, _ account: AccountID) -> Set<String> {
+  private func consents(_ session: LiveFlow, _ account: AccountID) -> Set<String> {
     guard let record = try? accounts.account(account, of: session.owner),
       record.provider == session.provider
     else { return [] }

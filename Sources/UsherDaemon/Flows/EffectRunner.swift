@@ -38,7 +38,7 @@ final class EffectRunner: Sendable {
 
   /// Starts an effect and returns; `report` receives the outcome later, once.
   func perform(
-    _ effect: EngineEffect, _ session: FlowSession, _ machine: any AnyFlowMachine,
+    _ effect: EngineEffect, _ session: LiveFlow, _ machine: any AnyFlowMachine,
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     let provider = machine.provider
@@ -82,7 +82,7 @@ final class EffectRunner: Sendable {
   }
 
   /// Releases the fingerprint reader if the flow no longer waits for a fingerprint.
-  func releaseReader(_ session: FlowSession) { answers.localAuth.release(session) }
+  func releaseReader(_ session: LiveFlow) { answers.localAuth.release(session) }
 
   /// Whether an effect would wait for the same redirect as another flow.
   func isTaken(_ effect: EngineEffect) -> Bool {
@@ -90,19 +90,19 @@ final class EffectRunner: Sendable {
     return listeners.isTaken(expectation)
   }
 
-  func stopListening(_ session: FlowSession) { session.setListener(nil)?.close() }
+  func stopListening(_ session: LiveFlow) { session.setListener(nil)?.close() }
 
   /// Stops opening listeners; a listener that is being opened is closed.
   func stop() { isStopped.withLock { $0 = true } }
 
   /// Closes the flow's listener with its connections, and releases the fingerprint reader.
-  func letGo(_ session: FlowSession) {
+  func letGo(_ session: LiveFlow) {
     session.setListener(nil)?.closeAll()
     answers.localAuth.stop(session)
   }
 
   /// Sends a call and ignores its outcome, for example a revocation of an unused token.
-  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: FlowSession) {
+  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: LiveFlow) {
     Task(executorPreference: dependencies.executor) { [self] in
       _ = await http.send(call, for: provider, in: session.credentials)
     }
@@ -111,7 +111,7 @@ final class EffectRunner: Sendable {
   /// Returns `.overtaken` if the call was not sent because its credential now belongs to another
   /// provider.
   private func overtaking(
-    _ outcome: CallOutcome, _ provider: ProviderConfig, _ session: FlowSession
+    _ outcome: CallOutcome, _ provider: ProviderConfig, _ session: LiveFlow
   ) -> EngineEvent? {
     guard case .unreachable(let message, sent: false) = outcome,
       let change = http.change(of: provider, in: session.credentials), change.message == message
@@ -120,7 +120,7 @@ final class EffectRunner: Sendable {
   }
 
   private func listen(
-    _ expectation: RedirectExpectation, _ session: FlowSession,
+    _ expectation: RedirectExpectation, _ session: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
   ) async {
     session.setListener(nil)?.close()
@@ -153,7 +153,7 @@ final class EffectRunner: Sendable {
   /// Opens a listener; retries while the process is short of descriptors, because some may soon be
   /// closed.
   private func open(
-    _ expectation: RedirectExpectation, _ session: FlowSession,
+    _ expectation: RedirectExpectation, _ session: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
   ) async throws(RedirectListenError) -> RedirectListener {
     var left = Self.descriptorPatience
@@ -176,7 +176,7 @@ final class EffectRunner: Sendable {
   }
 }
 
-extension FlowSession {
+extension LiveFlow {
   /// Longer than the browser gets to wait (`RedirectTimes.outcome`).
   private static let longestPage = Duration.seconds(10)
 

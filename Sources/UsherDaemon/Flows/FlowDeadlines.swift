@@ -12,7 +12,7 @@ final class FlowDeadlines: Sendable {
     var watched = 0
     var timer: (at: Timestamp, timer: ScheduledTimer?)?
     var isStopped = false
-    var onEnd: @Sendable (FlowSession) -> Void = { _ in }
+    var onEnd: @Sendable (LiveFlow) -> Void = { _ in }
   }
 
   private let dependencies: Dependencies
@@ -21,12 +21,12 @@ final class FlowDeadlines: Sendable {
   init(_ dependencies: Dependencies) { self.dependencies = dependencies }
 
   /// Sets the function that receives each expired flow, once; the flow is no longer watched then.
-  func tell(_ body: @escaping @Sendable (FlowSession) -> Void) {
+  func tell(_ body: @escaping @Sendable (LiveFlow) -> Void) {
     state.withLock { $0.onEnd = body }
   }
 
   /// Watches a flow; has no effect if the flow is watched already.
-  func watch(_ session: FlowSession) {
+  func watch(_ session: LiveFlow) {
     guard session.beginWatch() else { return }
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
@@ -42,7 +42,7 @@ final class FlowDeadlines: Sendable {
     if isNext { setTimer() }
   }
 
-  func unwatch(_ session: FlowSession) {
+  func unwatch(_ session: LiveFlow) {
     guard session.endWatch() else { return }
     let timer = state.withLock { state -> ScheduledTimer? in
       state.watched -= 1
@@ -109,7 +109,7 @@ final class FlowDeadlines: Sendable {
     let now = dependencies.clock.monotonicNow()
     let (over, onEnd) = state.withLock { state in
       state.timer = nil
-      var over: [FlowSession] = []
+      var over: [LiveFlow] = []
       while let first = state.sessions.first, first.end <= now {
         state.sessions.popFirst()
         guard first.session.endWatch() else { continue }
@@ -134,7 +134,7 @@ extension FlowDeadlines.State {
 
 /// A flow and its deadline on the monotonic clock.
 private struct WatchedFlow {
-  let session: FlowSession
+  let session: LiveFlow
   let end: Timestamp
 }
 

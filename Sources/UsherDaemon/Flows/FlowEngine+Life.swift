@@ -54,7 +54,7 @@ extension FlowEngine {
   }
 
   private enum Restored: Sendable {
-    case session(FlowSession)
+    case session(LiveFlow)
     case unread(FlowID, UsherError)
   }
 
@@ -150,11 +150,11 @@ extension FlowEngine {
 
   private func session(
     _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
-  ) -> FlowSession {
+  ) -> LiveFlow {
     let family = SharedFlowMetadata(
       owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
       uid: flow.uid, credentials: flow.credentials)
-    return FlowSession(
+    return LiveFlow(
       id: row.id, family: runner.families.kept(family), requestID: row.requestID,
       createdAt: row.createdAt,
       standing: .init(

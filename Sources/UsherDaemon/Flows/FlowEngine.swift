@@ -37,7 +37,7 @@ final class FlowEngine: Sendable {
     self.runner = runner
   }
 
-  func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> FlowSession {
+  func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> LiveFlow {
     guard let session = index.session(id, of: owner) else {
       throw UsherError(.notFound, "flow \(id) does not exist")
     }
@@ -45,7 +45,7 @@ final class FlowEngine: Sendable {
   }
 
   /// Returns the matching flows of an owner, newest first.
-  func flows(of owner: Owner, where matches: (FlowSession) -> Bool) -> [FlowSession] {
+  func flows(of owner: Owner, where matches: (LiveFlow) -> Bool) -> [LiveFlow] {
     index.sessions(of: owner)
       .filter(matches)
       .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
@@ -64,7 +64,7 @@ final class FlowEngine: Sendable {
   func start(
     _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
     seeing isSeen: (AccountRecord) -> Bool = { _ in true }
-  ) async throws(UsherError) -> FlowSession {
+  ) async throws(UsherError) -> LiveFlow {
     defer { place.release() }
     return try await begin(call, owner, client, in: place, seeing: isSeen)
   }
@@ -72,7 +72,7 @@ final class FlowEngine: Sendable {
   private func begin(
     _ call: FlowStart, _ owner: Owner, _ client: FlowClient, in place: FlowPlace,
     seeing isSeen: (AccountRecord) -> Bool
-  ) async throws(UsherError) -> FlowSession {
+  ) async throws(UsherError) -> LiveFlow {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
       throw UsherError(
@@ -193,7 +193,7 @@ final class FlowEngine: Sendable {
   private func newSession(
     _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyFlowMachine,
     at now: Timestamp
-  ) -> FlowSession {
+  ) -> LiveFlow {
     // A blank or invalid request id is not recorded: no later call can refer to it.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
@@ -201,7 +201,7 @@ final class FlowEngine: Sendable {
     let family = SharedFlowMetadata(
       owner: owner, provider: call.provider, kind: call.kind, client: client.name,
       uid: client.uid, credentials: credentials.tags(of: machine.provider))
-    return FlowSession(
+    return LiveFlow(
       id: id, family: runner.families.kept(family), requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
@@ -309,7 +309,7 @@ extension FlowEngine {
   /// - Throws: `permissionDenied` if another client started the flow; also errors of the flow.
   func submit(
     _ call: FlowSubmit, owner: Owner, client: String
-  ) async throws(UsherError) -> FlowSession {
+  ) async throws(UsherError) -> LiveFlow {
     let session = try flow(call.flow, of: owner)
     guard session.isOpen(to: client) else {
       throw UsherError(
@@ -323,7 +323,7 @@ extension FlowEngine {
   }
 
   /// Cancels an active flow; a finished flow stays as it is.
-  func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> FlowSession {
+  func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> LiveFlow {
     let session = try flow(id, of: owner)
     try await ask(session) { .cancel(reply: $0) }
     return session
@@ -333,13 +333,13 @@ extension FlowEngine {
   ///
   /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
   func callBack(
-    _ callback: ProviderCallback, _ session: FlowSession
+    _ callback: ProviderCallback, _ session: LiveFlow
   ) async throws(UsherError) -> CallbackVerdict {
     try await ask(session) { .callBack(callback, reply: $0) }
   }
 
   /// Returns the live flows with a request id, across all owners; for provider callbacks.
-  func liveFlows(at provider: ProviderName, requestID: String) -> [FlowSession] {
+  func liveFlows(at provider: ProviderName, requestID: String) -> [LiveFlow] {
     index.live(at: provider, requestID: requestID)
   }
 
@@ -349,8 +349,8 @@ extension FlowEngine {
   }
 
   private func ask<Value: Sendable>(
-    _ session: FlowSession,
-    _ mail: (@escaping @Sendable (Result<Value, UsherError>) -> Void) -> FlowSession.Mail
+    _ session: LiveFlow,
+    _ mail: (@escaping @Sendable (Result<Value, UsherError>) -> Void) -> LiveFlow.Mail
   ) async throws(UsherError) -> Value {
     let result: Result<Value, UsherError> = await withCheckedContinuation { continuation in
       runner.deliver(mail { continuation.resume(returning: $0) }, to: session)

@@ -3,7 +3,7 @@ import Synchronization
 /// Keeps the flows that moved last awake, and packs the machines of the others.
 final class FlowHibernator: Sendable {
   private struct State {
-    var sessions: [FlowSession] = []
+    var sessions: [LiveFlow] = []
     /// The index of the first entry that still counts.
     var first = 0
   }
@@ -17,9 +17,9 @@ final class FlowHibernator: Sendable {
 
   /// Records that a flow has moved; if there are too many entries, drops the oldest and lets its
   /// flow rest.
-  func moved(_ session: FlowSession) {
+  func moved(_ session: LiveFlow) {
     session.noteMove()
-    let longest = state.withLock { state -> FlowSession? in
+    let longest = state.withLock { state -> LiveFlow? in
       state.sessions.append(session)
       guard state.sessions.count - state.first > most else { return nil }
       defer { state.first += 1 }

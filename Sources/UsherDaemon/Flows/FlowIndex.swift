@@ -7,7 +7,7 @@ import UsherSystem
 final class FlowIndex: Sendable {
   /// The flows of one owner.
   private struct Shelf {
-    var flows: [FlowID: FlowSession] = [:]
+    var flows: [FlowID: LiveFlow] = [:]
     var live = 0
     /// The number of places reserved for flows that are about to start.
     var reserved = 0
@@ -28,9 +28,9 @@ final class FlowIndex: Sendable {
     var shelves = SharedLimits<Owner, Shelf>()
     var live = 0
     /// Live flows by the request id that a provider's callback contains.
-    var requests: [Request: [FlowSession]] = [:]
+    var requests: [Request: [LiveFlow]] = [:]
 
-    mutating func insert(_ session: FlowSession) {
+    mutating func insert(_ session: LiveFlow) {
       shelves[session.owner, or: Shelf()].flows[session.id] = session
       guard !session.isFinished else {
         if session.standing.ending.handoffSecret != nil { recordHandoffSecret(of: session) }
@@ -41,7 +41,7 @@ final class FlowIndex: Sendable {
       if let request = session.request { requests[request, default: []].append(session) }
     }
 
-    mutating func end(_ session: FlowSession, handsOnSecret: Bool) {
+    mutating func end(_ session: LiveFlow, handsOnSecret: Bool) {
       guard shelves[session.owner]?.flows[session.id] === session else { return }
       shelves[session.owner]?.live -= 1
       live -= 1
@@ -51,7 +51,7 @@ final class FlowIndex: Sendable {
       if requests[request]?.isEmpty == true { requests[request] = nil }
     }
 
-    mutating func recordHandoffSecret(of session: FlowSession) {
+    mutating func recordHandoffSecret(of session: LiveFlow) {
       shelves[session.owner]?.keepers.insert(session.id)
     }
 
@@ -67,18 +67,18 @@ final class FlowIndex: Sendable {
 
   private let state = Mutex(State())
 
-  var all: [FlowSession] { state.withLock { $0.shelves.values.values.flatMap(\.flows.values) } }
+  var all: [LiveFlow] { state.withLock { $0.shelves.values.values.flatMap(\.flows.values) } }
 
-  func session(_ id: FlowID, of owner: Owner) -> FlowSession? {
+  func session(_ id: FlowID, of owner: Owner) -> LiveFlow? {
     state.withLock { $0.shelves[owner]?.flows[id] }
   }
 
-  func sessions(of owner: Owner) -> [FlowSession] {
+  func sessions(of owner: Owner) -> [LiveFlow] {
     state.withLock { $0.shelves[owner].map { Array($0.flows.values) } ?? [] }
   }
 
   /// Returns the owner's ended flows that have a handoff secret for later flows.
-  func keepers(of owner: Owner) -> [FlowSession] {
+  func keepers(of owner: Owner) -> [LiveFlow] {
     state.withLock { state in
       guard let shelf = state.shelves[owner] else { return [] }
       return shelf.keepers.compactMap { shelf.flows[$0] }
@@ -88,12 +88,12 @@ final class FlowIndex: Sendable {
   /// Claims an ended flow's handoff secret; only one flow gets it.
   ///
   /// - Returns: False if another flow has claimed it.
-  func claim(_ keeper: FlowSession) -> Bool {
+  func claim(_ keeper: LiveFlow) -> Bool {
     state.withLock { $0.shelves[keeper.owner]?.keepers.remove(keeper.id) != nil }
   }
 
   /// Undoes ``claim(_:)``.
-  func giveBack(_ keeper: FlowSession) {
+  func giveBack(_ keeper: LiveFlow) {
     state.withLock { state in
       guard state.shelves[keeper.owner]?.flows[keeper.id] === keeper else { return }
       state.recordHandoffSecret(of: keeper)
@@ -101,7 +101,7 @@ final class FlowIndex: Sendable {
   }
 
   /// Returns the live flows with a request id, across all owners.
-  func live(at provider: ProviderName, requestID: String) -> [FlowSession] {
+  func live(at provider: ProviderName, requestID: String) -> [LiveFlow] {
     state.withLock { $0.requests[Request(provider: provider, id: requestID)] ?? [] }
   }
 
@@ -110,14 +110,14 @@ final class FlowIndex: Sendable {
     state.withLock { state in owner.map { state.shelves[$0]?.live ?? 0 } ?? state.live }
   }
 
-  func insert(_ session: FlowSession) { state.withLock { $0.insert(session) } }
+  func insert(_ session: LiveFlow) { state.withLock { $0.insert(session) } }
 
   /// Marks a flow as ended, just before callers see it as ended. Does nothing for a flow that is
   /// not in the index.
   ///
   /// - Parameter handsOnSecret: Whether the flow leaves a handoff secret for later flows of the
   ///   same client.
-  func ended(_ session: FlowSession, handsOnSecret: Bool) {
+  func ended(_ session: LiveFlow, handsOnSecret: Bool) {
     state.withLock { $0.end(session, handsOnSecret: handsOnSecret) }
   }
 
@@ -138,7 +138,7 @@ final class FlowIndex: Sendable {
   }
 
   /// Inserts a flow and consumes its reservation.
-  func occupy(_ session: FlowSession) {
+  func occupy(_ session: LiveFlow) {
     state.withLock { state in
       state.insert(session)
       state.release(session.owner)
@@ -148,7 +148,7 @@ final class FlowIndex: Sendable {
   func release(_ owner: Owner) { state.withLock { $0.release(owner) } }
 
   /// Removes a flow that has ended.
-  func remove(_ session: FlowSession) {
+  func remove(_ session: LiveFlow) {
     state.withLock { state in
       state.shelves[session.owner]?.flows[session.id] = nil
       state.shelves[session.owner]?.keepers.remove(session.id)
@@ -157,7 +157,7 @@ final class FlowIndex: Sendable {
   }
 }
 
-extension FlowSession {
+extension LiveFlow {
   fileprivate var request: FlowIndex.Request? {
     requestID.map { FlowIndex.Request(provider: provider, id: $0) }
   }
@@ -181,7 +181,7 @@ final class FlowPlace: Sendable {
 
   deinit { release() }
 
-  func occupy(_ session: FlowSession) {
+  func occupy(_ session: LiveFlow) {
     if isHeld.exchange(false, ordering: .relaxed) {
       index.occupy(session)
     } else {

@@ -7,8 +7,8 @@ import UsherStore
 extension FlowRunner {
   /// Returns an ended flow without its handoff secret, and the change that stores it.
   func emptied(
-    _ giver: FlowSession, of type: ProviderVariety
-  ) throws(UsherError) -> (standing: FlowSession.Standing, change: Change) {
+    _ giver: LiveFlow, of type: ProviderVariety
+  ) throws(UsherError) -> (standing: LiveFlow.Standing, change: Change) {
     var standing = giver.standing
     standing.ending.handoffSecret = nil
     return (standing, .putFlow(try row(giver, standing, nil, of: type)))
@@ -18,7 +18,7 @@ extension FlowRunner {
 extension FlowEngine {
   /// A handoff secret, and the ended flow that left it.
   struct Left {
-    let giver: FlowSession
+    let giver: LiveFlow
     let handoffSecret: HandoffSecret
   }
 
@@ -39,7 +39,7 @@ extension FlowEngine {
   /// - Throws: `conflict` if another flow has claimed the secret.
   func claim(
     for machine: any AnyFlowMachine, of left: [Left]
-  ) throws(UsherError) -> FlowSession? {
+  ) throws(UsherError) -> LiveFlow? {
     guard let handle = machine.takenHandoffSecret else { return nil }
     guard let giver = left.first(where: { $0.handoffSecret.handle == handle })?.giver,
       index.claim(giver)

@@ -9,7 +9,7 @@ extension FlowRunner {
     case started, moved, finished
   }
 
-  func tell(_ what: News, _ session: FlowSession, at now: Timestamp) {
+  func tell(_ what: News, _ session: LiveFlow, at now: Timestamp) {
     let flow = session.flow
     events.publish(.flow(what.rawValue, flow, at: now), owner: session.owner)
     switch what {
@@ -22,7 +22,7 @@ extension FlowRunner {
   }
 
   private func record(
-    _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ session: FlowSession
+    _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ session: LiveFlow
   ) {
     guard log.logLevel <= .info else { return }
     var metadata = session.metadata.merging(what.metadata) { $1 }
@@ -42,7 +42,7 @@ extension FlowRunner {
   }
 }
 
-extension FlowSession {
+extension LiveFlow {
   /// The fields that identify the flow in the journal, and the correlation id of the current call.
   var metadata: Logger.Metadata {
     var metadata: Logger.Metadata = [

@@ -9,7 +9,7 @@ import UsherStore
 extension FlowRunner {
   /// The consequences of a machine's answer.
   struct Decision {
-    var next: FlowSession.Standing
+    var next: LiveFlow.Standing
     var effects: [EngineEffect]
     /// The account to store, at the flow's end or before.
     var grant: AccountGrant?
@@ -28,8 +28,8 @@ extension FlowRunner {
   }
 
   func apply(
-    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: FlowSession.Standing,
-    _ session: FlowSession, at now: Timestamp
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing,
+    _ session: LiveFlow, at now: Timestamp
   ) async throws(UsherError) {
     if case .ignore = answer { return }
     try await inTurn(of: answer.grant, session) { () throws(UsherError) in
@@ -42,7 +42,7 @@ extension FlowRunner {
   /// forgotten account is not recreated, and data is not disclosed after its consent was withdrawn.
   /// Nil if the basis still holds.
   private func overtaking(
-    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ session: FlowSession, at now: Timestamp
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ session: LiveFlow, at now: Timestamp
   ) throws(UsherError) -> EngineAnswer? {
     guard let reliance = answer.grant?.reliance else { return nil }
     let client = session.client ?? CallerPolicy.ownPrograms
@@ -61,7 +61,7 @@ extension FlowRunner {
   /// Runs `body`; if the answer stores an account, holds the lock on the owner's accounts at the
   /// provider meanwhile.
   func inTurn(
-    of grant: AccountGrant?, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
+    of grant: AccountGrant?, _ session: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
     let shelf = AccountRepository.Shelf(owner: session.owner, provider: session.provider)
@@ -69,8 +69,8 @@ extension FlowRunner {
   }
 
   private func write(
-    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: FlowSession.Standing,
-    _ session: FlowSession, at now: Timestamp
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing,
+    _ session: LiveFlow, at now: Timestamp
   ) async throws(UsherError) {
     var decision = decide(answer, machine, before, at: now)
     var plan = try plan(decision, session, before)
@@ -90,7 +90,7 @@ extension FlowRunner {
   }
 
   func decide(
-    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: FlowSession.Standing,
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing,
     at now: Timestamp
   ) -> Decision {
     var decision = Decision(
@@ -117,7 +117,7 @@ extension FlowRunner {
   }
 
   func plan(
-    _ decision: Decision, _ session: FlowSession, _ before: FlowSession.Standing
+    _ decision: Decision, _ session: LiveFlow, _ before: LiveFlow.Standing
   ) throws(UsherError) -> Plan {
     let next = decision.next
     let isSame =
@@ -154,14 +154,14 @@ extension FlowRunner {
   }
 
   /// Returns the packed machine; nil once the flow has ended.
-  func packed(_ standing: FlowSession.Standing) throws(UsherError) -> PackedMachine? {
+  func packed(_ standing: LiveFlow.Standing) throws(UsherError) -> PackedMachine? {
     guard !standing.isFinished, let machine = standing.machine else { return nil }
     return try machine.packed(by: coder)
   }
 
   /// Applies a stored decision in memory, announces it, and starts its effects.
   func take(
-    _ decision: Decision, _ plan: Plan, _ session: FlowSession, announcing news: News?
+    _ decision: Decision, _ plan: Plan, _ session: LiveFlow, announcing news: News?
   ) {
     var next = decision.next
     if let account = plan.account {
@@ -213,7 +213,7 @@ extension FlowRunner {
 
   /// Returns the revocation for a call that revokes a token; nil for other calls.
   func revocation(
-    by call: any ProviderCall, _ session: FlowSession, _ provider: ProviderConfig
+    by call: any ProviderCall, _ session: LiveFlow, _ provider: ProviderConfig
   ) -> Revocation? {
     call.revokedToken.map { Revocation(of: $0, brought: session, by: provider, dependencies) }
   }
@@ -224,7 +224,7 @@ extension FlowRunner {
   ///   - packed: The packed machine; nil if the flow has ended.
   ///   - type: The provider's variety, for a standing that has no machine.
   func row(
-    _ session: FlowSession, _ standing: FlowSession.Standing, _ packed: PackedMachine?,
+    _ session: LiveFlow, _ standing: LiveFlow.Standing, _ packed: PackedMachine?,
     of type: ProviderVariety? = nil
   ) throws(UsherError) -> FlowRow {
     guard let type = standing.machine?.provider.settings.variety ?? type else {
@@ -243,7 +243,7 @@ extension FlowRunner {
         with: packed.map { packed throws(UsherError) in try coder.whole(packed.bytes) }))
   }
 
-  func journal(_ session: FlowSession, _ standing: FlowSession.Standing) -> JournalRow {
+  func journal(_ session: LiveFlow, _ standing: LiveFlow.Standing) -> JournalRow {
     JournalRow(
       flow: session.id, revision: standing.revision, state: standing.view.state,
       status: standing.ending.status.rawValue, stepType: standing.view.step.kind.rawValue,
@@ -251,7 +251,7 @@ extension FlowRunner {
   }
 
   func requestRow(
-    _ session: FlowSession, _ id: String, at now: Timestamp
+    _ session: LiveFlow, _ id: String, at now: Timestamp
   ) -> RequestRow {
     RequestRow(
       owner: session.owner, provider: session.provider, requestID: id, flow: session.id,

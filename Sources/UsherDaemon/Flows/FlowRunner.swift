@@ -50,7 +50,7 @@ final class FlowRunner: Sendable {
   }
 
   /// Posts mail to a flow and starts a task to process it if none is running.
-  func deliver(_ mail: FlowSession.Mail, to session: FlowSession) {
+  func deliver(_ mail: LiveFlow.Mail, to session: LiveFlow) {
     guard !isStopped.withLock({ $0 }) else {
       return refuse(mail, UsherError(.shuttingDown, "usherd is stopping"))
     }
@@ -61,7 +61,7 @@ final class FlowRunner: Sendable {
 
   private func doneWithMail() { busy.subtract(1, ordering: .relaxed) }
 
-  private func drain(_ session: FlowSession) async {
+  private func drain(_ session: LiveFlow) async {
     while let letter = session.nextMail() {
       await Cause.$correlation.withValue(letter.cause) { await read(letter.mail, session) }
     }
@@ -76,8 +76,8 @@ final class FlowRunner: Sendable {
   /// - Parameter giver: The ended flow whose handoff secret the new flow takes over; the secret is
   ///   removed from it in the same commit.
   func open(
-    _ session: FlowSession, with answer: EngineAnswer, at moment: TransitionContext,
-    taking giver: FlowSession? = nil, register: () -> Void
+    _ session: LiveFlow, with answer: EngineAnswer, at moment: TransitionContext,
+    taking giver: LiveFlow? = nil, register: () -> Void
   ) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine else { return }
@@ -104,14 +104,14 @@ final class FlowRunner: Sendable {
   }
 
   /// Resumes a flow.
-  func resume(_ session: FlowSession) {
+  func resume(_ session: LiveFlow) {
     deadlines.watch(session)
     deliver(.event(.daemon(.resumed)), to: session)
   }
 
   /// Resumes a flow that was restored from the store, unless mail for it has already done so.
   /// Returns when the flow has processed its mail.
-  func resumeOnce(_ session: FlowSession) async {
+  func resumeOnce(_ session: LiveFlow) async {
     guard !isStopped.withLock({ $0 }) else { return }
     busy.add(1, ordering: .relaxed)
     guard session.postResumption() else { return doneWithMail() }
@@ -125,12 +125,12 @@ final class FlowRunner: Sendable {
     effects.stop()
   }
 
-  func pause(_ session: FlowSession) {
+  func pause(_ session: LiveFlow) {
     session.setTimer(nil)
     effects.letGo(session)
   }
 
-  private func read(_ mail: FlowSession.Mail, _ session: FlowSession) async {
+  private func read(_ mail: LiveFlow.Mail, _ session: LiveFlow) async {
     switch mail {
     case .event(let event): await read(event, session)
     case .submit(let input, let revision, let reply):
@@ -158,7 +158,7 @@ final class FlowRunner: Sendable {
 // nothing.
 extension FlowRunner {
   private func submit(
-    _ input: FlowInput, _ revision: Int, _ session: FlowSession
+    _ input: FlowInput, _ revision: Int, _ session: LiveFlow
   ) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { throw finished(session) }
@@ -193,13 +193,13 @@ extension FlowRunner {
     }
   }
 
-  private func finished(_ session: FlowSession) -> UsherError {
+  private func finished(_ session: LiveFlow) -> UsherError {
     UsherError(.flowFinished, "flow \(session.id) has ended", detail: .init(flow: session.id))
   }
 
   /// Handles a provider's callback: it is judged and stored before the provider is answered.
   private func callBack(
-    _ callback: ProviderCallback, _ session: FlowSession
+    _ callback: ProviderCallback, _ session: LiveFlow
   ) async throws(UsherError) -> CallbackVerdict {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return .notMine }
@@ -212,7 +212,7 @@ extension FlowRunner {
     return .mine
   }
 
-  private func end(_ session: FlowSession, as status: FlowStatus) async throws(UsherError) {
+  private func end(_ session: LiveFlow, as status: FlowStatus) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return }
     let now = dependencies.clock.now()
@@ -228,9 +228,9 @@ extension FlowRunner {
   }
 
   private func ended(
-    _ before: FlowSession.Standing, _ status: FlowStatus, _ machine: any AnyFlowMachine,
+    _ before: LiveFlow.Standing, _ status: FlowStatus, _ machine: any AnyFlowMachine,
     at now: Timestamp
-  ) -> FlowSession.Standing {
+  ) -> LiveFlow.Standing {
     let isExpiry = status == .expired
     var message = isExpiry ? "the flow was not finished in time" : "the flow was cancelled"
     // A flow whose outcome is unknown must not look safe to retry.
@@ -254,7 +254,7 @@ extension FlowRunner {
 
 // Events from outside the daemon. They have already happened, so they are retried until stored.
 extension FlowRunner {
-  private func read(_ event: EngineEvent, _ session: FlowSession) async {
+  private func read(_ event: EngineEvent, _ session: LiveFlow) async {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else {
       await clearUp(after: event, session)
@@ -296,7 +296,7 @@ extension FlowRunner {
 
   /// Undoes the result of a call that succeeded after the flow's end, if the provider supports
   /// that.
-  private func clearUp(after event: EngineEvent, _ session: FlowSession) async {
+  private func clearUp(after event: EngineEvent, _ session: LiveFlow) async {
     guard case .called(let call, let outcome) = event, let epilogue = session.epilogue else {
       return
     }
@@ -309,14 +309,14 @@ extension FlowRunner {
     }
   }
 
-  private func expire(_ session: FlowSession) async {
+  private func expire(_ session: LiveFlow) async {
     await insist(session) { () throws(UsherError) in try await self.end(session, as: .expired) }
   }
 
   /// Retries `body` until the store accepts it or the runner stops; after a stop, the flow repeats
   /// it at the next start. Requests that wait meanwhile are refused with the storage error.
   private func insist(
-    _ session: FlowSession, _ body: () async throws(UsherError) -> Void
+    _ session: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async {
     var pause = Duration.milliseconds(200)
     while true {
@@ -332,7 +332,7 @@ extension FlowRunner {
     }
   }
 
-  private func refuse(_ mail: FlowSession.Mail, _ error: UsherError) {
+  private func refuse(_ mail: LiveFlow.Mail, _ error: UsherError) {
     switch mail {
     case .submit(_, _, let reply), .cancel(let reply): reply(.failure(error))
     case .callBack(_, let reply): reply(.failure(error))
@@ -341,7 +341,7 @@ extension FlowRunner {
   }
 }
 
-extension FlowSession {
+extension LiveFlow {
   fileprivate func metadata(_ error: UsherError) -> Logger.Metadata {
     var metadata = metadata
     if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }

@@ -111,7 +111,7 @@ struct FlowService: Sendable {
 
   /// Waits until the flow has a step other than `wait`, has ended, or the time is over; then
   /// returns it.
-  private func settled(_ session: FlowSession, _ milliseconds: Int?) async -> Flow {
+  private func settled(_ session: LiveFlow, _ milliseconds: Int?) async -> Flow {
     guard let milliseconds, milliseconds > 0 else { return session.flow }
     let standing = await session.wait(.milliseconds(milliseconds), scheduler) {
       $0.isFinished || $0.view.step.kind != .wait
@@ -128,7 +128,7 @@ struct FlowService: Sendable {
 
   /// Returns the flow as a client may see it. Another client of the owner sees its status, but no
   /// step, no result and no text from the provider.
-  private func shown(_ flow: Flow, of session: FlowSession, to caller: Caller) -> Flow {
+  private func shown(_ flow: Flow, of session: LiveFlow, to caller: Caller) -> Flow {
     guard !session.isOpen(to: caller.client) else { return flow }
     var bare = withoutSecrets(flow)
     bare.problem = nil

@@ -17,7 +17,7 @@ enum RedirectPage: Sendable, Equatable {
   case otherUser, onlyGET, unknown, busy
 
   /// Creates the page that shows a flow's state after an answer.
-  init(_ standing: FlowSession.Standing) {
+  init(_ standing: LiveFlow.Standing) {
     switch standing.ending.status {
     case .succeeded: self = .signedIn
     case .failed, .cancelled, .expired: self = .notSignedIn(standing.ending.failure?.message)

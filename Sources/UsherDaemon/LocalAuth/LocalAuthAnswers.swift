@@ -22,7 +22,7 @@ final class LocalAuthAnswers: Sendable {
 
   /// Starts to answer and returns; `report` receives the answers.
   func answer(
-    _ question: LocalAuthQuestion, _ session: FlowSession,
+    _ question: LocalAuthQuestion, _ session: LiveFlow,
     report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
     let person = session.person
@@ -64,20 +64,20 @@ final class LocalAuthAnswers: Sendable {
 
   /// Releases the reader unless the flow's step still waits for a finger. No result is reported
   /// after it.
-  func release(_ session: FlowSession) {
+  func release(_ session: LiveFlow) {
     let standing = session.standing
     if !standing.isFinished && standing.view.step.isScanning { return }
     stop(session)
   }
 
   /// Releases the reader.
-  func stop(_ session: FlowSession) {
+  func stop(_ session: LiveFlow) {
     state.withLock { $0.scans[session.id]?.task.cancel() }
   }
 
   /// Starts a scan after the flow's previous scan has released the reader.
   private func scan(
-    _ person: LocalPerson, for session: FlowSession, comparing: Bool,
+    _ person: LocalPerson, for session: LiveFlow, comparing: Bool,
     _ report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
     let (flow, client, provider) = (session.id, session.client, session.provider)

@@ -45,7 +45,7 @@ struct TOTPService: Sendable {
   }
 
   /// Returns the code that a flow shows to the user, under the permissions of the flow's client.
-  func answer(_ account: AccountID, _ session: FlowSession) async -> OneTimeCodeAnswer {
+  func answer(_ account: AccountID, _ session: LiveFlow) async -> OneTimeCodeAnswer {
     let client = session.client ?? CallerPolicy.ownPrograms
     let now = dependencies.clock.now()
     guard let record = try? repository.account(account, of: session.owner),

@@ -89,7 +89,7 @@ struct Revocation: Codable, Sendable, Equatable {
 
   /// Creates the revocation of a token that a flow obtained and that is not stored in an account.
   init(
-    of token: RevokedToken, brought session: FlowSession, by provider: ProviderConfig,
+    of token: RevokedToken, brought session: LiveFlow, by provider: ProviderConfig,
     _ dependencies: Dependencies
   ) {
     id = dependencies.identifier("rev_")

@@ -108,11 +108,11 @@ package struct BSAAuthenticate: FlowMachine {
     _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAAuthenticate, Answer<BSACall>) {
     guard let account = origin.account else {
-      throw FlowParams.wrong("account", "must name an account of this provider")
+      throw ParamsValidation.wrong("account", "must name an account of this provider")
     }
     let way = params.by ?? .push
     guard params.qrId == nil || way == .qr else {
-      throw FlowParams.wrong("qrId", "is allowed only if by is \"qr\"")
+      throw ParamsValidation.wrong("qrId", "is allowed only if by is \"qr\"")
     }
     let known = origin.attributes["localAuthType"]?.stringValue.flatMap {
       BSAAuthType(sdkWord: $0)

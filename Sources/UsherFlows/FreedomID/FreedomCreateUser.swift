@@ -47,7 +47,7 @@ package struct FreedomCreateUser: FlowMachine {
   ) throws(UsherError) -> (FreedomCreateUser, Answer<FreedomPartnerCall>) {
     let provider = origin.provider.name
     guard let account = origin.account?.id else {
-      throw FlowParams.wrong("account", "is missing")
+      throw ParamsValidation.wrong("account", "is missing")
     }
     do throws(UnfitMember) {
       guard params.phone != nil else { throw UnfitMember("phone is missing") }

@@ -114,7 +114,7 @@ extension FreedomDeviceAuthorize {
       return .fail(.denied("the provider grants none of the requested data", provider.name))
     }
     do throws(UnusableReply) {
-      let profile = try GrantedProfile(profile, granted: granted)
+      let profile = try FreedomGrantedProfile(profile, granted: granted)
       return .finish(completion.end(profile, granted, provider.settings.consentDays, now))
     } catch {
       return .fail(.unusable(error.message, .parsingError, provider.name))
@@ -133,7 +133,7 @@ extension JSONValue {
 
 extension FreedomCompletion {
   fileprivate func end(
-    _ profile: GrantedProfile, _ granted: [DataGrant], _ days: Int, _ now: Timestamp
+    _ profile: FreedomGrantedProfile, _ granted: [DataGrant], _ days: Int, _ now: Timestamp
   ) -> Completion {
     var grant = AccountGrant(
       subject: account.subject, label: account.label, profile: profile.members, tokens: nil)

@@ -7,7 +7,7 @@ struct FreedomPerson: Equatable {
   let id: String
   /// The requested fields that the reply contains; the page may let the user leave some out.
   let granted: [DataGrant]
-  let profile: GrantedProfile
+  let profile: FreedomGrantedProfile
 
   /// - Throws: A sentence that names the missing or invalid member.
   init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
@@ -16,7 +16,7 @@ struct FreedomPerson: Equatable {
     else { throw UnusableReply("the provider does not identify the person of the token") }
     self.id = id
     granted = asked.filter { members.keys.contains($0.field) }
-    profile = try GrantedProfile(members, granted: granted)
+    profile = try FreedomGrantedProfile(members, granted: granted)
   }
 
   /// Returns the completion with an account whose granted data the flow's client sees. The reply

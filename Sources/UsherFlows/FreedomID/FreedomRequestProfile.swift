@@ -56,7 +56,7 @@ package struct FreedomRequestProfile: FlowMachine {
     _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
     guard let account = origin.account?.id else {
-      throw FlowParams.wrong("account", "is missing")
+      throw ParamsValidation.wrong("account", "is missing")
     }
     func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
       (FreedomRequestProfile(provider: origin.provider, state: .refused(failure)), .fail(failure))
@@ -253,7 +253,7 @@ extension FreedomRequestProfile {
     }
     let granted = inquiry.request.grants.filter { fields.keys.contains($0.field) }
     do throws(UnusableReply) {
-      let profile = try GrantedProfile(fields, granted: granted)
+      let profile = try FreedomGrantedProfile(fields, granted: granted)
       return .finish(
         Completion(
           grant: nil,

@@ -49,7 +49,7 @@ package struct FreedomUpdateUser: FlowMachine {
   ) throws(UsherError) -> (FreedomUpdateUser, Answer<FreedomPartnerCall>) {
     let provider = origin.provider.name
     guard let account = origin.account?.id else {
-      throw FlowParams.wrong("account", "is missing")
+      throw ParamsValidation.wrong("account", "is missing")
     }
     do throws(UnfitMember) {
       guard let id = params.freedomId else { throw UnfitMember("freedomId is missing") }

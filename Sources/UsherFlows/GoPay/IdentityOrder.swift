@@ -23,7 +23,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
   ///   ``flaw(_:)`` instead.
   init(_ params: VerifyIdentity.Params, _ origin: FlowContext<GoPaySettings>) throws(UsherError) {
     if params.featureId != nil {
-      throw FlowParams.wrong("featureId", "is reserved and must not be set")
+      throw ParamsValidation.wrong("featureId", "is reserved and must not be set")
     }
     requestID = origin.statedRequestID ?? ""
     correlationID = params.userCorrelationId ?? ""
@@ -36,7 +36,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
     if let account = origin.account, Secret(account.subject) != Secret(correlationID),
       !correlationID.allSatisfy(\.isWhitespace)
     {
-      throw FlowParams.wrong("account", "has another userCorrelationId")
+      throw ParamsValidation.wrong("account", "has another userCorrelationId")
     }
     link =
       params.token.map { .token(Sealed($0.secret)) } ?? origin.account.map { .account($0.id) }
@@ -44,10 +44,10 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 
   private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
-    do throws(Refusal) {
+    do throws(SettingError) {
       return try ProviderURL(setting: text).text
     } catch {
-      throw FlowParams.wrong(name, error.message)
+      throw ParamsValidation.wrong(name, error.message)
     }
   }
 

@@ -32,7 +32,7 @@ package struct LocalAuthenticate: FlowMachine {
     _ params: Params, _ origin: FlowContext<LocalProviderSettings>,
     at moment: inout TransitionContext
   ) throws(UsherError) -> (LocalAuthenticate, Answer<NoCall>) {
-    let reason = try FlowParams.text(params.reason, "reason") ?? ""
+    let reason = try ParamsValidation.text(params.reason, "reason") ?? ""
     var authentication = LocalAuthentication(
       LocalAuthRequest(
         params.localAuthType, reason: reason,

@@ -65,13 +65,13 @@ package struct OIDCAuthorize: FlowMachine {
   ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
     let provider = origin.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
-      throw FlowParams.wrong("maxAgeSeconds", "must be from 0 to a year")
+      throw ParamsValidation.wrong("maxAgeSeconds", "must be from 0 to a year")
     }
     var hints: [String: String] = [:]
-    hints["login_hint"] = try FlowParams.text(params.loginHint, "loginHint")
-    hints["prompt"] = try FlowParams.text(params.prompt, "prompt")
-    hints["ui_locales"] = try FlowParams.text(params.uiLocales, "uiLocales")
-    hints["acr_values"] = try FlowParams.text(params.acrValues, "acrValues")
+    hints["login_hint"] = try ParamsValidation.text(params.loginHint, "loginHint")
+    hints["prompt"] = try ParamsValidation.text(params.prompt, "prompt")
+    hints["ui_locales"] = try ParamsValidation.text(params.uiLocales, "uiLocales")
+    hints["acr_values"] = try ParamsValidation.text(params.acrValues, "acrValues")
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
       scope: try OIDCRequest.scope(params.scope, provider.settings), hints: hints,

@@ -14,7 +14,7 @@ enum OIDCRequest {
     let tokens = asked.split(separator: " ")
     guard !tokens.isEmpty, asked.utf8.count <= 2048,
       tokens.allSatisfy({ $0.utf8.allSatisfy(isToken) })
-    else { throw FlowParams.wrong("scope", "must be scopes separated by spaces") }
+    else { throw ParamsValidation.wrong("scope", "must be scopes separated by spaces") }
     return (tokens.contains("openid") ? [] : ["openid "]).joined() + tokens.joined(separator: " ")
   }
 }

@@ -32,7 +32,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     hints["reset_credentials_url"] = try Self.page(
       params.resetCredentialsURL, "resetCredentialsURL")
     hints["locale"] = try Self.locale(params.locale)
-    hints["login_hint"] = try FlowParams.text(params.loginHint, "loginHint")
+    hints["login_hint"] = try ParamsValidation.text(params.loginHint, "loginHint")
     hints["login_strategy"] = params.loginStrategy?.wireWord
     self.hints = hints
     binding = try Self.binding(params.state, params.codeChallenge)
@@ -45,10 +45,10 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     _ asked: String?, _ settings: PaysafeSettings
   ) throws(UsherError) -> String {
     guard let brand = asked ?? settings.brandIdentity else {
-      throw FlowParams.wrong("brandIdentity", "is missing, and the provider has no brand_identity")
+      throw ParamsValidation.wrong("brandIdentity", "is missing, and the provider has no brand_identity")
     }
     guard brand.isBrandIdentity else {
-      throw FlowParams.wrong("brandIdentity", "must be up to 128 of A-Z a-z 0-9 . _ -")
+      throw ParamsValidation.wrong("brandIdentity", "must be up to 128 of A-Z a-z 0-9 . _ -")
     }
     return brand
   }
@@ -57,10 +57,10 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   /// (RFC 6749 §3.1.2).
   private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
-    do throws(Refusal) {
+    do throws(SettingError) {
       return try ProviderURL(setting: text).text
     } catch {
-      throw FlowParams.wrong(name, error.message)
+      throw ParamsValidation.wrong(name, error.message)
     }
   }
 
@@ -69,7 +69,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     guard let text else { return nil }
     _ = try address(String(text.prefix { $0 != "#" }), name)
     guard text.utf8.count <= 2048, text.utf8.allSatisfy(\.isVisible) else {
-      throw FlowParams.wrong(name, "is not a URL: too long or with characters a URL cannot have")
+      throw ParamsValidation.wrong(name, "is not a URL: too long or with characters a URL cannot have")
     }
     return text
   }
@@ -82,7 +82,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
       (2...8).contains(language.count), language.allSatisfy(\.isLetter),
       parts.allSatisfy({ (1...8).contains($0.count) && $0.allSatisfy { $0.isLetter || $0.isDigit } }
       )
-    else { throw FlowParams.wrong("locale", "must be a language tag such as en-GB") }
+    else { throw ParamsValidation.wrong("locale", "must be a language tag such as en-GB") }
     return text
   }
 
@@ -91,17 +91,17 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   ) throws(UsherError) -> CallersBinding? {
     if state == nil, challenge == nil { return nil }
     guard let state = state?.secret else {
-      throw FlowParams.wrong("state", "is missing: it is required with codeChallenge")
+      throw ParamsValidation.wrong("state", "is missing: it is required with codeChallenge")
     }
     guard let challenge else {
-      throw FlowParams.wrong("codeChallenge", "is missing: it is required with state")
+      throw ParamsValidation.wrong("codeChallenge", "is missing: it is required with state")
     }
     let text = state.revealed().utf8
     guard (8...512).contains(text.count), text.allSatisfy(\.isVisible) else {
-      throw FlowParams.wrong("state", "must be 8 to 512 printable ASCII characters without spaces")
+      throw ParamsValidation.wrong("state", "must be 8 to 512 printable ASCII characters without spaces")
     }
     guard challenge.utf8.count == 43, challenge.utf8.allSatisfy(\.isBase64URL) else {
-      throw FlowParams.wrong("codeChallenge", "must be the 43 base64url characters of S256")
+      throw ParamsValidation.wrong("codeChallenge", "must be the 43 base64url characters of S256")
     }
     return CallersBinding(state: Sealed(state), challenge: challenge)
   }

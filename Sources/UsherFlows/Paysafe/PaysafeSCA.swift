@@ -62,7 +62,7 @@ package struct PaysafeSCA: FlowMachine {
     if let wanted = request.wanted, let offers, !offers.isEmpty,
       [SCAOption](offered: offers).meant(by: wanted) == nil
     {
-      throw FlowParams.wrong("verification", "is not one of params.availableVerifications")
+      throw ParamsValidation.wrong("verification", "is not one of params.availableVerifications")
     }
     let event = PaysafeCall.Event(
       account: request.account, id: id, walletOperationID: operationID)
@@ -82,7 +82,7 @@ package struct PaysafeSCA: FlowMachine {
       available.flatMap({ [$0.method] + ($0.channel.map { [$0] } ?? []) })
         .allSatisfy(SCADemand.Offer.isWord)
     else {
-      throw FlowParams.wrong(
+      throw ParamsValidation.wrong(
         "availableVerifications", "must be at most 32 entries of a method and an optional channel")
     }
     return available.map {

@@ -19,7 +19,7 @@ struct SCARequest {
     language: String?, operation: Operation?
   ) throws(UsherError) {
     guard let account = origin.account?.id else {
-      throw FlowParams.wrong("account", "is missing")
+      throw ParamsValidation.wrong("account", "is missing")
     }
     self.account = account
     instructions = .init(
@@ -32,7 +32,7 @@ struct SCARequest {
 
   static func identifier(_ text: String, _ name: String) throws(UsherError) -> String {
     guard text.isSCAIdentifier else {
-      throw FlowParams.wrong(
+      throw ParamsValidation.wrong(
         name, "must be text of at most 256 bytes without control characters, and not . or ..")
     }
     return text
@@ -41,10 +41,10 @@ struct SCARequest {
   private func checkVerification() throws(UsherError) {
     guard let wanted else { return }
     guard let option = SCAOption(asked: wanted) else {
-      throw FlowParams.wrong("verification", "is not a supported verification")
+      throw ParamsValidation.wrong("verification", "is not a supported verification")
     }
     guard option.form != .redirect || instructions.returnURL != nil else {
-      throw FlowParams.wrong("returnUrl", "is missing: REDIRECT leads the browser back to it")
+      throw ParamsValidation.wrong("returnUrl", "is missing: REDIRECT leads the browser back to it")
     }
   }
 
@@ -57,7 +57,7 @@ struct SCARequest {
     for (name, text) in members {
       let shown = ProviderText.clean(text, limit: 256)
       guard !shown.isEmpty, shown.filter({ $0 != " " }) == text.filter({ $0 != " " }) else {
-        throw FlowParams.wrong(
+        throw ParamsValidation.wrong(
           "operation.\(name)", "must be text of at most 256 characters without control characters")
       }
     }
@@ -66,10 +66,10 @@ struct SCARequest {
   /// Checks that the URL is `https`, or `http` on the loopback.
   private static func returnURL(_ text: String?) throws(UsherError) -> String? {
     guard let text else { return nil }
-    do throws(Refusal) {
+    do throws(SettingError) {
       return try ProviderURL(setting: text).text
     } catch {
-      throw FlowParams.wrong("returnUrl", error.message)
+      throw ParamsValidation.wrong("returnUrl", error.message)
     }
   }
 
@@ -81,7 +81,7 @@ struct SCARequest {
       (1...8).contains(part.count) && part.allSatisfy { $0.isLetter || $0.isDigit }
     }
     guard isTag, text.utf8.count <= 35, parts[0].count > 1, parts[0].allSatisfy(\.isLetter) else {
-      throw FlowParams.wrong("language", "must be a language tag such as en or en-GB")
+      throw ParamsValidation.wrong("language", "must be a language tag such as en or en-GB")
     }
     return text
   }

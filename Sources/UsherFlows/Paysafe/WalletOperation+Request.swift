@@ -13,17 +13,17 @@ extension WalletOperation {
       let known = HTTPRequest.Method(rawValue: method)
     else {
       let methods = OperationPattern.methods.joined(separator: ", ")
-      throw FlowParams.wrong("method", "must be one of \(methods)")
+      throw ParamsValidation.wrong("method", "must be one of \(methods)")
     }
-    if let flaw = WalletPath.flaw(of: path) { throw FlowParams.wrong("path", flaw) }
+    if let flaw = WalletPath.flaw(of: path) { throw ParamsValidation.wrong("path", flaw) }
     guard body == nil || known != .get else {
-      throw FlowParams.wrong("body", "is not allowed with GET")
+      throw ParamsValidation.wrong("body", "is not allowed with GET")
     }
     guard body?["scaDetails"] == nil else {
-      throw FlowParams.wrong("body.scaDetails", "is added by the daemon and must not be set")
+      throw ParamsValidation.wrong("body.scaDetails", "is added by the daemon and must not be set")
     }
     guard body?.values.allSatisfy(\.isExact) ?? true else {
-      throw FlowParams.wrong(
+      throw ParamsValidation.wrong(
         "body", "has a number beyond 2^53, which would lose digits: write it as a string")
     }
     self.init(method: known, path: path, body: body?.mapValues(\.settled))

@@ -259,7 +259,7 @@ extension PhoneAdmission {
     }
   }
 
-  private func error(_ refusal: TruecallerRefusal) -> TCError {
+  private func error(_ refusal: TruecallerRefusal) -> TruecallerErrorCode {
     switch phase {
     case .validating:
       switch (refusal.status, refusal.code) {
@@ -273,7 +273,7 @@ extension PhoneAdmission {
     }
   }
 
-  private var unreadable: TCError {
+  private var unreadable: TruecallerErrorCode {
     switch phase {
     case .validating, .updating: .internal
     case .reading, .checking, .keeping: .userProfileContentNotValid

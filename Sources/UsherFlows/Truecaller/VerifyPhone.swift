@@ -155,7 +155,7 @@ package struct VerifyPhone: FlowMachine {
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
     switch ending {
-    case .cancelled, .expired: TCError.userCancelled.word(provider)
+    case .cancelled, .expired: TruecallerErrorCode.userCancelled.word(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
       .localAuthFailed, .overloaded:
@@ -202,7 +202,7 @@ extension VerifyPhone {
     case .woken where !request.retrying.isPaused: return .ignore
     case .daemon(.resumed) where !request.retrying.isPaused:
       let message = "the daemon was restarted before the provider answered"
-      return .fail(.unknownSending(message, TCError.network.word(provider.name)))
+      return .fail(.unknownSending(message, TruecallerErrorCode.network.word(provider.name)))
     case .woken, .daemon(.resumed): return create(claim, request)
     case .input, .browser, .provider, .daemon:
       return .ignore

@@ -30,7 +30,7 @@ extension BSA.APICaller {
     let app = ContactService.App(
       clientKey: Secret(clientKey), bundleIdentifier: bundleIdentifier)
     callbacks.run("requestSendOTPNumber", in: disposeBag) { service, log async throws(BSAError) in
-      try await service.request(BSAContact(type: sendType, target: sendTarget), app, log)
+      try await service.request(ContactTarget(type: sendType, target: sendTarget), app, log)
     } answer: {
       onSuccess()
     }
@@ -63,7 +63,7 @@ extension BSA.APICaller {
   ) async throws(BSAError) {
     let app = ContactService.App(
       clientKey: Secret(clientKey), bundleIdentifier: bundleIdentifier)
-    try await BSA.service.request(BSAContact(type: sendType, target: sendTarget), app, .none)
+    try await BSA.service.request(ContactTarget(type: sendType, target: sendTarget), app, .none)
   }
 
   /// Verifies an OTP number that the person received.
@@ -96,7 +96,7 @@ extension BSA.APICaller {
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
-    let contact = BSAContact(type: sendType, target: sendTarget)
+    let contact = ContactTarget(type: sendType, target: sendTarget)
     let (number, key) = (Secret(otpNumber), Secret(clientKey))
     callbacks.run("verifyOTPNumber", in: disposeBag) { service, log async throws(BSAError) in
       try await service.verify(contact, number, clientKey: key, log)
@@ -115,7 +115,7 @@ extension BSA.APICaller {
     sendType: OTPSendType, sendTarget: String, otpNumber: String, clientKey: String
   ) async throws(BSAError) -> String? {
     try await BSA.service.verify(
-      BSAContact(type: sendType, target: sendTarget), Secret(otpNumber),
+      ContactTarget(type: sendType, target: sendTarget), Secret(otpNumber),
       clientKey: Secret(clientKey), .none)
   }
 }

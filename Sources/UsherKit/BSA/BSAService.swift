@@ -32,7 +32,7 @@ extension BSAService {
   func isDuplicate(
     _ data: String, _ type: BSA.Enums.VerifyType, _ log: BSALog
   ) async throws(BSAError) -> Bool {
-    log("looks for \(BSAContact.masked(data))")
+    log("looks for \(ContactTarget.masked(data))")
     return try await asBSA {
       let check = RegistrationCheckDuplicate(
         provider: provider, verifyType: type.word, verifyData: data)
@@ -53,13 +53,13 @@ extension BSAService {
 
 extension BSAService {
   func request(
-    _ contact: BSAContact, _ app: ContactService.App, _ log: BSALog
+    _ contact: ContactTarget, _ app: ContactService.App, _ log: BSALog
   ) async throws(BSAError) {
     try await asBSA { try await contacts.request(contact, app, log) }
   }
 
   func verify(
-    _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
+    _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws(BSAError) -> String? {
     try await asBSA {
       try await contacts.verify(contact, number, clientKey: clientKey, log)
@@ -73,7 +73,7 @@ extension BSAService {
   func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws(BSAError) {
     try await asBSA {
       let type = try await contacts.verifiedType(data)
-      log("signs up with \(BSAContact.masked(data.email)), \(BSAContact.masked(data.phoneNumber))")
+      log("signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))")
       let session = try await client.beginning(
         provider, "register", params: data.params(verifiedBy: type))
       let flow = try await session.cancelledWithTask {

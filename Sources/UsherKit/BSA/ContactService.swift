@@ -38,7 +38,7 @@ final class ContactService: Sendable {
 
 extension ContactService {
   /// Sends an OTP number, or another one if the contact has a pending one.
-  func request(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws {
+  func request(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws {
     try await turns.withLock(contact.key) {
       try Task.checkCancellation()
       let flow =
@@ -52,7 +52,7 @@ extension ContactService {
     }
   }
 
-  private func begin(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws -> Flow {
+  private func begin(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws -> Flow {
     log("a number is requested for \(contact.masked)")
     let session = try await client.beginning(
       provider, Self.kind,
@@ -67,7 +67,7 @@ extension ContactService {
   }
 
   private func again(
-    _ session: FlowSession, _ contact: BSAContact, _ app: App, _ log: BSALog
+    _ session: FlowSession, _ contact: ContactTarget, _ app: App, _ log: BSALog
   ) async throws -> Flow {
     try compare(contact) { $0 == app }
     return try await session.cancelledWithTask {
@@ -81,14 +81,14 @@ extension ContactService {
   }
 
   /// - Throws: ``BSAError`` if the contact's flow was begun with other app data.
-  private func compare(_ contact: BSAContact, _ isSame: (App) -> Bool) throws {
+  private func compare(_ contact: ContactTarget, _ isSame: (App) -> Bool) throws {
     guard let app = book.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
     throw BSAError.failed(
       rtCode: BSACode.clientKeyUnknown,
       message: "the number was requested with another clientKey or bundleIdentifier")
   }
 
-  private func live(_ contact: BSAContact) async throws -> FlowSession? {
+  private func live(_ contact: ContactTarget) async throws -> FlowSession? {
     try await client.newestFlow(of: provider, kind: Self.kind, key: contact.key) {
       !$0.status.isFinished
     }
@@ -100,7 +100,7 @@ extension ContactService {
 extension ContactService {
   /// - Returns: The disposeToken; nil if the OTP number is wrong.
   func verify(
-    _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
+    _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws -> String? {
     try await turns.withLock(contact.key) {
       try Task.checkCancellation()

@@ -103,7 +103,7 @@ extension BSA.LocalAuth {
     onError: @escaping @Sendable (_ errorCode: BSA.LocalAuthHelper.ErrorCode?) -> Void,
     disposeBag: DisposeBag? = nil
   ) {
-    let request = LocalAuthRequest(
+    let request = LocalAuthOptions(
       type: localAuthType, reason: reason, checkDomainStateChanged: checkDomainStateChanged,
       usePasscodeWhenFailed: usePasscodeWhenFailed)
     let service = BSA.service
@@ -127,7 +127,7 @@ extension BSA.LocalAuth {
     usePasscodeWhenFailed: Bool
   ) async throws(BSA.LocalAuthHelper.Failure) {
     try await BSA.service.authenticate(
-      LocalAuthRequest(
+      LocalAuthOptions(
         type: localAuthType, reason: reason, checkDomainStateChanged: checkDomainStateChanged,
         usePasscodeWhenFailed: usePasscodeWhenFailed))
   }

@@ -4,7 +4,7 @@ import UsherClient
 import UsherCore
 
 /// The parameters of `startSimpleAuth` (the daemon's page LocalAuth).
-struct LocalAuthRequest: Sendable, Equatable {
+struct LocalAuthOptions: Sendable, Equatable {
   var type: BSA.Enums.LocalAuthType
   var reason: String
   var checkDomainStateChanged: Bool
@@ -20,7 +20,7 @@ struct LocalAuthRequest: Sendable, Equatable {
 }
 
 extension BSAService {
-  func authenticate(_ request: LocalAuthRequest) async throws(BSA.LocalAuthHelper.Failure) {
+  func authenticate(_ request: LocalAuthOptions) async throws(BSA.LocalAuthHelper.Failure) {
     do {
       let session = try await client.beginning(
         ProviderName("local"), "authenticate", params: request.params)

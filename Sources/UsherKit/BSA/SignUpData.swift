@@ -81,7 +81,7 @@ extension BSA.SignUpData.UserData {
   }
 
   /// Returns the contact of a type.
-  func contact(_ sendType: BSA.APICaller.OTPSendType) -> BSAContact {
-    BSAContact(type: sendType, target: sendType == .Email ? email : phoneNumber)
+  func contact(_ sendType: BSA.APICaller.OTPSendType) -> ContactTarget {
+    ContactTarget(type: sendType, target: sendType == .Email ? email : phoneNumber)
   }
 }

@@ -84,7 +84,7 @@ extension FreedomID {
         _ = try? await session.cancel()
         throw KitError(.cancelled, "the SDK was cleared in the meantime")
       }
-      let authorization = Authorization(session: session, presenter: presenter, pace: pace)
+      let authorization = FreedomAuthorization(session: session, presenter: presenter, pace: pace)
       return try await authorization.outcome()
     } catch {
       throw FreedomIDError(error)

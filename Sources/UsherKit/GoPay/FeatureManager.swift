@@ -65,7 +65,7 @@ public struct FeatureManager: Sendable {
       // An unstructured task, so that cancellation does not interrupt the start: it would be
       // unknown whether a flow was begun.
       let beginning = Task { try await begin(request, credentialReceiver) }
-      let verification = Verification(
+      let verification = IdentityVerification(
         session: try await beginning.value, presenter: presenter, receiver: credentialReceiver,
         pace: sdk.pace)
       return try await verification.outcome()

@@ -31,7 +31,7 @@ package struct ExampleSignIn: FlowMachine {
   package static func begin(
     _ params: Params, _ origin: FlowContext<ExampleSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (ExampleSignIn, Answer<ExampleCall>) {
-    guard !params.badge.secret.isEmpty else { throw FlowParams.wrong("badge", "must not be empty") }
+    guard !params.badge.secret.isEmpty else { throw ParamsValidation.wrong("badge", "must not be empty") }
     var flow = ExampleSignIn(
       provider: origin.provider, badge: Sealed(params.badge.secret), state: .calling(.init()))
     let answer = flow.call(RetryBackoff())

@@ -80,10 +80,10 @@ struct FreedomGrantTests {
     for other in DataGrant.allCases {
       wire[other.field] = other.isList ? ["one", "two"] : "text"
     }
-    let profile = try GrantedProfile(wire, granted: [grant])
+    let profile = try FreedomGrantedProfile(wire, granted: [grant])
     #expect(profile.members == [grant.member: grant.isList ? ["one", "two"] : "text"])
-    #expect(try GrantedProfile([:], granted: [grant]).members == [grant.member: nil])
-    #expect(try GrantedProfile(wire, granted: []).members.isEmpty)
+    #expect(try FreedomGrantedProfile([:], granted: [grant]).members == [grant.member: nil])
+    #expect(try FreedomGrantedProfile(wire, granted: []).members.isEmpty)
   }
 
   @Test(
@@ -96,12 +96,12 @@ struct FreedomGrantTests {
       : [1, true, [], ["a"], [:], .string(String(repeating: "a", count: 1025))]
     for value in bad {
       #expect(throws: UnusableReply.self) {
-        try GrantedProfile([grant.field: value], granted: [grant])
+        try FreedomGrantedProfile([grant.field: value], granted: [grant])
       }
     }
     let dirty: JSONValue = grant.isList ? ["a\u{1B}[0m"] : "a\u{1B}[0m"
     let clean: JSONValue = grant.isList ? ["a[0m"] : "a[0m"
-    let profile = try GrantedProfile([grant.field: dirty], granted: [grant])
+    let profile = try FreedomGrantedProfile([grant.field: dirty], granted: [grant])
     #expect(profile.members == [grant.member: clean])
   }
 }

@@ -10,7 +10,7 @@ private typealias Driven = DrivenPaysafeAuthorize
 @Suite("Code exchange of Paysafe authorize by the app")
 struct PaysafeHandoverTests {
   private func driven(
-    account: KnownAccount? = nil, _ exchange: CodeExchange = .app,
+    account: KnownAccount? = nil, _ exchange: PaysafeCodeExchange = .app,
     _ change: (inout PaysafeAuthorize.Params) -> Void = { _ in }
   ) throws -> Driven {
     var driven = try Driven(account: account, change) { $0.exchange = exchange }
@@ -49,7 +49,7 @@ struct PaysafeHandoverTests {
   @Test(
     "a caller's own code challenge makes Paysafe authorize hand over the code without a verifier")
   func callersChallenge() throws {
-    for exchange in CodeExchange.allCases {
+    for exchange in PaysafeCodeExchange.allCases {
       let driven = try driven(exchange, Self.bind)
       #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
       #expect(driven.exchangeStep != nil && driven.exchangeStep?.codeVerifier == nil)

@@ -26,7 +26,7 @@ struct PaysafeReturnTests {
 
   @Test("Paysafe authorize ignores a second redirect")
   func twice() throws {
-    for exchange in CodeExchange.allCases {
+    for exchange in PaysafeCodeExchange.allCases {
       var driven = try Driven(settings: {
         $0.exchange = exchange
       })

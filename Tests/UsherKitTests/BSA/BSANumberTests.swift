@@ -178,7 +178,7 @@ extension BSAKitTests {
 
     @Test("the flow key of a BSA contact is the SHA-256 digest of its type and address")
     func key() {
-      let contact = BSAContact(type: .Email, target: "user@email.com")
+      let contact = ContactTarget(type: .Email, target: "user@email.com")
       #expect(
         contact.key == "c9a66db9cf1fe25f1ce0cb099d43bc3270cac6245f68047ebcaac1ae4eb1c110")
       #expect(contact.key == BSADaemon.key("email:user@email.com"))
@@ -190,7 +190,7 @@ extension BSAKitTests {
         ("user@email.com", "u•••@e•••"), ("+821012345678", "•••78"), ("1234", "•••"), ("", "•••"),
         ("@b", "•••"), ("a@b@c", "•••@c"),
       ])
-    func masked(text: String, masked: String) { #expect(BSAContact.masked(text) == masked) }
+    func masked(text: String, masked: String) { #expect(ContactTarget.masked(text) == masked) }
   }
 }
 

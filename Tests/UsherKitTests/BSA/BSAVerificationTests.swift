@@ -4,7 +4,7 @@ import UsherKit
 
 extension BSAKitTests {
   @Suite("Verification of BSA one-time codes")
-  struct Verification {
+  struct IdentityVerification {
     /// Returns the callbacks of a verification in a flow that waits for a code.
     private func told(
       _ inputs: BSADaemon.Answer..., before: BSAStanding = .otpSent

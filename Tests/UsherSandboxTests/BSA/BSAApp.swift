@@ -16,13 +16,13 @@ struct BSAApp {
   static let phone = "+447700900123"
 
   let workbench: Workbench
-  let bsa: BSA
+  let bsa: BSABackend
   let clock: SandboxClock
 
   init() throws {
     clock = SandboxClock { start }
     workbench = try Workbench.test(clock)
-    bsa = BSA(workbench)
+    bsa = BSABackend(workbench)
   }
 
   /// Advances the sandbox's clock.
@@ -52,7 +52,7 @@ struct BSAApp {
   ) async throws -> Answer {
     let parts = path.split(separator: "?", maxSplits: 1)
     let (row, parameters) = try row(method, String(parts[0]))
-    var call = Call(method, String(parts[0]), base: "http://127.0.0.1:1")
+    var call = EndpointCall(method, String(parts[0]), base: "http://127.0.0.1:1")
     call.query = parts.count > 1 ? String(parts[1]) : ""
     call.parameters = parameters
     call.headers = headers

@@ -19,7 +19,7 @@ struct FreedomApp {
     "Basic " + Data("acme:s3cret%3Afreedom%2Fclient%2B%3D".utf8).base64EncodedString()
 
   let workbench: Workbench
-  let freedom: FreedomID
+  let freedom: FreedomIDBackend
   let clock: SandboxClock
   let partner = PartnerEnd()
 
@@ -27,7 +27,7 @@ struct FreedomApp {
     clock = SandboxClock { start }
     workbench = try Workbench.test(clock)
     let partner = partner
-    freedom = FreedomID(workbench) { url, headers, body in partner.take(url, headers, body) }
+    freedom = FreedomIDBackend(workbench) { url, headers, body in partner.take(url, headers, body) }
   }
 
   /// Advances the sandbox's clock.
@@ -57,7 +57,7 @@ struct FreedomApp {
   ) async throws -> Answer {
     let parts = path.split(separator: "?", maxSplits: 1)
     let (row, parameters) = try row(method, String(parts[0]))
-    var call = Call(method, String(parts[0]), base: "http://127.0.0.1:1")
+    var call = EndpointCall(method, String(parts[0]), base: "http://127.0.0.1:1")
     call.query = parts.count > 1 ? String(parts[1]) : ""
     call.parameters = parameters
     call.headers = headers

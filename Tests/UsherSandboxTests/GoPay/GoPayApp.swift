@@ -16,7 +16,7 @@ struct GoPayApp {
   static let phone = "+447700900123"
 
   let workbench: Workbench
-  let gopay: GoPay
+  let gopay: GoPayBackend
   let clock: SandboxClock
   let partner = PartnerEnd()
 
@@ -24,7 +24,7 @@ struct GoPayApp {
     clock = SandboxClock { start }
     workbench = try Workbench.test(clock)
     let partner = partner
-    gopay = GoPay(workbench) { url, headers, body in partner.take(url, headers, body) }
+    gopay = GoPayBackend(workbench) { url, headers, body in partner.take(url, headers, body) }
   }
 
   /// Advances the sandbox's clock.
@@ -77,7 +77,7 @@ struct GoPayApp {
   ) async throws -> Answer {
     let parts = path.split(separator: "?", maxSplits: 1)
     let (row, parameters) = try (gopay.endpoints + gopay.controls).row(method, String(parts[0]))
-    var call = Call(method, String(parts[0]), base: "http://127.0.0.1:1")
+    var call = EndpointCall(method, String(parts[0]), base: "http://127.0.0.1:1")
     call.query = parts.count > 1 ? String(parts[1]) : ""
     call.parameters = parameters
     call.headers = headers

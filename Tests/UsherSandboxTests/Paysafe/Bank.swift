@@ -6,13 +6,13 @@ import Testing
 /// The Paysafe fake without HTTP: calls its endpoint handlers as the router does.
 struct Bank {
   let workbench: Workbench
-  let paysafe: Paysafe
+  let paysafe: PaysafeBackend
   let clock: SandboxClock
 
   init() throws {
     clock = SandboxClock { start }
     workbench = try Workbench.test(clock)
-    paysafe = Paysafe(workbench)
+    paysafe = PaysafeBackend(workbench)
   }
 
   /// Advances the sandbox's clock.
@@ -22,7 +22,7 @@ struct Bank {
     _ method: Endpoint.Method, _ path: String, query: [String: String] = [:],
     form: [String: String]? = nil, json: JSON? = nil, headers: [String: String] = [:]
   ) async throws -> Reply {
-    var call = Call(method, path, base: "http://127.0.0.1:1")
+    var call = EndpointCall(method, path, base: "http://127.0.0.1:1")
     call.query = encoded(query)
     call.headers = headers
     if let form {
@@ -216,14 +216,14 @@ struct Event {
     ["eventId": .string(id), "walletOperationId": .string(walletOperationID)]
   }
 
-  /// ``proof`` as the header `SCA-Authorization`.
+  /// ``proof`` as the header `SCA-TokenAuthorization`.
   var proofHeader: [String: String] {
     let text: JSON = ["scaDetails": proof]
     return ["sca-authorization": Data(text.encoded()).base64EncodedString()]
   }
 
   private func members(_ name: String) throws -> [String: JSON] {
-    let verification = try #require(Verification(name))
+    let verification = try #require(SCAVerification(name))
     var members: [String: JSON] = ["method": .string(verification.method.rawValue)]
     members["channel"] = verification.channel.map { .string($0.rawValue) }
     return members

@@ -29,9 +29,9 @@ struct PaysafeControlTests {
   func poorUser() async throws {
     let clock = SandboxClock { start }
     let zoe = User(username: "zoe", password: "p")
-    let paysafe = Paysafe(
+    let paysafe = PaysafeBackend(
       Workbench(users: Users([zoe]), clock: clock, mint: TokenMint(), pages: try Pages()))
-    let event = await paysafe.openEvent(for: zoe, nil, PaysafeSettings(), start)
+    let event = await paysafe.openEvent(for: zoe, nil, PaysafeBackendSettings(), start)
     #expect(
       event.available.map(\.name) == [
         "OTP.EMAIL", "OTP.AUTHENTICATOR", "PASSWORD", "PUSH_NOTIFICATION", "BIOMETRIC.REDIRECT",

@@ -3,9 +3,9 @@ import Testing
 
 @testable import UsherSandbox
 
-private let pin = Verification(.pin)
-private let sms = Verification(.otp, .sms)
-private let push = Verification(.pushNotification)
+private let pin = SCAVerification(.pin)
+private let sms = SCAVerification(.otp, .sms)
+private let push = SCAVerification(.pushNotification)
 
 /// An SCA event with a clock that the test advances.
 private struct Watched {
@@ -13,10 +13,10 @@ private struct Watched {
   var now = start
 
   init(
-    available: [Verification] = [pin, sms, push], operation: WalletOperation? = nil,
+    available: [SCAVerification] = [pin, sms, push], operation: WalletRequestOperation? = nil,
     _ change: (inout ScaEvent.Terms) -> Void = { _ in }
   ) {
-    var terms = PaysafeSettings().eventTerms
+    var terms = PaysafeBackendSettings().eventTerms
     change(&terms)
     event = ScaEvent(
       id: "evt_1", walletOperationID: "wop_1", user: Users.standard[0], operation: operation,
@@ -26,11 +26,11 @@ private struct Watched {
   mutating func wait(_ seconds: Double) { now = now.addingTimeInterval(seconds) }
 
   /// Returns the code of the refusal, or nil if the challenge was sent.
-  mutating func challenge(_ verification: Verification = pin) -> String? {
+  mutating func challenge(_ verification: SCAVerification = pin) -> String? {
     challengeRefusal(verification)?.code
   }
 
-  mutating func challengeRefusal(_ verification: Verification = pin) -> WalletRefusal? {
+  mutating func challengeRefusal(_ verification: SCAVerification = pin) -> WalletRefusal? {
     do throws(WalletRefusal) {
       _ = try event.send(verification, id: "chl_1", code: nil, returnURL: nil, now: now)
       return nil
@@ -39,7 +39,7 @@ private struct Watched {
     }
   }
 
-  mutating func attempt(_ isRight: Bool, _ verification: Verification = pin) -> String {
+  mutating func attempt(_ isRight: Bool, _ verification: SCAVerification = pin) -> String {
     do throws(WalletRefusal) {
       switch try event.attempt(verification, now: now, isRight: { _ in isRight }) {
       case .right: return "right"
@@ -50,7 +50,7 @@ private struct Watched {
     }
   }
 
-  mutating func redeem(_ operation: WalletOperation, _ form: WalletOperation.Form) -> String? {
+  mutating func redeem(_ operation: WalletRequestOperation, _ form: WalletRequestOperation.Form) -> String? {
     do throws(WalletRefusal) {
       let proof = ScaProof(eventID: "evt_1", walletOperationID: "wop_1", form: form)
       try event.redeem(for: operation, proof, now: now)
@@ -87,7 +87,7 @@ struct ScaEventTests {
     var watched = Watched { $0.allowableChallenges = 1 }
     #expect(watched.challenge() == nil)
     #expect(watched.challenge() == "CHALLENGE_LIMIT")
-    #expect(watched.challenge(Verification(.otp, .email)) == "VERIFICATION_NOT_AVAILABLE")
+    #expect(watched.challenge(SCAVerification(.otp, .email)) == "VERIFICATION_NOT_AVAILABLE")
     #expect(watched.attempt(true) == "right")
   }
 
@@ -136,7 +136,7 @@ struct ScaEventTests {
     #expect(watched.challenge(sms) == nil)
     #expect(watched.attempt(true) == "CHALLENGE_REQUIRED")
     #expect(watched.attempt(true, sms) == "right")
-    let email = Verification(.otp, .email)
+    let email = SCAVerification(.otp, .email)
     var other = Watched(available: [sms, email])
     #expect(other.challenge(sms) == nil)
     #expect(other.attempt(true, email) == "CHALLENGE_REQUIRED")
@@ -156,15 +156,15 @@ struct ScaEventTests {
   @Test("an SCA event with an empty list allows every verification that the customer has")
   func anyVerification() {
     var watched = Watched(available: [])
-    #expect(watched.challenge(Verification(.otp, .email)) == nil)
-    #expect(watched.challenge(Verification(.passkeys)) == "VERIFICATION_NOT_AVAILABLE")
+    #expect(watched.challenge(SCAVerification(.otp, .email)) == nil)
+    #expect(watched.challenge(SCAVerification(.passkeys)) == "VERIFICATION_NOT_AVAILABLE")
   }
 
   @Test("a verified SCA event permits exactly its own operation, once, in its form and in time")
   func redeeming() {
     let body: JSON = ["amount": "150.00"]
-    func operation(_ body: JSON?, _ method: Endpoint.Method = .post) -> WalletOperation {
-      WalletOperation(Call(method, "/p", base: ""), body: body, summary: "s", announced: .body)
+    func operation(_ body: JSON?, _ method: Endpoint.Method = .post) -> WalletRequestOperation {
+      WalletRequestOperation(EndpointCall(method, "/p", base: ""), body: body, summary: "s", announced: .body)
     }
     let approved = operation(body)
     var watched = Watched(operation: approved)
@@ -186,8 +186,8 @@ struct ScaEventTests {
   @Test("a verified SCA event without an operation permits no operation")
   func noOperation() {
     var watched = Watched()
-    let operation = WalletOperation(
-      Call(.get, "/p", base: ""), body: nil, summary: "s", announced: .header)
+    let operation = WalletRequestOperation(
+      EndpointCall(.get, "/p", base: ""), body: nil, summary: "s", announced: .header)
     #expect(watched.challenge() == nil)
     #expect(watched.attempt(true) == "right")
     #expect(watched.redeem(operation, .header) == "SCA_MISMATCH")

@@ -265,11 +265,11 @@ struct PaysafeScaTests {
       ),
     ])
   func badChallenges(_ body: String, _ word: String) async throws {
-    var call = Call(.post, "/paysafe/auth/sca/events/e/challenges", base: "")
+    var call = EndpointCall(.post, "/paysafe/auth/sca/events/e/challenges", base: "")
     call.headers["content-type"] = "application/json"
     call.body = Array(body.utf8)
     let description = try #require(
-      throws: Refusal.self, performing: { try ScaLedger.ChallengeRequest(call, allowed: []) })
+      throws: OAuthError.self, performing: { try ScaLedger.ChallengeRequest(call, allowed: []) })
     #expect(description.description.contains(word))
   }
 
@@ -280,7 +280,7 @@ struct PaysafeScaTests {
       (#","value":"1","x":2"#, "x is not a known member"),
     ] as [(String, String?)])
   func attempts(_ more: String, _ word: String?) throws {
-    var call = Call(.post, "/paysafe/auth/sca/events/e/attempts", base: "")
+    var call = EndpointCall(.post, "/paysafe/auth/sca/events/e/attempts", base: "")
     call.headers["content-type"] = "application/json"
     call.body = Array(#"{"walletOperationId":"w","verification":{"method":"PIN"}\#(more)}"#.utf8)
     guard let word else {
@@ -288,7 +288,7 @@ struct PaysafeScaTests {
       return
     }
     let refusal = try #require(
-      throws: Refusal.self, performing: { try ScaLedger.AttemptRequest(call) })
+      throws: OAuthError.self, performing: { try ScaLedger.AttemptRequest(call) })
     #expect(refusal.description.contains(word))
   }
 }

@@ -119,7 +119,7 @@ struct PaysafeSignInTests {
 
   @Test("a Paysafe authorization request with a repeated parameter is refused without a redirect")
   func repeated() async throws {
-    var call = Call(.get, "/paysafe/auth/brands/acme/authorize", base: "")
+    var call = EndpointCall(.get, "/paysafe/auth/brands/acme/authorize", base: "")
     call.parameters = ["brandIdentity": "acme"]
     call.query = "client_id=acme-wallet&redirect_uri=x&redirect_uri=y"
     let reply = await (try Bank()).paysafe.authorize(call)

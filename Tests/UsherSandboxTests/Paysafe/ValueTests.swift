@@ -8,22 +8,22 @@ struct PaysafeValueTests {
   @Test("a Paysafe verification is parsed from and written as a method with or without a channel")
   func names() {
     for name in ["OTP.SMS", "PIN", "BIOMETRIC.REDIRECT", "PUSH_NOTIFICATION"] {
-      #expect(Verification(name)?.name == name)
+      #expect(SCAVerification(name)?.name == name)
     }
     for name in ["", "otp", "OTP.", ".SMS", "OTP.FAX", "OTP.SMS.EMAIL", "SMS"] {
-      #expect(Verification(name) == nil)
+      #expect(SCAVerification(name) == nil)
     }
   }
 
   @Test("a Paysafe verification maps to the kind that the sandbox can perform, or to none")
   func kinds() {
-    let kinds: [(String, Verification.Kind?)] = [
+    let kinds: [(String, SCAVerification.Kind?)] = [
       ("OTP.SMS", .sms), ("OTP.EMAIL", .email), ("OTP.AUTHENTICATOR", .authenticator),
       ("PIN", .pin), ("PASSWORD", .password), ("PUSH_NOTIFICATION", .push),
       ("BIOMETRIC.PUSH_NOTIFICATION", .push), ("PIN.REDIRECT", .redirect), ("OTP", nil),
       ("PASSKEYS", nil), ("BIOMETRIC", nil), ("PIN.SMS", nil),
     ]
-    for (name, kind) in kinds { #expect(Verification(name)?.kind == kind, "\(name)") }
+    for (name, kind) in kinds { #expect(SCAVerification(name)?.kind == kind, "\(name)") }
   }
 
   @Test(
@@ -76,9 +76,9 @@ struct PaysafeValueTests {
       _ method: Endpoint.Method = .post, _ path: String = "/p", query: String = "",
       _ body: String? = #"{"a":1,"b":{"c":[1,2],"d":null}}"#
     ) throws -> String {
-      var call = Call(method, path, base: "")
+      var call = EndpointCall(method, path, base: "")
       call.query = query
-      return WalletOperation(
+      return WalletRequestOperation(
         call, body: try body.map { try JSON(parsing: Array($0.utf8)) }, summary: "",
         announced: .header
       ).digest
@@ -98,7 +98,7 @@ struct PaysafeValueTests {
   func proofs() throws {
     let details: JSON = ["eventId": "e", "walletOperationId": "w"]
     func take(_ header: JSON?, _ body: JSON?) throws -> (ScaProof?, JSON?) {
-      var call = Call(.post, "/p", base: "")
+      var call = EndpointCall(.post, "/p", base: "")
       call.headers["sca-authorization"] = header.map {
         Data($0.encoded()).base64EncodedString()
       }
@@ -135,12 +135,12 @@ struct PaysafeValueTests {
       ["scaAmount": -1], ["omitCounters": 1],
     ] as [[String: JSON]])
   func refusedSettings(_ changes: [String: JSON]) {
-    #expect(refusal { _ = try PaysafeSettings().changed(by: changes) } == "invalid_request")
+    #expect(refusal { _ = try PaysafeBackendSettings().changed(by: changes) } == "invalid_request")
   }
 
   @Test("a change of one Paysafe setting keeps the others, and null restores its default")
   func settings() throws {
-    let changed = try PaysafeSettings().changed(by: [
+    let changed = try PaysafeBackendSettings().changed(by: [
       "announce": "body", "scaAmount": 0, "nextCounters": ["currentAttempts": 2],
     ])
     #expect(changed.announce == .body)

@@ -13,13 +13,13 @@ struct TruecallerApp {
   static let otherInstallation = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 
   let workbench: Workbench
-  let truecaller: Truecaller
+  let truecaller: TruecallerBackend
   let clock: SandboxClock
 
   init() throws {
     clock = SandboxClock { start }
     workbench = try Workbench.test(clock)
-    truecaller = Truecaller(workbench)
+    truecaller = TruecallerBackend(workbench)
   }
 
   /// Advances the sandbox's clock.
@@ -54,9 +54,9 @@ struct TruecallerApp {
   func call(
     _ method: Endpoint.Method, _ path: String, _ json: JSON? = nil, query: String = "",
     headers: [String: String] = headers
-  ) throws -> (Endpoint, Call) {
+  ) throws -> (Endpoint, EndpointCall) {
     let (row, parameters) = try row(method, path)
-    var call = Call(method, path, base: "http://127.0.0.1:1")
+    var call = EndpointCall(method, path, base: "http://127.0.0.1:1")
     call.parameters = parameters
     call.query = query
     call.headers = headers

@@ -16,7 +16,7 @@ struct BSAAnswer: Sendable, Hashable {
   var times: Int?
 
   /// The response that replaces the true one; nil if this answer only changes the true one.
-  func instead(_ settings: BSASettings) -> BSAEnvelope? {
+  func instead(_ settings: BSABackendSettings) -> BSAEnvelope? {
     if let text { return BSAEnvelope(body: .text(text), status: status ?? 200) }
     guard let rtCode else { return nil }
     var members: [String: JSON] = ["rtCode": .integer(rtCode)]

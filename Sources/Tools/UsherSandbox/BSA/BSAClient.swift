@@ -30,7 +30,7 @@ enum BSAClient: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-extension BSA {
+extension BSABackend {
   package nonisolated func configurationSample(base: String) -> String {
     """
     [[provider]]

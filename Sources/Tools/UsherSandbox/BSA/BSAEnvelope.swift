@@ -20,7 +20,7 @@ struct BSAEnvelope: Sendable, Hashable {
     self.init(body: .members(members), status: 200)
   }
 
-  init(_ refusal: BSARefusal, _ settings: BSASettings) {
+  init(_ refusal: BSARefusal, _ settings: BSABackendSettings) {
     self.init(
       body: .members(["rtCode": .integer(refusal.rtCode), "rtMsg": .string(refusal.message)]),
       status: settings.refusalStatus)
@@ -41,10 +41,10 @@ struct BSAEnvelope: Sendable, Hashable {
   }
 }
 
-extension BSA {
+extension BSABackend {
   /// Responds with the result of `handle` as `data`, with its refusal, or as a test has prescribed.
   func envelope(
-    _ name: String, _ call: Call, _ handle: nonisolated(nonsending) () async throws -> JSON?
+    _ name: String, _ call: EndpointCall, _ handle: nonisolated(nonsending) () async throws -> JSON?
   ) async -> Reply {
     let wanted = answers.next("bsa.\(name)")
     let instead = wanted?.instead(settings)

@@ -14,7 +14,7 @@ struct BSAParameters {
   let client: BSAClient
 
   /// Throws 2002 if the parameters are unreadable, 2000 if the client key is not of `clients`.
-  init(_ call: Call, for clients: [BSAClient] = [.app]) throws(BSARefusal) {
+  init(_ call: EndpointCall, for clients: [BSAClient] = [.app]) throws(BSARefusal) {
     let source = try Self.source(of: call)
     guard let client = BSAClient(key: Self.value("clientKey", in: source)?.text),
       clients.contains(client)
@@ -23,7 +23,7 @@ struct BSAParameters {
     self.client = client
   }
 
-  private static func source(of call: Call) throws(BSARefusal) -> Source {
+  private static func source(of call: EndpointCall) throws(BSARefusal) -> Source {
     switch call.method {
     case .get, .delete:
       guard let form = try? call.queryForm() else {
@@ -82,12 +82,12 @@ struct BSAParameters {
   func isTrue(_ name: String) -> Bool { value(name) == true }
 
   /// Returns `authType`, given as a number or as text; throws 3000 if it is unknown.
-  func authType() throws(BSARefusal) -> BSAAuthType {
-    let type: BSAAuthType? =
+  func authType() throws(BSARefusal) -> MemberAuthType {
+    let type: MemberAuthType? =
       switch value("authType") {
       case nil: throw .parameter("authType", "is missing")
-      case .integer(let number): BSAAuthType(rawValue: number)
-      case .string(let text): BSAAuthType.allCases.first { "\($0.rawValue)" == text }
+      case .integer(let number): MemberAuthType(rawValue: number)
+      case .string(let text): MemberAuthType.allCases.first { "\($0.rawValue)" == text }
       default: nil
       }
     guard let type else { throw .authType }
@@ -108,18 +108,18 @@ struct BSAParameters {
     return key
   }
 
-  func contact(_ kind: BSAContact.Kind, _ name: String) throws(BSARefusal) -> BSAContact {
+  func contact(_ kind: MemberContact.Kind, _ name: String) throws(BSARefusal) -> MemberContact {
     let text = try required(name)
-    guard let contact = BSAContact(kind, text) else {
+    guard let contact = MemberContact(kind, text) else {
       throw .parameter(name, "is not a valid \(kind == .email ? "e-mail address" : "phone number")")
     }
     return contact
   }
 
   /// Returns the kind for `CMMDUP001` or `CMMDUP002`.
-  func kind(_ name: String) throws(BSARefusal) -> BSAContact.Kind {
-    let word = try word(name, of: BSAContact.Kind.allCases.map(\.rawValue))
-    guard let kind = BSAContact.Kind(rawValue: word) else { throw .parameter(name, "is unknown") }
+  func kind(_ name: String) throws(BSARefusal) -> MemberContact.Kind {
+    let word = try word(name, of: MemberContact.Kind.allCases.map(\.rawValue))
+    guard let kind = MemberContact.Kind(rawValue: word) else { throw .parameter(name, "is unknown") }
     return kind
   }
 }

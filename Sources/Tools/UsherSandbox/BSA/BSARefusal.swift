@@ -40,12 +40,12 @@ struct BSARefusal: Error, Hashable {
     Self(3002, "required agreements are missing: \(names.joined(separator: ", "))")
   }
 
-  static func timeOver(_ settings: BSASettings) -> Self {
+  static func timeOver(_ settings: BSABackendSettings) -> Self {
     Self(settings.timeoutCode, "the sign-in timed out")
   }
 
   static func failed(_ error: any Error) -> Self { Self(2001, "the sandbox failed: \(error)") }
 
   /// The refusal for a control call, with status 409.
-  var asConflict: Refusal { Refusal("\(rtCode)", message, status: 409) }
+  var asConflict: OAuthError { OAuthError("\(rtCode)", message, status: 409) }
 }

@@ -1,7 +1,7 @@
 /// The settings of the BSA fake that a test may change while it runs.
 ///
 /// <doc:BSA> describes each setting.
-struct BSASettings: BackendSettings, Hashable {
+struct BSABackendSettings: BackendSettings, Hashable {
   var otpSeconds = 180
   var otpDigits = 6
   var resendSeconds = 0

@@ -17,12 +17,12 @@ extension BackendSettings {
   /// Returns these settings with some of them changed; `null` restores a default.
   ///
   /// Throws a refusal that names the unknown setting or the invalid value.
-  package func changed(by changes: [String: JSON]) throws(Refusal) -> Self {
+  package func changed(by changes: [String: JSON]) throws(OAuthError) -> Self {
     let defaults = try Self.members(of: Self())
     var members = try Self.members(of: self)
     for (name, value) in changes {
       guard let standard = defaults[name] else {
-        throw Refusal("invalid_request", "there is no setting \(name.printable)")
+        throw OAuthError("invalid_request", "there is no setting \(name.printable)")
       }
       members[name] = value == .null ? standard : value
     }
@@ -30,27 +30,27 @@ extension BackendSettings {
     do {
       settings = try JSON.object(members).decoded(as: Self.self)
     } catch {
-      throw Refusal("invalid_request", "a setting has the wrong type: \(error.settingPath)")
+      throw OAuthError("invalid_request", "a setting has the wrong type: \(error.settingPath)")
     }
     if let objection = settings.objection(to: changes) {
-      throw Refusal("invalid_request", objection)
+      throw OAuthError("invalid_request", objection)
     }
     return settings
   }
 
-  private static func members(of settings: Self) throws(Refusal) -> [String: JSON] {
+  private static func members(of settings: Self) throws(OAuthError) -> [String: JSON] {
     guard case .object(let members)? = try? JSON(encoding: settings) else {
-      throw Refusal("server_error", "the settings cannot be encoded", status: 500)
+      throw OAuthError("server_error", "the settings cannot be encoded", status: 500)
     }
     return members
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Reads the requested changes of settings from the body.
-  func settingChanges() throws(Refusal) -> [String: JSON] {
+  func settingChanges() throws(OAuthError) -> [String: JSON] {
     guard case .object(let changes)? = try? JSON(parsing: body) else {
-      throw Refusal("invalid_request", "the body is not a JSON object")
+      throw OAuthError("invalid_request", "the body is not a JSON object")
     }
     return changes
   }

@@ -23,11 +23,11 @@ package struct ControlAPI: Sendable {
     ]
   }
 
-  private func listUsers(_ call: Call) async -> Reply {
+  private func listUsers(_ call: EndpointCall) async -> Reply {
     await answering { .json(["users": try JSON(encoding: users.all)]) }
   }
 
-  private func listRequests(_ call: Call) async -> Reply {
+  private func listRequests(_ call: EndpointCall) async -> Reply {
     await answering {
       let query = try call.queryForm()
       let requests = await traffic.requests(
@@ -38,7 +38,7 @@ package struct ControlAPI: Sendable {
     }
   }
 
-  private func listFaults(_ call: Call) async -> Reply {
+  private func listFaults(_ call: EndpointCall) async -> Reply {
     await answering {
       let entries = try await traffic.rules().map { entry in
         guard case .object(var members) = try JSON(encoding: entry.rule) else {
@@ -51,22 +51,22 @@ package struct ControlAPI: Sendable {
     }
   }
 
-  private func addFault(_ call: Call) async -> Reply {
+  private func addFault(_ call: EndpointCall) async -> Reply {
     await answering {
       let rule = try FaultRule(checking: call.body)
       guard rule.endpoint == "*" || endpointNames.contains(rule.endpoint) else {
-        throw Refusal(
+        throw OAuthError(
           "invalid_request",
           "endpoint must be one of *, \(endpointNames.sorted().joined(separator: ", "))")
       }
       guard let id = await traffic.add(rule) else {
-        throw Refusal("invalid_request", "the limit of \(FaultTable.limit) faults is reached")
+        throw OAuthError("invalid_request", "the limit of \(FaultTable.limit) faults is reached")
       }
       return .json(["id": .string(id)], status: 201)
     }
   }
 
-  private func removeFault(_ call: Call) async -> Reply {
+  private func removeFault(_ call: EndpointCall) async -> Reply {
     guard await traffic.removeRule(call.id ?? "") else {
       return .refusal("not_found", "no fault has this id", status: 404)
     }
@@ -82,22 +82,22 @@ extension FaultRule {
   ]
 
   /// Parses a rule. An unknown member is an error, not ignored.
-  init(checking body: [UInt8]) throws(Refusal) {
+  init(checking body: [UInt8]) throws(OAuthError) {
     guard let json = try? JSON(parsing: body), case .object(let members) = json,
       case .object(let fault)? = members["fault"]
-    else { throw Refusal("invalid_request", "the body must be JSON like {endpoint, fault: {…}}") }
+    else { throw OAuthError("invalid_request", "the body must be JSON like {endpoint, fault: {…}}") }
     let unknown =
       Set(members.keys).subtracting(Self.members)
       .union(Set(fault.keys).subtracting(Self.faultMembers))
     if let name = unknown.sorted().first {
-      throw Refusal("invalid_request", "there is no member \(name.printable)")
+      throw OAuthError("invalid_request", "there is no member \(name.printable)")
     }
     guard let rule = try? json.decoded(as: FaultRule.self) else {
-      throw Refusal("invalid_request", "a member is missing or has the wrong type")
+      throw OAuthError("invalid_request", "a member is missing or has the wrong type")
     }
-    if let objection = rule.fault.objection { throw Refusal("invalid_request", objection) }
+    if let objection = rule.fault.objection { throw OAuthError("invalid_request", objection) }
     guard rule.times ?? 1 > 0, rule.after ?? 0 >= 0 else {
-      throw Refusal("invalid_request", "times must be at least 1, and after at least 0")
+      throw OAuthError("invalid_request", "times must be at least 1, and after at least 0")
     }
     self = rule
   }

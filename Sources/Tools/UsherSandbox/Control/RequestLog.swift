@@ -30,7 +30,7 @@ package struct RequestLog: Sendable {
 
   /// Records the arrival of a request; returns its number for ``finish(_:status:error:)``.
   package mutating func begin(
-    _ call: Call, endpoint: String, form: Form?, fault: String?, at time: Date
+    _ call: EndpointCall, endpoint: String, form: Form?, fault: String?, at time: Date
   ) -> Int {
     received += 1
     if requests.count == Self.limit { requests.removeFirst(Self.limit / 10) }

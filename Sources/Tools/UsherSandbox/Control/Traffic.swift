@@ -32,7 +32,7 @@ package actor Traffic {
   /// Handles a request, or injects the fault that applies to it.
   ///
   /// The request's log entry is complete before the first byte of the response is sent.
-  package func carry(_ call: Call, to endpoint: Endpoint) async -> Delivery {
+  package func carry(_ call: EndpointCall, to endpoint: Endpoint) async -> Delivery {
     // A JSON body is not parsed as a form: a string in it, such as a password, could look like a
     // form field and be logged.
     let form = call.contentType == "application/json" ? nil : try? Form(parsing: call.body)

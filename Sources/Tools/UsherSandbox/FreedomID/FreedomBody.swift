@@ -5,7 +5,7 @@ struct FreedomBody {
   private var rest: [String: JSON]
   private(set) var errors: [String: [String]] = [:]
 
-  init(_ call: Call) throws(FreedomRefusal) {
+  init(_ call: EndpointCall) throws(FreedomRefusal) {
     guard call.contentType == "application/json" else {
       throw .invalid(["body": ["is not of the type application/json"]], status: 400)
     }

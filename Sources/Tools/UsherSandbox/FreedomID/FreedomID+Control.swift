@@ -1,30 +1,30 @@
 import FoundationEssentials
 
 /// Control calls that change state.
-extension FreedomID {
-  func readSettings(_ call: Call) async -> Reply {
+extension FreedomIDBackend {
+  func readSettings(_ call: EndpointCall) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
   }
 
-  func changeSettings(_ call: Call) async -> Reply {
+  func changeSettings(_ call: EndpointCall) async -> Reply {
     await answering {
       settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func resetSettings(_ call: Call) async -> Reply {
+  func resetSettings(_ call: EndpointCall) async -> Reply {
     await answering {
-      settings = FreedomSettings()
+      settings = FreedomIDBackendSettings()
       return .json(try JSON(encoding: settings))
     }
   }
 
   /// Turns a person's second factor on or off.
-  func changePerson(_ call: Call) async -> Reply {
+  func changePerson(_ call: EndpointCall) async -> Reply {
     await answering {
       guard let person = ledger.person(named: call.parameters["username"] ?? "") else {
-        throw Refusal("not_found", "no account has this name", status: 404)
+        throw OAuthError("not_found", "no account has this name", status: 404)
       }
       var body = try call.optionalObject()
       let word = try body.requiredText("twoFactor")
@@ -43,7 +43,7 @@ extension FreedomID {
   }
 
   /// Issues tokens of the partner API without a page.
-  func issueToken(_ call: Call) async -> Reply {
+  func issueToken(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let person = try person(&body)
@@ -61,7 +61,7 @@ extension FreedomID {
     }
   }
 
-  func expireTokens(_ call: Call) async -> Reply {
+  func expireTokens(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let kind = try body.text("kind") ?? "access"
@@ -78,18 +78,18 @@ extension FreedomID {
     }
   }
 
-  func revokeAll(_ call: Call) async -> Reply {
+  func revokeAll(_ call: EndpointCall) async -> Reply {
     ledger.tokens.updateAll { $0.isEnded = true }
     return .json(["ok": true])
   }
 
-  func unlock(_ call: Call) async -> Reply {
+  func unlock(_ call: EndpointCall) async -> Reply {
     logins.unlock()
     return .json(["ok": true])
   }
 
   /// Sets the state of a profile request, such as the person's decision.
-  func settleRequest(_ call: Call) async -> Reply {
+  func settleRequest(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let word = try body.requiredText("status")
@@ -107,13 +107,13 @@ extension FreedomID {
           $0.value.id.lowercased() == id && $0.expires > now
         }),
         let settled = ledger.settle(request.key, state, settings, now: now)
-      else { throw Refusal("not_found", "there is no such request", status: 404) }
+      else { throw OAuthError("not_found", "there is no such request", status: 404) }
       return .json(settled.json)
     }
   }
 
   /// Logs a person out of the partner. Without `username` and `tokenId`, it is the first person.
-  func logOut(_ call: Call) async -> Reply {
+  func logOut(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let tokenID = try body.text("tokenId")
@@ -134,7 +134,7 @@ extension FreedomID {
   }
 
   /// Reads `username` and returns that person; without it, the first person.
-  private func person(_ body: inout ObjectReader) throws(Refusal) -> FreedomPerson {
+  private func person(_ body: inout ObjectReader) throws(OAuthError) -> FreedomIDUser {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
       throw body.complaint("username", "is not in GET /_control/freedomid/people")

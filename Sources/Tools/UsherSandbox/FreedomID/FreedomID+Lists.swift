@@ -1,14 +1,14 @@
 import FoundationEssentials
 
 /// Lists for tests. They contain neither tokens nor the codes that log-ins send.
-extension FreedomID {
-  func listPeople(_ call: Call) async -> Reply {
+extension FreedomIDBackend {
+  func listPeople(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json(["people": .array(ledger.people.map { $0.json(now) })])
   }
 
   /// Lists which accounts are tied to which devices.
-  func listTies(_ call: Call) async -> Reply {
+  func listTies(_ call: EndpointCall) async -> Reply {
     let ties = ledger.tokens.values.compactMap { token -> JSON? in
       guard let device = token.device, !token.isEnded, let person = ledger.person(token.person)
       else { return nil }
@@ -20,7 +20,7 @@ extension FreedomID {
     return .json(["accounts": .array(ties)])
   }
 
-  func listConsents(_ call: Call) async -> Reply {
+  func listConsents(_ call: EndpointCall) async -> Reply {
     let consents = ledger.consents.values.map { consent -> JSON in
       [
         "requestId": .string(consent.id), "device": .string(consent.device),
@@ -32,7 +32,7 @@ extension FreedomID {
     return .json(["consents": .array(consents)])
   }
 
-  func listTokens(_ call: Call) async -> Reply {
+  func listTokens(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     let tokens = ledger.tokens.values.map { token in
       JSON.object(
@@ -43,18 +43,18 @@ extension FreedomID {
     return .json(["tokens": .array(tokens)])
   }
 
-  func listRequests(_ call: Call) async -> Reply {
+  func listRequests(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     let requests = ledger.requests.listing.filter { $0.expires > now }.map(\.value.json)
     return .json(["requests": .array(requests)])
   }
 
-  func listRevocations(_ call: Call) async -> Reply {
+  func listRevocations(_ call: EndpointCall) async -> Reply {
     .json(["revocations": .array(revocations.all.map(\.json))])
   }
 }
 
-extension FreedomPerson {
+extension FreedomIDUser {
   /// The person as JSON, with the present code of the authenticator app.
   func json(_ now: Date) -> JSON {
     [

@@ -32,7 +32,7 @@ struct FreedomRevocations: Sendable {
   }
 }
 
-extension FreedomID {
+extension FreedomIDBackend {
   /// Ends tokens of the partner API and reports each to the partner if its address is known.
   func endPartnerTokens(
     where fits: (FreedomToken) -> Bool

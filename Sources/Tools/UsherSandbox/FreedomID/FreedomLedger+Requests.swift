@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// An authorization link that a partner requested.
-struct FreedomLink: Sendable, Hashable {
+struct IssuedLink: Sendable, Hashable {
   let redirectURI: String
   let grants: [String]
 }
@@ -46,7 +46,7 @@ extension FreedomLedger {
   ///
   /// - Returns: The `track_id` and the time at which it expires.
   mutating func addLink(
-    _ link: FreedomLink, _ settings: FreedomSettings, now: Date
+    _ link: IssuedLink, _ settings: FreedomIDBackendSettings, now: Date
   ) -> (track: String, expires: Date) {
     let track = mint.uuid()
     let expires = now.addingTimeInterval(Double(settings.linkSeconds))
@@ -56,7 +56,7 @@ extension FreedomLedger {
 
   /// Stores a request for the time that the settings demand. A known request is returned unchanged.
   mutating func add(
-    _ request: FreedomRequest, _ settings: FreedomSettings, now: Date
+    _ request: FreedomRequest, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomRequest {
     if let known = requests.value(request.key, now: now) { return known }
     keep(request, settings, now)
@@ -67,7 +67,7 @@ extension FreedomLedger {
   ///
   /// - Returns: The changed request; nil if the request is unknown.
   mutating func settle(
-    _ key: String, _ state: FreedomRequest.State, _ settings: FreedomSettings, now: Date
+    _ key: String, _ state: FreedomRequest.State, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomRequest? {
     guard var request = requests.value(key, now: now) else { return nil }
     request.state = state
@@ -77,7 +77,7 @@ extension FreedomLedger {
   }
 
   private mutating func keep(
-    _ request: FreedomRequest, _ settings: FreedomSettings, _ now: Date
+    _ request: FreedomRequest, _ settings: FreedomIDBackendSettings, _ now: Date
   ) {
     let seconds =
       request.settled == nil ? settings.pendingSeconds : settings.answeredSeconds

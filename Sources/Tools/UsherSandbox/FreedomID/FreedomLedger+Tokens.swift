@@ -52,7 +52,7 @@ extension FreedomLedger {
   private static let tokenLength = 128
 
   mutating func issue(
-    _ use: FreedomToken.Use, to person: String, _ settings: FreedomSettings, now: Date
+    _ use: FreedomToken.Use, to person: String, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomToken {
     let token = FreedomToken(
       id: mint.uuid(), person: person, use: use, issued: now,
@@ -65,7 +65,7 @@ extension FreedomLedger {
 
   /// Ties an account to a device; ends the tokens of an earlier tie.
   mutating func tie(
-    _ person: String, to device: String, _ settings: FreedomSettings, now: Date
+    _ person: String, to device: String, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomToken {
     tokens.updateAll {
       if $0.use == .device(device), $0.person == person { $0.isEnded = true }
@@ -74,7 +74,7 @@ extension FreedomLedger {
   }
 
   /// Returns the people whose accounts are tied to a device, in the order in which they were tied.
-  func tied(to device: String) -> [FreedomPerson] {
+  func tied(to device: String) -> [FreedomIDUser] {
     tokens.values.filter { $0.use == .device(device) && !$0.isEnded }
       .compactMap { person($0.person) }
   }
@@ -91,7 +91,7 @@ extension FreedomLedger {
 
   /// Replaces both tokens of a pair; the old ones become invalid.
   mutating func renew(
-    _ token: FreedomToken, _ settings: FreedomSettings, now: Date
+    _ token: FreedomToken, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomToken {
     if settings.newIdOnRefresh {
       end(token.id)
@@ -111,7 +111,7 @@ extension FreedomLedger {
   }
 
   mutating func issueCode(
-    _ use: FreedomToken.Use, to person: String, _ settings: FreedomSettings, now: Date
+    _ use: FreedomToken.Use, to person: String, _ settings: FreedomIDBackendSettings, now: Date
   ) -> String {
     let code = mint.alphanumerics(43)
     codes.insert(

@@ -8,60 +8,60 @@ struct FreedomLedger: Sendable {
   var tokens = ExpiringTable<FreedomToken>()
   var codes = ExpiringTable<FreedomCode>()
   /// Links by their `track_id`.
-  var links = ExpiringTable<FreedomLink>()
+  var links = ExpiringTable<IssuedLink>()
   /// Consents by person and `request_id`.
   var consents = ExpiringTable<FreedomConsent>()
   /// Profile requests by owner and `request_id`.
   var requests = ExpiringTable<FreedomRequest>()
   /// People who exist from the start.
-  private var known: [FreedomPerson]
+  private var known: [FreedomIDUser]
   /// People whom the partner created, by id.
-  private var newcomers = ExpiringTable<FreedomPerson>()
+  private var newcomers = ExpiringTable<FreedomIDUser>()
 
   init(_ users: Users, mint: TokenMint) {
     self.mint = mint
-    known = FreedomPerson.standing(users)
+    known = FreedomIDUser.standing(users)
   }
 }
 
 /// People with a Freedom ID.
 extension FreedomLedger {
-  var people: [FreedomPerson] { known + newcomers.values }
+  var people: [FreedomIDUser] { known + newcomers.values }
 
-  func person(_ id: String) -> FreedomPerson? { people.first { $0.id == id.lowercased() } }
+  func person(_ id: String) -> FreedomIDUser? { people.first { $0.id == id.lowercased() } }
 
-  func person(named username: String) -> FreedomPerson? {
+  func person(named username: String) -> FreedomIDUser? {
     people.first { $0.username == username }
   }
 
-  func person(knownAs name: FreedomName) -> FreedomPerson? {
+  func person(knownAs name: LoginIdentifier) -> FreedomIDUser? {
     people.first { $0.isKnown(as: name) }
   }
 
-  mutating func add(_ profile: FreedomProfile, now: Date) -> FreedomPerson {
-    let person = FreedomPerson(
+  mutating func add(_ profile: FreedomProfile, now: Date) -> FreedomIDUser {
+    let person = FreedomIDUser(
       profile.phone ?? "", password: nil, id: mint.uuid(), profile: profile)
     newcomers.insert(person, for: person.id, until: .distantFuture, now: now)
     return person
   }
 
   /// Changes a person; does nothing if the id is unknown.
-  mutating func change(_ id: String, _ change: (inout FreedomPerson) -> Void) {
+  mutating func change(_ id: String, _ change: (inout FreedomIDUser) -> Void) {
     newcomers.update(id.lowercased(), change)
     for index in known.indices where known[index].id == id.lowercased() { change(&known[index]) }
   }
 }
 
-extension FreedomPerson {
+extension FreedomIDUser {
   /// Returns the test users with Freedom profiles, and one person whom only Freedom knows.
-  static func standing(_ users: Users) -> [FreedomPerson] {
+  static func standing(_ users: Users) -> [FreedomIDUser] {
     let known = users.all.map { user in
-      FreedomPerson(user.username, password: user.password, profile: profile(of: user))
+      FreedomIDUser(user.username, password: user.password, profile: profile(of: user))
     }
     return users.named("aigerim") == nil ? known + [aigerim] : known
   }
 
-  private static let aigerim = FreedomPerson(
+  private static let aigerim = FreedomIDUser(
     "aigerim", password: "aigerim-password",
     profile: FreedomProfile(
       firstname: "Aigerim", lastname: "Sadykova", patronymic: "Bolatovna",

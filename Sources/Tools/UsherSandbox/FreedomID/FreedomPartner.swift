@@ -12,7 +12,7 @@ enum FreedomPartner {
 
   /// Whether the address is `http` on loopback with the path `/callback` and at most one further
   /// segment, or is in `redirectUrls`.
-  static func allowsRedirect(to uri: String, _ settings: FreedomSettings) -> Bool {
+  static func allowsRedirect(to uri: String, _ settings: FreedomIDBackendSettings) -> Bool {
     if settings.redirectUrls.contains(uri) { return true }
     guard let url = ReturnURL(uri), url.isLoopback, uri.hasPrefix("http://"),
       let path = URLComponents(string: uri)?.path
@@ -22,7 +22,7 @@ enum FreedomPartner {
   }
 }
 
-extension FreedomID {
+extension FreedomIDBackend {
   package nonisolated func configurationSample(base: String) -> String {
     """
     [[provider]]

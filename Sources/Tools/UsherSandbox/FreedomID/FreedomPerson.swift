@@ -10,7 +10,7 @@ enum FreedomChannel: String, Sendable, Hashable {
 }
 
 /// A person with a Freedom ID.
-struct FreedomPerson: Sendable, Hashable {
+struct FreedomIDUser: Sendable, Hashable {
   /// A UUID, which is the subject identifier.
   let id: String
   /// The name of the test user; for a person whom the partner created, the phone number.
@@ -46,7 +46,7 @@ struct FreedomPerson: Sendable, Hashable {
     profile.phone.map(\.maskedPhone) ?? profile.email.map(\.maskedEmail) ?? "Freedom ID"
   }
 
-  func isKnown(as name: FreedomName) -> Bool {
+  func isKnown(as name: LoginIdentifier) -> Bool {
     switch name {
     case .phone(let phone): profile.phones.contains(phone)
     case .email(let email): profile.emails.contains { $0.lowercased() == email }
@@ -106,7 +106,7 @@ struct FreedomProfile: Sendable, Hashable {
 }
 
 /// The phone number or e-mail address that a person logs in with.
-enum FreedomName: Sendable, Hashable {
+enum LoginIdentifier: Sendable, Hashable {
   case phone(String)
   /// An e-mail address in lower case.
   case email(String)

@@ -1,7 +1,7 @@
 /// The settings of the Freedom ID fake that a test may change while it runs.
 ///
 /// <doc:FreedomID> describes each setting.
-package struct FreedomSettings: BackendSettings, Hashable {
+package struct FreedomIDBackendSettings: BackendSettings, Hashable {
   /// The answer to each profile request.
   package enum ProfileAnswer: String, Sendable, Codable {
     /// The person decides on the page, or a control call does.

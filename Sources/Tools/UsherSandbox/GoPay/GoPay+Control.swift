@@ -1,25 +1,25 @@
 import FoundationEssentials
 
-extension GoPay {
-  func readSettings(_ call: Call) async -> Reply {
+extension GoPayBackend {
+  func readSettings(_ call: EndpointCall) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
   }
 
-  func changeSettings(_ call: Call) async -> Reply {
+  func changeSettings(_ call: EndpointCall) async -> Reply {
     await answering {
       settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func resetSettings(_ call: Call) async -> Reply {
+  func resetSettings(_ call: EndpointCall) async -> Reply {
     await answering {
-      settings = GoPaySettings()
+      settings = GoPayBackendSettings()
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func readKey(_ call: Call) async -> Reply {
+  func readKey(_ call: EndpointCall) async -> Reply {
     await answering {
       let pair = try key.pair()
       return .json([
@@ -28,7 +28,7 @@ extension GoPay {
     }
   }
 
-  func changeKey(_ call: Call) async -> Reply {
+  func changeKey(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let pem = try body.requiredText("publicKey", limit: 8192)
@@ -38,12 +38,12 @@ extension GoPay {
     }
   }
 
-  func forgetKey(_ call: Call) async -> Reply {
+  func forgetKey(_ call: EndpointCall) async -> Reply {
     key.forget()
     return .json(["ok": true])
   }
 
-  func listPeople(_ call: Call) async -> Reply {
+  func listPeople(_ call: EndpointCall) async -> Reply {
     let people = ledger.people.map { person in
       JSON.object([
         "username": .string(person.username), "phone": .string(person.phone),
@@ -53,13 +53,13 @@ extension GoPay {
     return .json(["people": .array(people)])
   }
 
-  func listCodes(_ call: Call) async -> Reply {
+  func listCodes(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json(["codes": .array(ledger.codes.values.map { $0.json(now) })])
   }
 
   /// Issues an auth code without a log-in.
-  func issueCode(_ call: Call) async -> Reply {
+  func issueCode(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let person = try person(&body)
@@ -71,7 +71,7 @@ extension GoPay {
   }
 
   /// Redeems an auth code like a partner's backend, but without SNAP.
-  func redeem(_ call: Call) async -> Reply {
+  func redeem(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let text = try body.requiredText("authCode")
@@ -89,25 +89,25 @@ extension GoPay {
   }
 
   /// Redeems an auth code for a linking token; throws a refusal that says why it cannot.
-  func redeemed(_ code: String, _ now: Date) throws(Refusal) -> String {
+  func redeemed(_ code: String, _ now: Date) throws(OAuthError) -> String {
     do {
       return try ledger.redeem(code, settings, now: now).token
     } catch {
-      throw Refusal(
+      throw OAuthError(
         "invalid_grant",
         error == .closed ? "the account is closed" : "the auth code is unknown, used or expired",
         status: 404)
     }
   }
 
-  func listTokens(_ call: Call) async -> Reply {
+  func listTokens(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     let tokens = ledger.links.listing.map { $0.value.json(expires: $0.expires, now) }
     return .json(["tokens": .array(tokens)])
   }
 
   /// Issues a linking token without a log-in.
-  func issueToken(_ call: Call) async -> Reply {
+  func issueToken(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let person = try person(&body)
@@ -125,23 +125,23 @@ extension GoPay {
     }
   }
 
-  func revokeAll(_ call: Call) async -> Reply {
+  func revokeAll(_ call: EndpointCall) async -> Reply {
     ledger.revokeAll()
     return .json(["ok": true])
   }
 
-  func endB2BTokens(_ call: Call) async -> Reply {
+  func endB2BTokens(_ call: EndpointCall) async -> Reply {
     snap.endTokens()
     return .json(["ok": true])
   }
 
-  func endCaptureTokens(_ call: Call) async -> Reply {
+  func endCaptureTokens(_ call: EndpointCall) async -> Reply {
     ledger.endCaptureTokens()
     return .json(["ok": true])
   }
 
   /// Reads `username` and returns that person; without it, the first person.
-  private func person(_ body: inout ObjectReader) throws(Refusal) -> GoPayPerson {
+  private func person(_ body: inout ObjectReader) throws(OAuthError) -> GoPayPerson {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
       throw body.complaint("username", "is not in GET /_control/gopay/people")
@@ -150,9 +150,9 @@ extension GoPay {
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Reads the optional JSON object in the body of a control call.
-  func optionalObject() throws(Refusal) -> ObjectReader {
+  func optionalObject() throws(OAuthError) -> ObjectReader {
     try ObjectReader(body.isEmpty ? [:] : try? JSON(parsing: body))
   }
 }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-extension GoPay {
+extension GoPayBackend {
   /// Handles `POST /partner/exchange`: the backend of a partner, for apps that have none.
   ///
   /// A repeated request with the same `requestId` gets the same response.
-  func exchange(_ call: Call) async -> Reply {
+  func exchange(_ call: EndpointCall) async -> Reply {
     do {
       return try exchanged(call, workbench.clock.now())
     } catch {
@@ -13,7 +13,7 @@ extension GoPay {
     }
   }
 
-  private func exchanged(_ call: Call, _ now: Date) throws(Refusal) -> Reply {
+  private func exchanged(_ call: EndpointCall, _ now: Date) throws(OAuthError) -> Reply {
     guard call.headers["authorization"] == "Bearer \(GoPayPartner.exchangeCredential)" else {
       throw .client("the credential for the partner's backend is missing or wrong")
     }

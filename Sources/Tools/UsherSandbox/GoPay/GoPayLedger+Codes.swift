@@ -44,7 +44,7 @@ extension GoPayLedger {
   /// - Throws: `unknown` if the code is unknown, redeemed or expired; `closed` if the account is
   ///   closed.
   mutating func redeem(
-    _ code: String, _ settings: GoPaySettings, now: Date
+    _ code: String, _ settings: GoPayBackendSettings, now: Date
   ) throws(Failure) -> (token: String, code: AuthCode) {
     guard let entry = codes.value(code, now: now), entry.state == .waiting, entry.expires > now
     else { throw .unknown }

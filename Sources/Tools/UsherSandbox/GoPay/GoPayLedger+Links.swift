@@ -49,7 +49,7 @@ extension GoPayLedger {
   ///
   /// - Parameter text: The token; nil generates a random one.
   mutating func link(
-    _ person: GoPayPerson, _ term: Link.Term, _ settings: GoPaySettings, text: String? = nil,
+    _ person: GoPayPerson, _ term: Link.Term, _ settings: GoPayBackendSettings, text: String? = nil,
     isWhitelisted: Bool = true, now: Date
   ) -> String {
     let token = text ?? mint.token("glt")
@@ -66,7 +66,7 @@ extension GoPayLedger {
   ///
   /// - Throws: `unknown` or `notWhitelisted`.
   func holder(
-    of token: String, _ settings: GoPaySettings, now: Date
+    of token: String, _ settings: GoPayBackendSettings, now: Date
   ) throws(Failure) -> GoPayPerson {
     guard let link = links.value(token, now: now), link.state == .live,
       !settings.isClosed(link.person)
@@ -78,7 +78,7 @@ extension GoPayLedger {
   /// Unbinds a linking token.
   ///
   /// - Throws: `unknown`; `closed` if the token was already unbound or the account is closed.
-  mutating func unbind(_ token: String, _ settings: GoPaySettings, now: Date) throws(Failure) {
+  mutating func unbind(_ token: String, _ settings: GoPayBackendSettings, now: Date) throws(Failure) {
     guard let link = links.value(token, now: now), link.state != .revoked else { throw .unknown }
     guard link.state == .live, !settings.isClosed(link.person) else { throw .closed }
     links.update(token) { $0.state = .unbound }

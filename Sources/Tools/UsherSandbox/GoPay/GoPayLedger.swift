@@ -69,7 +69,7 @@ extension GoPayLedger {
   }
 }
 
-extension GoPaySettings {
+extension GoPayBackendSettings {
   func isClosed(_ person: GoPayPerson) -> Bool { closedAccounts.contains(person.username) }
 }
 

@@ -18,7 +18,7 @@ enum GoPayPartner {
     ])
 }
 
-extension GoPay {
+extension GoPayBackend {
   package nonisolated func configurationSample(base: String) -> String {
     """
     [[provider]]

@@ -1,7 +1,7 @@
 /// The settings of the GoPay fake that a test may change while it runs.
 ///
 /// <doc:GoPay> describes each setting.
-package struct GoPaySettings: BackendSettings, Hashable {
+package struct GoPayBackendSettings: BackendSettings, Hashable {
   /// The verdict that each submission gets without a control call.
   package enum Verdict: String, Sendable, Codable {
     case none

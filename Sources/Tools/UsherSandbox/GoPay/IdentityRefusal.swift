@@ -36,7 +36,7 @@ nonisolated(nonsending) func answeringIdentity(
     return try await handle()
   } catch let refusal as IdentityRefusal {
     return refusal.reply
-  } catch let refusal as Refusal {
+  } catch let refusal as OAuthError {
     return IdentityRefusal.invalid(refusal.description).reply
   } catch let failure as GoPayLedger.Failure {
     let refusal: IdentityRefusal =
@@ -57,7 +57,7 @@ extension Reply {
   }
 }
 
-extension Call {
+extension EndpointCall {
   func identityHeader(_ name: String) throws(IdentityRefusal) -> String {
     guard let value = headers[name], !value.isEmpty else { throw .invalid("\(name) is missing") }
     return value

@@ -1,5 +1,5 @@
 /// A request, as its handler receives it.
-package struct Call: Sendable {
+package struct EndpointCall: Sendable {
   package var method: Endpoint.Method
   package var path: String
   /// The percent-encoded query, without the question mark.
@@ -102,11 +102,11 @@ package struct Endpoint: Sendable {
   package var path: String
   /// Whether a `{name}` segment is secret. If so, the request log shows only this pattern.
   package var hidesPath = false
-  package var handle: @Sendable (Call) async -> Reply
+  package var handle: @Sendable (EndpointCall) async -> Reply
 
   package init(
     _ name: String, _ method: Method, _ path: String,
-    handle: @escaping @Sendable (Call) async -> Reply
+    handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) {
     self.name = name
     self.method = method

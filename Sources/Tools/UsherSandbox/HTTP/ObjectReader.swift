@@ -5,9 +5,9 @@ struct ObjectReader {
   private let place: String
 
   /// - Parameter place: The dotted name of the object within the body; empty for the body itself.
-  init(_ json: JSON?, at place: String = "") throws(Refusal) {
+  init(_ json: JSON?, at place: String = "") throws(OAuthError) {
     guard case .object(let members)? = json else {
-      throw Refusal(
+      throw OAuthError(
         "invalid_request", "\(place.isEmpty ? "the body" : place) is not a JSON object")
     }
     rest = members
@@ -18,7 +18,7 @@ struct ObjectReader {
   mutating func take(_ name: String) -> JSON? { rest.removeValue(forKey: name) }
 
   /// Removes and returns a string of 1 to `limit` UTF-8 bytes; nil if the member is missing.
-  mutating func text(_ name: String, limit: Int = 256) throws(Refusal) -> String? {
+  mutating func text(_ name: String, limit: Int = 256) throws(OAuthError) -> String? {
     guard let json = take(name) else { return nil }
     guard let text = json.text, !text.isEmpty, text.utf8.count <= limit else {
       throw complaint(name, "is not a string of 1 to \(limit) characters")
@@ -26,12 +26,12 @@ struct ObjectReader {
     return text
   }
 
-  mutating func requiredText(_ name: String, limit: Int = 256) throws(Refusal) -> String {
+  mutating func requiredText(_ name: String, limit: Int = 256) throws(OAuthError) -> String {
     guard let text = try text(name, limit: limit) else { throw complaint(name, "is missing") }
     return text
   }
 
-  mutating func number(_ name: String, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
+  mutating func number(_ name: String, in range: ClosedRange<Int>) throws(OAuthError) -> Int? {
     guard let json = take(name) else { return nil }
     guard case .integer(let number) = json, range.contains(number) else {
       throw complaint(name, "is not a number from \(range.lowerBound) to \(range.upperBound)")
@@ -39,40 +39,40 @@ struct ObjectReader {
     return number
   }
 
-  mutating func flag(_ name: String) throws(Refusal) -> Bool? {
+  mutating func flag(_ name: String) throws(OAuthError) -> Bool? {
     guard let json = take(name) else { return nil }
     guard case .bool(let flag) = json else { throw complaint(name, "is not true or false") }
     return flag
   }
 
-  mutating func object(_ name: String) throws(Refusal) -> ObjectReader? {
+  mutating func object(_ name: String) throws(OAuthError) -> ObjectReader? {
     guard let json = take(name) else { return nil }
     return try ObjectReader(json, at: place + name)
   }
 
   /// Throws if the object has a member that was not read.
-  func finish() throws(Refusal) {
+  func finish() throws(OAuthError) {
     if let name = rest.keys.sorted().first {
       throw complaint(name.printable, "is not a known member")
     }
   }
 
-  func complaint(_ name: String, _ what: String) -> Refusal {
-    Refusal("invalid_request", "\(place)\(name) \(what)")
+  func complaint(_ name: String, _ what: String) -> OAuthError {
+    OAuthError("invalid_request", "\(place)\(name) \(what)")
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Reads the body as a JSON object.
-  func postedObject() throws(Refusal) -> ObjectReader { try ObjectReader(postedJSON()) }
+  func postedObject() throws(OAuthError) -> ObjectReader { try ObjectReader(postedJSON()) }
 
   /// Reads the body as JSON. The media type must be `application/json`.
-  func postedJSON() throws(Refusal) -> JSON {
+  func postedJSON() throws(OAuthError) -> JSON {
     guard contentType == "application/json" else {
-      throw Refusal("invalid_request", "Content-Type must be application/json")
+      throw OAuthError("invalid_request", "Content-Type must be application/json")
     }
     guard let json = try? JSON(parsing: body) else {
-      throw Refusal("invalid_request", "the body is not JSON")
+      throw OAuthError("invalid_request", "the body is not JSON")
     }
     return json
   }

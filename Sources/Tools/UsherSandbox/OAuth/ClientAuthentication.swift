@@ -14,18 +14,18 @@ package struct ClientRegistry: Sendable {
   /// the client.
   ///
   /// The caller must not send a refusal to the redirect URI of the request (RFC 6749 §4.1.2.1).
-  package func requester(_ form: Form) throws(Refusal) -> (Client, String) {
+  package func requester(_ form: Form) throws(OAuthError) -> (Client, String) {
     guard let id = form["client_id"] else {
-      throw Refusal("invalid_request", "client_id is missing")
+      throw OAuthError("invalid_request", "client_id is missing")
     }
     guard let client = named(id) else {
-      throw Refusal("invalid_client", "there is no client \(id.printable)")
+      throw OAuthError("invalid_client", "there is no client \(id.printable)")
     }
     guard let redirectURI = form["redirect_uri"] else {
-      throw Refusal("invalid_request", "redirect_uri is missing")
+      throw OAuthError("invalid_request", "redirect_uri is missing")
     }
     guard client.allowsRedirect(to: redirectURI) else {
-      throw Refusal("invalid_request", "redirect_uri is not registered for \(client.id)")
+      throw OAuthError("invalid_request", "redirect_uri is not registered for \(client.id)")
     }
     return (client, redirectURI)
   }
@@ -33,19 +33,19 @@ package struct ClientRegistry: Sendable {
   /// Authenticates the client of a request, which must use exactly one method (RFC 6749 §2.3).
   ///
   /// A public client sends its `client_id` and nothing else.
-  package func authenticate(_ call: Call, _ form: Form) throws(Refusal) -> Client {
+  package func authenticate(_ call: EndpointCall, _ form: Form) throws(OAuthError) -> Client {
     guard let header = call.headers["authorization"] else {
       return try byForm(form)
     }
     guard header.lowercased().hasPrefix("basic ") else {
-      throw Refusal.client("the Authorization header does not use the Basic scheme")
+      throw OAuthError.client("the Authorization header does not use the Basic scheme")
     }
     guard !form.has("client_secret") else {
-      throw Refusal("invalid_request", "the client uses two authentication methods at once")
+      throw OAuthError("invalid_request", "the client uses two authentication methods at once")
     }
     let (id, secret) = try Self.basicParts(header)
     if let named = form["client_id"], named != id {
-      throw Refusal("invalid_request", "client_id differs from the Authorization header")
+      throw OAuthError("invalid_request", "client_id differs from the Authorization header")
     }
     guard let client = named(id) else { throw .client("no such client") }
     guard let expected = client.secret else {
@@ -55,7 +55,7 @@ package struct ClientRegistry: Sendable {
     return client
   }
 
-  private func byForm(_ form: Form) throws(Refusal) -> Client {
+  private func byForm(_ form: Form) throws(OAuthError) -> Client {
     guard let id = form["client_id"] else {
       throw .client("client_id and the Authorization header are both missing")
     }
@@ -74,7 +74,7 @@ package struct ClientRegistry: Sendable {
   }
 
   /// Returns id and secret, both form-encoded in the Basic credentials (RFC 6749 §2.3.1).
-  private static func basicParts(_ header: String) throws(Refusal) -> (String, String) {
+  private static func basicParts(_ header: String) throws(OAuthError) -> (String, String) {
     let encoded = header.dropFirst("basic ".count).trimmingBlanks()
     guard let bytes = Base64.decoded(encoded) else {
       throw .client("the Basic credentials are not base64")
@@ -97,7 +97,7 @@ extension Substring {
 }
 
 /// An OAuth error (RFC 6749 §5.2), with a description for the developer who reads it.
-package struct Refusal: Error, Equatable {
+package struct OAuthError: Error, Equatable {
   package var error: String
   package var description: String
   package var status: Int
@@ -109,8 +109,8 @@ package struct Refusal: Error, Equatable {
   }
 
   /// Returns an `invalid_client` error with status 401.
-  package static func client(_ description: String) -> Refusal {
-    Refusal("invalid_client", description, status: 401)
+  package static func client(_ description: String) -> OAuthError {
+    OAuthError("invalid_client", description, status: 401)
   }
 
   package var reply: Reply {

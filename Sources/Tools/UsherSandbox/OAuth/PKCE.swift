@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 
 /// Proof Key for Code Exchange, method S256 (RFC 7636).
-package enum PKCE {
+package enum PKCEVerification {
   package static func matches(verifier: String, challenge: String) -> Bool {
     isVerifier(verifier) && Base64.url(SHA256.hash(data: Data(verifier.utf8))) == challenge
   }

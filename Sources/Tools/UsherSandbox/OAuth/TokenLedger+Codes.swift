@@ -9,7 +9,7 @@ extension TokenLedger {
       case spent(grant: String?)
     }
 
-    var authorization: Authorization
+    var authorization: TokenAuthorization
     var redirectURI: String
     var challenge: String
     var expires: Date
@@ -20,7 +20,7 @@ extension TokenLedger {
   private static let codeMemory = 86_400.0
 
   package mutating func issueCode(
-    for authorization: Authorization, redirectURI: String, challenge: String, now: Date
+    for authorization: TokenAuthorization, redirectURI: String, challenge: String, now: Date
   ) -> String {
     let code = mint.token("ac")
     codes.insert(
@@ -38,27 +38,27 @@ extension TokenLedger {
   package mutating func redeemCode(
     _ code: String, client: Client, brand: String? = nil, redirectURI: String, verifier: String,
     now: Date
-  ) throws(Refusal) -> IssuedTokens {
+  ) throws(OAuthError) -> IssuedTokens {
     guard let known = codes.value(code, now: now) else {
-      throw Refusal("invalid_grant", "no such code")
+      throw OAuthError("invalid_grant", "no such code")
     }
     guard known.authorization.clientID == client.id else {
-      throw Refusal("invalid_grant", "the code was issued to another client")
+      throw OAuthError("invalid_grant", "the code was issued to another client")
     }
     guard known.authorization.brand == brand else {
-      throw Refusal("invalid_grant", "the code was issued for another brand")
+      throw OAuthError("invalid_grant", "the code was issued for another brand")
     }
     if case .spent(let grant) = known.state {
       if let grant { revokeGrant(grant) }
-      throw Refusal("invalid_grant", "the code was used before; its tokens are revoked")
+      throw OAuthError("invalid_grant", "the code was used before; its tokens are revoked")
     }
     codes.update(code) { $0.state = .spent(grant: nil) }
-    guard known.expires > now else { throw Refusal("invalid_grant", "the code has expired") }
+    guard known.expires > now else { throw OAuthError("invalid_grant", "the code has expired") }
     guard known.redirectURI == redirectURI else {
-      throw Refusal("invalid_grant", "redirect_uri differs from the authorization request")
+      throw OAuthError("invalid_grant", "redirect_uri differs from the authorization request")
     }
-    guard PKCE.matches(verifier: verifier, challenge: known.challenge) else {
-      throw Refusal("invalid_grant", "code_verifier does not match the code_challenge")
+    guard PKCEVerification.matches(verifier: verifier, challenge: known.challenge) else {
+      throw OAuthError("invalid_grant", "code_verifier does not match the code_challenge")
     }
     let opened = open(known.authorization, now: now)
     codes.update(code) { $0.state = .spent(grant: opened.grant) }

@@ -28,25 +28,25 @@ extension TokenLedger {
   /// access token may be narrower than the granted one, never wider.
   package mutating func refresh(
     _ token: String, client: Client, brand: String? = nil, scope: [String]?, now: Date
-  ) throws(Refusal) -> IssuedTokens {
+  ) throws(OAuthError) -> IssuedTokens {
     guard let known = refreshTokens.value(token, now: now),
       let grant = grants.value(known.grant, now: now)
-    else { throw Refusal("invalid_grant", "the refresh token is unknown or has expired") }
+    else { throw OAuthError("invalid_grant", "the refresh token is unknown or has expired") }
     guard grant.authorization.clientID == client.id else {
-      throw Refusal("invalid_grant", "the refresh token was issued to another client")
+      throw OAuthError("invalid_grant", "the refresh token was issued to another client")
     }
     guard grant.authorization.brand == brand else {
-      throw Refusal("invalid_grant", "the refresh token was issued for another brand")
+      throw OAuthError("invalid_grant", "the refresh token was issued for another brand")
     }
-    guard !grant.revoked else { throw Refusal("invalid_grant", "the grant is revoked") }
+    guard !grant.revoked else { throw OAuthError("invalid_grant", "the grant is revoked") }
     guard !known.superseded else {
       revokeGrant(known.grant)
-      throw Refusal("invalid_grant", "a superseded refresh token was reused; the grant is revoked")
+      throw OAuthError("invalid_grant", "a superseded refresh token was reused; the grant is revoked")
     }
     let granted = known.scope ?? grant.authorization.scope
     let asked = scope ?? granted
     guard asked.allSatisfy(granted.contains) else {
-      throw Refusal("invalid_scope", "the scope exceeds the granted scope")
+      throw OAuthError("invalid_scope", "the scope exceeds the granted scope")
     }
     settle(token, known)
     var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)

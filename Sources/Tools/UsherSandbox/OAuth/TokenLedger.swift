@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
 /// A user's consent to a client.
-package struct Authorization: Sendable, Hashable {
+package struct TokenAuthorization: Sendable, Hashable {
   package var clientID: String
   package var user: User
   package var scope: [String]
@@ -17,7 +17,7 @@ package struct IssuedTokens: Sendable, Equatable {
   package var expiresIn: Int
   package var refreshToken: String?
   package var scope: [String]
-  package var authorization: Authorization
+  package var authorization: TokenAuthorization
 }
 
 /// Lifetimes in seconds, and the rules for refresh tokens.
@@ -55,7 +55,7 @@ package struct TokenTerms: Sendable, Hashable {
 package struct TokenLedger: Sendable {
   /// A user's consent and all tokens issued for it, which are revoked together.
   struct Grant: Sendable {
-    var authorization: Authorization
+    var authorization: TokenAuthorization
     var revoked = false
   }
 
@@ -81,7 +81,7 @@ package struct TokenLedger: Sendable {
 
   /// Creates a grant and issues its first tokens.
   mutating func open(
-    _ authorization: Authorization, now: Date
+    _ authorization: TokenAuthorization, now: Date
   ) -> (grant: String, tokens: IssuedTokens) {
     let grant = mint.token("gr")
     grants.insert(
@@ -94,7 +94,7 @@ package struct TokenLedger: Sendable {
     return (grant, tokens)
   }
 
-  private func bringsRefreshToken(_ authorization: Authorization) -> Bool {
+  private func bringsRefreshToken(_ authorization: TokenAuthorization) -> Bool {
     switch terms.refreshTokens {
     case .never: false
     case .always: true
@@ -104,7 +104,7 @@ package struct TokenLedger: Sendable {
 
   /// Issues a new access token of a grant.
   mutating func accessTokens(
-    for grant: String, _ authorization: Authorization, scope: [String], now: Date
+    for grant: String, _ authorization: TokenAuthorization, scope: [String], now: Date
   ) -> IssuedTokens {
     let token = mint.token("at")
     accessTokens.insert(
@@ -116,7 +116,7 @@ package struct TokenLedger: Sendable {
   }
 
   /// Returns the authorization of an access token; nil if the token is unknown, expired or revoked.
-  package func permission(of accessToken: String, now: Date) -> Authorization? {
+  package func permission(of accessToken: String, now: Date) -> TokenAuthorization? {
     guard
       let token = accessTokens.value(accessToken, now: now),
       let grant = grants.value(token.grant, now: now), !grant.revoked
@@ -133,13 +133,13 @@ package struct TokenLedger: Sendable {
   /// Revokes a token (RFC 7009 §2). An unknown token is not an error (RFC 7009 §2.2).
   ///
   /// A refresh token is revoked with its whole grant, an access token alone.
-  package mutating func revoke(_ token: String, client: Client, now: Date) throws(Refusal) {
+  package mutating func revoke(_ token: String, client: Client, now: Date) throws(OAuthError) {
     let refresh = refreshTokens.value(token, now: now)?.grant
     guard let id = refresh ?? accessTokens.value(token, now: now)?.grant,
       let grant = grants.value(id, now: now)
     else { return }
     guard grant.authorization.clientID == client.id else {
-      throw Refusal("invalid_grant", "the token was issued to another client")
+      throw OAuthError("invalid_grant", "the token was issued to another client")
     }
     if refresh != nil { revokeGrant(id) } else { accessTokens.remove(token) }
   }
@@ -155,7 +155,7 @@ package struct TokenLedger: Sendable {
   }
 
   /// Returns the authorization of an active token of either kind, else nil (RFC 7662 §2.2).
-  package func introspection(of token: String, now: Date) -> Authorization? {
+  package func introspection(of token: String, now: Date) -> TokenAuthorization? {
     if let permission = permission(of: token, now: now) { return permission }
     guard
       let refresh = refreshTokens.value(token, now: now), !refresh.superseded,

@@ -74,7 +74,7 @@ extension String {
   }
 }
 
-extension Authorization {
+extension TokenAuthorization {
   /// The claims about the user that the scope permits (OIDC Core §5.4).
   package func personClaims() -> [String: JSON] {
     var claims: [String: JSON] = ["sub": .string(user.sub)]

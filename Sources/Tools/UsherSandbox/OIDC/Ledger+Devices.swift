@@ -45,35 +45,35 @@ extension Ledger {
   /// permanently), `access_denied`, `expired_token` or `invalid_grant`.
   package mutating func pollDevice(
     _ code: String, client: Client, now: Date
-  ) throws(Refusal) -> IssuedTokens {
+  ) throws(OAuthError) -> IssuedTokens {
     if devices.isExpired(code, now: now) {
-      throw Refusal("expired_token", "the device code has expired")
+      throw OAuthError("expired_token", "the device code has expired")
     }
     guard let device = devices.value(code, now: now) else {
-      throw Refusal("invalid_grant", "no such device code")
+      throw OAuthError("invalid_grant", "no such device code")
     }
     guard device.clientID == client.id else {
-      throw Refusal("invalid_grant", "the device code was issued to another client")
+      throw OAuthError("invalid_grant", "the device code was issued to another client")
     }
     try pace(code, device, now)
     switch device.state {
-    case .waiting: throw Refusal("authorization_pending", "the user code has not been entered yet")
-    case .denied: throw Refusal("access_denied", "the person denied the request")
-    case .spent: throw Refusal("invalid_grant", "the device code was used before")
+    case .waiting: throw OAuthError("authorization_pending", "the user code has not been entered yet")
+    case .denied: throw OAuthError("access_denied", "the person denied the request")
+    case .spent: throw OAuthError("invalid_grant", "the device code was used before")
     case .allowed(let user, let time):
       devices.update(code) { $0.state = .spent }
-      let authorization = Authorization(
+      let authorization = TokenAuthorization(
         clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time)
       return tokens.open(authorization, now: now).tokens
     }
   }
 
-  private mutating func pace(_ code: String, _ device: Device, _ now: Date) throws(Refusal) {
+  private mutating func pace(_ code: String, _ device: Device, _ now: Date) throws(OAuthError) {
     let pause = device.lastPoll.map { now.timeIntervalSince($0) }
     devices.update(code) { $0.lastPoll = now }
     if let pause, pause < Double(device.interval) - Self.jitter {
       devices.update(code) { $0.interval += 5 }
-      throw Refusal("slow_down", "polled sooner than the interval of \(device.interval) seconds")
+      throw OAuthError("slow_down", "polled sooner than the interval of \(device.interval) seconds")
     }
   }
 

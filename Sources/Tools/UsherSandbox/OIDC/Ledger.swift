@@ -2,7 +2,7 @@
 ///
 /// It reads no clock: callers pass the time. Every table is bounded.
 package struct Ledger: Sendable {
-  package var settings = OIDCSettings() {
+  package var settings = OIDCBackendSettings() {
     didSet { tokens.terms = settings.terms }
   }
   package var tokens: TokenLedger
@@ -12,6 +12,6 @@ package struct Ledger: Sendable {
 
   package init(mint: TokenMint = TokenMint()) {
     self.mint = mint
-    tokens = TokenLedger(OIDCSettings().terms, mint: mint)
+    tokens = TokenLedger(OIDCBackendSettings().terms, mint: mint)
   }
 }

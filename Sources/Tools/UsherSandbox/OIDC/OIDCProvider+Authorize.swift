@@ -1,8 +1,8 @@
-extension OIDCProvider {
+extension OIDCBackend {
   /// Handles the authorization endpoint (RFC 6749 §4.1.1, OIDC Core §3.1.2).
   ///
   /// If the client or the redirect URI is invalid, the response is an error page, not a redirect.
-  func authorize(_ call: Call) async -> Reply {
+  func authorize(_ call: EndpointCall) async -> Reply {
     let form: Form
     let client: Client
     let redirectURI: String
@@ -38,24 +38,24 @@ extension OIDCProvider {
 
 extension AuthorizationRequest {
   /// Parses a request. Its refusals may be sent to the client by redirect.
-  init(_ form: Form, client: Client, redirectURI: String) throws(Refusal) {
+  init(_ form: Form, client: Client, redirectURI: String) throws(OAuthError) {
     guard form["response_type"] == "code" else {
-      throw Refusal("unsupported_response_type", "response_type must be code")
+      throw OAuthError("unsupported_response_type", "response_type must be code")
     }
     guard form["response_mode"] ?? "query" == "query" else {
-      throw Refusal("invalid_request", "response_mode must be query")
+      throw OAuthError("invalid_request", "response_mode must be query")
     }
     guard !form.has("request"), !form.has("request_uri") else {
-      throw Refusal("request_not_supported", "request objects are not supported")
+      throw OAuthError("request_not_supported", "request objects are not supported")
     }
     guard form["code_challenge_method"] == "S256" else {
-      throw Refusal("invalid_request", "code_challenge_method must be S256")
+      throw OAuthError("invalid_request", "code_challenge_method must be S256")
     }
-    guard let challenge = form["code_challenge"], PKCE.isChallenge(challenge) else {
-      throw Refusal("invalid_request", "code_challenge must be 43 base64url characters")
+    guard let challenge = form["code_challenge"], PKCEVerification.isChallenge(challenge) else {
+      throw OAuthError("invalid_request", "code_challenge must be 43 base64url characters")
     }
     guard form["prompt"] != "none" else {
-      throw Refusal("login_required", "no user is signed in, and prompt is none")
+      throw OAuthError("login_required", "no user is signed in, and prompt is none")
     }
     self.init(
       client: client, redirectURI: redirectURI, state: form["state"],
@@ -66,10 +66,10 @@ extension AuthorizationRequest {
 
 /// Scopes (RFC 6749 §3.3). The sandbox grants any scope, known or unknown.
 enum Scope {
-  static func parse(_ text: String?) throws(Refusal) -> [String] {
+  static func parse(_ text: String?) throws(OAuthError) -> [String] {
     let words = (text ?? "").split(separator: " ").map(String.init)
     guard words.count <= 50, words.allSatisfy({ $0 == $0.printable }) else {
-      throw Refusal("invalid_scope", "there are more than 50 scopes, or a scope is invalid")
+      throw OAuthError("invalid_scope", "there are more than 50 scopes, or a scope is invalid")
     }
     return words.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }

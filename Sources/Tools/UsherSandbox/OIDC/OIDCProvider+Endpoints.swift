@@ -1,6 +1,6 @@
-extension OIDCProvider {
+extension OIDCBackend {
   /// Handles the device authorization endpoint (RFC 8628 §3.1).
-  func authorizeDevice(_ call: Call) async -> Reply {
+  func authorizeDevice(_ call: EndpointCall) async -> Reply {
     await answering {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
@@ -20,7 +20,7 @@ extension OIDCProvider {
   }
 
   /// Returns the claims about the user of an access token (OIDC Core §5.3, RFC 6750 §2.1).
-  func userinfo(_ call: Call) async -> Reply {
+  func userinfo(_ call: EndpointCall) async -> Reply {
     guard let header = call.headers["authorization"], header.lowercased().hasPrefix("bearer ")
     else { return Self.challenge("", status: 401) }
     let token = header.dropFirst("bearer ".count).drop { $0 == " " }
@@ -46,7 +46,7 @@ extension OIDCProvider {
   }
 
   /// Revokes a token (RFC 7009). An unknown token also gives 200.
-  func revoke(_ call: Call) async -> Reply {
+  func revoke(_ call: EndpointCall) async -> Reply {
     await answering {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
@@ -57,12 +57,12 @@ extension OIDCProvider {
   }
 
   /// Introspects a token (RFC 7662). Only clients with a secret may do so.
-  func introspect(_ call: Call) async -> Reply {
+  func introspect(_ call: EndpointCall) async -> Reply {
     await answering {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
       guard client.secret != nil else {
-        throw Refusal.client("a public client may not introspect")
+        throw OAuthError.client("a public client may not introspect")
       }
       let token = try form.required("token")
       guard let known = ledger.tokens.introspection(of: token, now: workbench.clock.now()) else {

@@ -1,6 +1,6 @@
-extension OIDCProvider {
+extension OIDCBackend {
   /// Returns the metadata of OIDC Discovery §3 and RFC 8414 §2 as one document.
-  func discovery(_ call: Call) async -> Reply {
+  func discovery(_ call: EndpointCall) async -> Reply {
     let issuer = issuer(call)
     func url(_ name: String) -> JSON { .string("\(issuer)/\(name)") }
     let methods: JSON = ["none", "client_secret_basic", "client_secret_post"]
@@ -42,12 +42,12 @@ extension OIDCProvider {
     return .json(.object(document.overlaid(with: settings.discovery)))
   }
 
-  func jwks(_ call: Call) async -> Reply {
+  func jwks(_ call: EndpointCall) async -> Reply {
     await answering { .json(try keys.keySet()) }
   }
 
   /// Returns the same key set at a path of the client's, as Truecaller does.
-  func jwksOfClient(_ call: Call) async -> Reply {
+  func jwksOfClient(_ call: EndpointCall) async -> Reply {
     guard let id = call.parameters["client"], clients.named(id) != nil else {
       return .refusal("invalid_request", "there is no such client", status: 404)
     }

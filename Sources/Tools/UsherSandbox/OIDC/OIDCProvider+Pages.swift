@@ -1,6 +1,6 @@
-extension OIDCProvider {
+extension OIDCBackend {
   /// Handles the sign-in form; leads to the consent page.
-  func login(_ call: Call) async -> Reply {
+  func login(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now)
@@ -22,7 +22,7 @@ extension OIDCProvider {
   }
 
   /// Handles the consent form; redirects to the client or, for a device, shows a final page.
-  func consent(_ call: Call) async -> Reply {
+  func consent(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now),
@@ -39,7 +39,7 @@ extension OIDCProvider {
         text: "You can close this window.", status: 200, error: allowed ? nil : "access_denied")
     case .authorization(let request):
       guard allowed else { return denied(request, call) }
-      let authorization = Authorization(
+      let authorization = TokenAuthorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
         authTime: authTime)
       let code = ledger.tokens.issueCode(
@@ -51,13 +51,13 @@ extension OIDCProvider {
   }
 
   /// Shows the page on which a user enters a device's code (RFC 8628 §3.3).
-  func devicePage(_ call: Call) async -> Reply {
+  func devicePage(_ call: EndpointCall) async -> Reply {
     let form = try? call.queryForm()
     let begun = ledger.begin(.device, now: workbench.clock.now())
     return loginPage(.device, begun.id, begun.csrf, userCode: form?["user_code"])
   }
 
-  private func denied(_ request: AuthorizationRequest, _ call: Call) -> Reply {
+  private func denied(_ request: AuthorizationRequest, _ call: EndpointCall) -> Reply {
     authorizationResponse(
       to: request.redirectURI, state: request.state, issuer: issuer(call),
       ["error": "access_denied", "error_description": "the person denied the request"])

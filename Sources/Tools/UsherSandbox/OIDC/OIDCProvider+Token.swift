@@ -1,11 +1,11 @@
-extension OIDCProvider {
+extension OIDCBackend {
   /// Handles the token endpoint (RFC 6749 §3.2).
-  func token(_ call: Call) async -> Reply {
+  func token(_ call: EndpointCall) async -> Reply {
     await answering {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
       guard let grantType = form["grant_type"] else {
-        throw Refusal("invalid_request", "grant_type is missing")
+        throw OAuthError("invalid_request", "grant_type is missing")
       }
       switch grantType {
       case "authorization_code":
@@ -21,17 +21,17 @@ extension OIDCProvider {
           try form.required("device_code"), client: client, now: workbench.clock.now())
         return try await reply(tokens, call, answersRequest: false)
       default:
-        throw Refusal("unsupported_grant_type", "there is no such grant_type")
+        throw OAuthError("unsupported_grant_type", "there is no such grant_type")
       }
     }
   }
 
-  private func redeem(_ form: Form, _ client: Client) throws(Refusal) -> IssuedTokens {
+  private func redeem(_ form: Form, _ client: Client) throws(OAuthError) -> IssuedTokens {
     let code = try form.required("code")
     let redirectURI = try form.required("redirect_uri")
     let verifier = try form.required("code_verifier")
-    guard PKCE.isVerifier(verifier) else {
-      throw Refusal("invalid_request", "code_verifier must be 43 to 128 unreserved characters")
+    guard PKCEVerification.isVerifier(verifier) else {
+      throw OAuthError("invalid_request", "code_verifier must be 43 to 128 unreserved characters")
     }
     return try ledger.tokens.redeemCode(
       code, client: client, redirectURI: redirectURI, verifier: verifier,
@@ -40,7 +40,7 @@ extension OIDCProvider {
 
   /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.
   private func reply(
-    _ tokens: IssuedTokens, _ call: Call, answersRequest: Bool, withIDToken: Bool = true
+    _ tokens: IssuedTokens, _ call: EndpointCall, answersRequest: Bool, withIDToken: Bool = true
   ) async throws -> Reply {
     let settings = settings
     var members: [String: JSON] = [
@@ -63,8 +63,8 @@ extension OIDCProvider {
 }
 
 extension Form {
-  func required(_ name: String) throws(Refusal) -> String {
-    guard let value = self[name] else { throw Refusal("invalid_request", "\(name) is missing") }
+  func required(_ name: String) throws(OAuthError) -> String {
+    guard let value = self[name] else { throw OAuthError("invalid_request", "\(name) is missing") }
     return value
   }
 }

@@ -1,7 +1,7 @@
 /// The settings of the OpenID provider that a test may change while it runs.
 ///
 /// The last five override members of a response: a value replaces a member, `null` removes it.
-package struct OIDCSettings: BackendSettings, Hashable {
+package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var accessTokenSeconds = 300
   package var refreshTokenSeconds = 30 * 86_400
   package var idTokenSeconds = 300

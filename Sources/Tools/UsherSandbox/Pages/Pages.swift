@@ -29,7 +29,7 @@ package struct Pages: Sendable {
   }
 
   /// Renders an error page that tells the user why a request was refused.
-  package func failure(_ refusal: Refusal) -> Reply {
+  package func failure(_ refusal: OAuthError) -> Reply {
     message(
       title: "This request was rejected", text: refusal.description, status: refusal.status,
       error: refusal.error)

@@ -1,6 +1,6 @@
-extension Paysafe {
+extension PaysafeBackend {
   /// Shows the approval page to which a push notification or a redirect leads.
-  func approvalPage(_ call: Call) async -> Reply {
+  func approvalPage(_ call: EndpointCall) async -> Reply {
     guard let event = waitingEvent(call) else { return workbench.pages.expired() }
     return workbench.pages.render(
       "approval",
@@ -11,7 +11,7 @@ extension Paysafe {
   }
 
   /// Handles the decision. A redirect leads back to the client; a push ends on a final page.
-  func approve(_ call: Call) async -> Reply {
+  func approve(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(),
       let decision = form["decision"], ["approve", "deny"].contains(decision),
@@ -23,16 +23,16 @@ extension Paysafe {
       return workbench.pages.message(
         title: approved ? "Approved" : "Denied", text: "You can close this window.", status: 200)
     }
-    let status: PaysafeSettings.RedirectStatus =
+    let status: PaysafeBackendSettings.RedirectStatus =
       settings.redirectStatus == .decision
       ? (approved ? .success : .fail) : settings.redirectStatus
     return .redirect(to: returnURL.text, adding: ["status": .string(status.rawValue)])
   }
 
   /// Returns the event whose open challenge is named in the path, if it is of the path's kind.
-  private func waitingEvent(_ call: Call) -> ScaEvent? {
+  private func waitingEvent(_ call: EndpointCall) -> ScaEvent? {
     let now = workbench.clock.now()
-    let kind: Verification.Kind =
+    let kind: SCAVerification.Kind =
       call.path.hasPrefix("\(Self.path)/push/") ? .push : .redirect
     guard let event = events.event(ofChallenge: call.parameters["challengeId"], now: now),
       event.openChallenge(at: now)?.verification.kind == kind

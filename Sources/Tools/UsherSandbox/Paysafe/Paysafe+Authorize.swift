@@ -1,8 +1,8 @@
-extension Paysafe {
+extension PaysafeBackend {
   /// Handles the authorization endpoint (RFC 6749 §4.1.1).
   ///
   /// If brand, client or redirect URI is invalid, the response is an error page, not a redirect.
-  func authorize(_ call: Call) async -> Reply {
+  func authorize(_ call: EndpointCall) async -> Reply {
     let form: Form
     let brand: Brand
     let client: Client
@@ -29,20 +29,20 @@ extension Paysafe {
 
   private func checkFingerprint(
     _ fingerprint: String?, _ client: Client, _ brand: Brand
-  ) throws(Refusal) {
+  ) throws(OAuthError) {
     guard let fingerprint else {
       guard !settings.requireDigitalFingerprint else {
-        throw Refusal("invalid_request", "digital_fingerprint is missing")
+        throw OAuthError("invalid_request", "digital_fingerprint is missing")
       }
       return
     }
     guard configTokens.knows(fingerprint, client, brand, now: workbench.clock.now()) else {
-      throw Refusal("invalid_request", "digital_fingerprint was not issued with a config token")
+      throw OAuthError("invalid_request", "digital_fingerprint was not issued with a config token")
     }
   }
 
   /// Handles the sign-in form with user name and PIN or password; redirects to the client.
-  func login(_ call: Call) async -> Reply {
+  func login(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let visit = try? signIns.visit(id, csrf: form["csrf"], now: now),
@@ -62,7 +62,7 @@ extension Paysafe {
         lockSeconds: settings.loginLockSeconds, now: now)
       signIns.end(id)
       let code = tokens.issueCode(
-        for: Authorization(
+        for: TokenAuthorization(
           clientID: request.client.id, user: user, scope: [Self.scope], nonce: nil, authTime: now,
           brand: request.brand.identity),
         redirectURI: request.redirectURI, challenge: request.challenge, now: now)

@@ -1,30 +1,30 @@
 import FoundationEssentials
 
-extension Paysafe {
-  func readSettings(_ call: Call) async -> Reply {
+extension PaysafeBackend {
+  func readSettings(_ call: EndpointCall) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
   }
 
-  func changeSettings(_ call: Call) async -> Reply {
+  func changeSettings(_ call: EndpointCall) async -> Reply {
     await answering {
       apply(try settings.changed(by: try call.settingChanges()))
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func resetSettings(_ call: Call) async -> Reply {
+  func resetSettings(_ call: EndpointCall) async -> Reply {
     await answering {
-      apply(PaysafeSettings())
+      apply(PaysafeBackendSettings())
       return .json(try JSON(encoding: settings))
     }
   }
 
-  private func apply(_ settings: PaysafeSettings) {
+  private func apply(_ settings: PaysafeBackendSettings) {
     self.settings = settings
     tokens.terms = settings.terms
   }
 
-  func showAuthenticator(_ call: Call) async -> Reply {
+  func showAuthenticator(_ call: EndpointCall) async -> Reply {
     await answering {
       let user = try user(try call.queryForm()["username"])
       let now = workbench.clock.now()
@@ -36,14 +36,14 @@ extension Paysafe {
     }
   }
 
-  func listTokens(_ call: Call) async -> Reply {
+  func listTokens(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     let listed = tokens.listing(now) + configTokens.listing(now)
     return .json(["tokens": .array(listed.map(\.json))])
   }
 
   /// Creates a grant without a sign-in and returns its tokens.
-  func openGrant(_ call: Call) async -> Reply {
+  func openGrant(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
       let user = try user(try body.text("username") ?? "alice")
@@ -57,36 +57,36 @@ extension Paysafe {
         throw body.complaint("brandIdentity", "is not a known brand")
       }
       let now = workbench.clock.now()
-      let authorization = Authorization(
+      let authorization = TokenAuthorization(
         clientID: clientID, user: user, scope: [Self.scope], nonce: nil, authTime: now,
         brand: brand)
       return try await reply(tokens.open(authorization, now: now).tokens, call)
     }
   }
 
-  func revokeAll(_ call: Call) async -> Reply {
+  func revokeAll(_ call: EndpointCall) async -> Reply {
     tokens.revokeAll()
     return .json(["ok": true])
   }
 
-  func endAccessTokens(_ call: Call) async -> Reply {
+  func endAccessTokens(_ call: EndpointCall) async -> Reply {
     tokens.endAccessTokens()
     return .json(["ok": true])
   }
 
-  func unlockAll(_ call: Call) async -> Reply {
+  func unlockAll(_ call: EndpointCall) async -> Reply {
     signIns.unlockAll()
     return .json(["ok": true])
   }
 
-  func listOperations(_ call: Call) async -> Reply {
+  func listOperations(_ call: EndpointCall) async -> Reply {
     .json(["operations": .array(wallets.performed.map(\.json))])
   }
 
   /// Returns the user of this name; throws a refusal that names the member `username`.
-  func user(_ username: String?) throws(Refusal) -> User {
+  func user(_ username: String?) throws(OAuthError) -> User {
     guard let username, let user = workbench.users.named(username) else {
-      throw Refusal("invalid_request", "username is not a known user")
+      throw OAuthError("invalid_request", "username is not a known user")
     }
     return user
   }

@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-extension Paysafe {
-  func listEvents(_ call: Call) async -> Reply {
+extension PaysafeBackend {
+  func listEvents(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json(["events": .array(events.all(now).map { shown($0, now) })])
   }
 
-  func showEvent(_ call: Call) async -> Reply {
+  func showEvent(_ call: EndpointCall) async -> Reply {
     await answeringWallet {
       let now = workbench.clock.now()
       return .json(shown(try events.event(call.id, of: nil, now: now), now))
@@ -14,7 +14,7 @@ extension Paysafe {
   }
 
   /// Opens an event without an operation. Its approval permits no operation.
-  func openEvent(_ call: Call) async -> Reply {
+  func openEvent(_ call: EndpointCall) async -> Reply {
     await answering {
       let now = workbench.clock.now()
       var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
@@ -30,12 +30,12 @@ extension Paysafe {
     }
   }
 
-  func changeEvent(_ call: Call) async -> Reply {
+  func changeEvent(_ call: EndpointCall) async -> Reply {
     await answeringWallet {
       let now = workbench.clock.now()
       let event = try events.event(call.id, of: nil, now: now)
       var body = try ObjectReader(try? JSON(parsing: call.body))
-      let counts = PaysafeSettings.counts
+      let counts = PaysafeBackendSettings.counts
       let challenges = try body.number("currentChallenges", in: counts)
       let allowableChallenges = try body.number("allowableChallenges", in: counts)
       let attempts = try body.number("currentAttempts", in: counts)
@@ -58,7 +58,7 @@ extension Paysafe {
   }
 
   /// Decides a push or redirect challenge without its page.
-  func decideEvent(_ call: Call) async -> Reply {
+  func decideEvent(_ call: EndpointCall) async -> Reply {
     await answeringWallet {
       let now = workbench.clock.now()
       let event = try events.event(call.id, of: nil, now: now)
@@ -91,25 +91,25 @@ extension Paysafe {
 
 extension ObjectReader {
   fileprivate mutating func verifications(
-    _ settings: PaysafeSettings
-  ) throws(Refusal) -> [Verification] {
+    _ settings: PaysafeBackendSettings
+  ) throws(OAuthError) -> [SCAVerification] {
     guard let json = take("availableVerifications") else {
-      return settings.availableVerifications.compactMap { Verification($0) }
+      return settings.availableVerifications.compactMap { SCAVerification($0) }
     }
     guard case .array(let names) = json else {
       throw complaint("availableVerifications", "is not a list")
     }
-    return try names.map { name throws(Refusal) in
-      guard let verification = name.text.flatMap({ Verification($0) }) else {
+    return try names.map { name throws(OAuthError) in
+      guard let verification = name.text.flatMap({ SCAVerification($0) }) else {
         throw complaint("availableVerifications", "must contain strings like OTP.SMS")
       }
       return verification
     }
   }
 
-  fileprivate mutating func terms(_ standard: ScaEvent.Terms) throws(Refusal) -> ScaEvent.Terms {
-    let counts = PaysafeSettings.counts
-    let seconds = PaysafeSettings.seconds
+  fileprivate mutating func terms(_ standard: ScaEvent.Terms) throws(OAuthError) -> ScaEvent.Terms {
+    let counts = PaysafeBackendSettings.counts
+    let seconds = PaysafeBackendSettings.seconds
     return ScaEvent.Terms(
       eventSeconds: try number("eventSeconds", in: seconds) ?? standard.eventSeconds,
       challengeSeconds: try number("challengeSeconds", in: seconds) ?? standard.challengeSeconds,

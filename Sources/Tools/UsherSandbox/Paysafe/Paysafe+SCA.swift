@@ -1,11 +1,11 @@
 import FoundationEssentials
 
-extension Paysafe {
+extension PaysafeBackend {
   /// Opens an event that waits for the customer to approve an operation.
   func openEvent(
-    for user: User, _ operation: WalletOperation?, _ settings: PaysafeSettings, _ now: Date
+    for user: User, _ operation: WalletRequestOperation?, _ settings: PaysafeBackendSettings, _ now: Date
   ) -> ScaEvent {
-    let available = settings.availableVerifications.compactMap { Verification($0) }
+    let available = settings.availableVerifications.compactMap { SCAVerification($0) }
     return events.open(
       for: user, operation, available: available.filter { $0.isAvailable(to: user) },
       terms: settings.eventTerms, now: now)
@@ -27,7 +27,7 @@ extension Paysafe {
   }
 
   /// Handles `POST /auth/sca/events/{eventId}/challenges`.
-  func challenge(_ call: Call) async -> Reply {
+  func challenge(_ call: EndpointCall) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
       let now = workbench.clock.now()
@@ -47,7 +47,7 @@ extension Paysafe {
   }
 
   /// Handles `POST /auth/sca/events/{eventId}/attempts`.
-  func attempt(_ call: Call) async -> Reply {
+  func attempt(_ call: EndpointCall) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
       let request = try ScaLedger.AttemptRequest(call)
@@ -60,7 +60,7 @@ extension Paysafe {
   }
 
   /// Handles `GET /auth/sca/events/{eventId}`.
-  func readEvent(_ call: Call) async -> Reply {
+  func readEvent(_ call: EndpointCall) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
       let now = workbench.clock.now()
@@ -86,13 +86,13 @@ extension Paysafe {
     return .json(.object(members.overlaid(with: overrides)), status: status)
   }
 
-  private func whatToOpen(for challenge: ScaEvent.Challenge, _ call: Call) -> [String: JSON]? {
+  private func whatToOpen(for challenge: ScaEvent.Challenge, _ call: EndpointCall) -> [String: JSON]? {
     guard challenge.verification.kind == .redirect else { return nil }
     return ["redirectUrl": .string("\(call.base)\(Self.path)/redirect/\(challenge.id)")]
   }
 
   private func send(
-    _ challenge: ScaEvent.Challenge, of event: ScaEvent, language: String?, _ call: Call
+    _ challenge: ScaEvent.Challenge, of event: ScaEvent, language: String?, _ call: EndpointCall
   ) async {
     let texts = ScaTexts(language: language)
     let summary = event.operation?.summary

@@ -1,27 +1,27 @@
 import Crypto
 import FoundationEssentials
 
-extension Paysafe {
+extension PaysafeBackend {
   /// Handles the token endpoint (RFC 6749 §3.2). Clients with a secret must use HTTP Basic.
-  func token(_ call: Call) async -> Reply {
+  func token(_ call: EndpointCall) async -> Reply {
     await answering {
       let brand = try brand(call)
       let form = try call.postedForm()
       guard !form.has("client_secret") else {
-        throw Refusal.client("the client secret must be in the Authorization header")
+        throw OAuthError.client("the client secret must be in the Authorization header")
       }
       let client = try clients.authenticate(call, form)
       let now = workbench.clock.now()
       switch try form.required("grant_type") {
       case "client_credentials":
         guard client.secret != nil else {
-          throw Refusal("unauthorized_client", "a public client cannot get a config token")
+          throw OAuthError("unauthorized_client", "a public client cannot get a config token")
         }
         return try await configReply(client, brand, call)
       case "authorization_code":
         let verifier = try form.required("code_verifier")
-        guard PKCE.isVerifier(verifier) else {
-          throw Refusal(
+        guard PKCEVerification.isVerifier(verifier) else {
+          throw OAuthError(
             "invalid_request", "code_verifier must be 43 to 128 unreserved characters")
         }
         let issued = try tokens.redeemCode(
@@ -34,12 +34,12 @@ extension Paysafe {
           now: now)
         return try await reply(issued, call)
       default:
-        throw Refusal("unsupported_grant_type", "there is no such grant_type")
+        throw OAuthError("unsupported_grant_type", "there is no such grant_type")
       }
     }
   }
 
-  private func configReply(_ client: Client, _ brand: Brand, _ call: Call) async throws -> Reply {
+  private func configReply(_ client: Client, _ brand: Brand, _ call: EndpointCall) async throws -> Reply {
     let settings = settings
     let issued = configTokens.issue(
       client, brand, seconds: settings.accessTokenSeconds, now: workbench.clock.now())
@@ -56,7 +56,7 @@ extension Paysafe {
   }
 
   /// Returns the response with a customer's tokens, with the overrides from the settings.
-  func reply(_ issued: IssuedTokens, _ call: Call) async throws -> Reply {
+  func reply(_ issued: IssuedTokens, _ call: EndpointCall) async throws -> Reply {
     let settings = settings
     let user = issued.authorization.user
     var claims = claims(call, clientID: issued.authorization.clientID, seconds: issued.expiresIn)
@@ -82,7 +82,7 @@ extension Paysafe {
     return reply
   }
 
-  private func claims(_ call: Call, clientID: String, seconds: Int) -> [String: JSON] {
+  private func claims(_ call: EndpointCall, clientID: String, seconds: Int) -> [String: JSON] {
     let now = Int(workbench.clock.now().timeIntervalSince1970)
     return [
       "iss": .string(call.base + Self.path), "aud": .string(clientID), "iat": .integer(now),

@@ -1,8 +1,8 @@
-extension Paysafe {
+extension PaysafeBackend {
   /// Handles a wallet request. Performs it if it needs no approval or carries a proof of approval;
   /// otherwise opens an event and announces it.
   func operate(
-    _ call: Call, _ read: @Sendable (Call, JSON?) throws(Refusal) -> WalletRequest
+    _ call: EndpointCall, _ read: @Sendable (EndpointCall, JSON?) throws(OAuthError) -> WalletRequest
   ) async -> Reply {
     await answeringWallet {
       let user = try await customer(call)
@@ -12,7 +12,7 @@ extension Paysafe {
         from: call, call.body.isEmpty ? nil : try call.postedJSON())
       let request = try read(call, body)
       try wallets.check(request, walletID, of: user, now: now)
-      let operation = WalletOperation(
+      let operation = WalletRequestOperation(
         call, body: body, summary: request.summary, announced: settings.announce.form)
       if let proof {
         try events.redeem(proof, of: user, for: operation, now: now)

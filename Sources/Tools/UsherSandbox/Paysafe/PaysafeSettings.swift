@@ -1,7 +1,7 @@
 /// The settings of the Paysafe fake that a test may change while it runs.
 ///
 /// <doc:Paysafe> describes each setting.
-package struct PaysafeSettings: BackendSettings, Hashable {
+package struct PaysafeBackendSettings: BackendSettings, Hashable {
   /// How a response says that an operation needs SCA.
   package enum Announcement: String, Sendable, Codable {
     case header
@@ -82,7 +82,7 @@ package struct PaysafeSettings: BackendSettings, Hashable {
       return "nextCounters may contain \(ScaEvent.counters.joined(separator: ", ")), not"
         + " \(name.printable)"
     }
-    if let name = availableVerifications.first(where: { Verification($0)?.kind == nil }) {
+    if let name = availableVerifications.first(where: { SCAVerification($0)?.kind == nil }) {
       return "availableVerifications contains an unknown value: \(name.printable)"
     }
     if let url = returnUrls.first(where: { ReturnURL($0) == nil }) {
@@ -109,8 +109,8 @@ package struct PaysafeSettings: BackendSettings, Hashable {
   }
 }
 
-extension PaysafeSettings.Announcement {
-  var form: WalletOperation.Form {
+extension PaysafeBackendSettings.Announcement {
+  var form: WalletRequestOperation.Form {
     switch self {
     case .header: .header
     case .body: .body

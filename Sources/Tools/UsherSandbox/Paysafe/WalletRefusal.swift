@@ -57,7 +57,7 @@ nonisolated(nonsending) func answeringWallet(
     return refusal.reply
   } catch let refusal as BearerRefusal {
     return refusal.reply
-  } catch let refusal as Refusal {
+  } catch let refusal as OAuthError {
     return WalletRefusal.invalid(refusal.description).reply
   } catch {
     return WalletRefusal(500, "INTERNAL_ERROR", "the sandbox failed: \(error)").reply

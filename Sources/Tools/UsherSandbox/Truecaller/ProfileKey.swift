@@ -26,7 +26,7 @@ struct ProfileKey: Sendable {
 
   /// Returns `payload`, `signature` and `signatureAlgorithm` of a profile, signed in the given way.
   func signed(
-    _ profile: [String: JSON], _ way: TruecallerSettings.Signature = .right
+    _ profile: [String: JSON], _ way: TruecallerBackendSettings.Signature = .right
   ) throws -> [String: JSON] {
     let json = JSON.object(profile).encoded()
     let payload = Data(json).base64EncodedString()

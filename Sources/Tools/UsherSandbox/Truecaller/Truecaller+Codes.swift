@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-extension Truecaller {
+extension TruecallerBackend {
   /// Handles `POST /v1/otp/installation/create`.
-  func create(_ call: Call) async -> Reply {
+  func create(_ call: EndpointCall) async -> Reply {
     await answeringTruecaller {
       let request = try CreateRequest(call)
       switch try ledger.create(request, now: workbench.clock.now()) {
@@ -22,12 +22,12 @@ extension Truecaller {
   }
 
   /// Handles `POST /v1/otp/installation/verify`.
-  func verify(_ call: Call) async -> Reply {
+  func verify(_ call: EndpointCall) async -> Reply {
     await answeringTruecaller {
       let request = try VerifyRequest(call)
       switch try ledger.verify(request, now: workbench.clock.now()) {
       case .wrong(let carried):
-        var refusal = TruecallerRefusal.wrongCode
+        var refusal = TruecallerErrorReply.wrongCode
         refusal.members = carried.members
         return refusal.reply
       case .right(let token, let carried):

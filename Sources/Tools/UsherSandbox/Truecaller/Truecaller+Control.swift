@@ -1,32 +1,32 @@
 import FoundationEssentials
 
-extension Truecaller {
-  func readSettings(_ call: Call) async -> Reply {
+extension TruecallerBackend {
+  func readSettings(_ call: EndpointCall) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
   }
 
-  func changeSettings(_ call: Call) async -> Reply {
+  func changeSettings(_ call: EndpointCall) async -> Reply {
     await answering {
       ledger.settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func resetSettings(_ call: Call) async -> Reply {
+  func resetSettings(_ call: EndpointCall) async -> Reply {
     await answering {
-      ledger.settings = TruecallerSettings()
+      ledger.settings = TruecallerBackendSettings()
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func listVerifications(_ call: Call) async -> Reply {
+  func listVerifications(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json([
       "verifications": .array(ledger.verifications.values.map { $0.json(settings, now) })
     ])
   }
 
-  func listTokens(_ call: Call) async -> Reply {
+  func listTokens(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     let tokens = ledger.grants.listing.map { entry in
       entry.value.json(issued: entry.issued, expires: entry.expires, now)
@@ -34,12 +34,12 @@ extension Truecaller {
     return .json(["tokens": .array(tokens)])
   }
 
-  func revokeAll(_ call: Call) async -> Reply {
+  func revokeAll(_ call: EndpointCall) async -> Reply {
     ledger.revokeAll()
     return .json(["ok": true])
   }
 
-  func listInstallations(_ call: Call) async -> Reply {
+  func listInstallations(_ call: EndpointCall) async -> Reply {
     let installations = ledger.installations.listing.map { entry -> JSON in
       [
         "deviceId": .string(entry.key), "requests": .integer(entry.value.requests),
@@ -49,9 +49,9 @@ extension Truecaller {
     return .json(["installations": .array(installations)])
   }
 
-  func listVerified(_ call: Call) async -> Reply { verified(status: 200) }
+  func listVerified(_ call: EndpointCall) async -> Reply { verified(status: 200) }
 
-  func addVerified(_ call: Call) async -> Reply {
+  func addVerified(_ call: EndpointCall) async -> Reply {
     await answeringControl {
       var body = try call.objectInBody()
       let number = try body.number()
@@ -65,7 +65,7 @@ extension Truecaller {
     }
   }
 
-  func forgetVerified(_ call: Call) async -> Reply {
+  func forgetVerified(_ call: EndpointCall) async -> Reply {
     ledger.forgetKnown()
     return .json(["ok": true])
   }
@@ -74,12 +74,12 @@ extension Truecaller {
     .json(["verified": .array(ledger.known.values.map(\.json))], status: status)
   }
 
-  func forgetCounts(_ call: Call) async -> Reply {
+  func forgetCounts(_ call: EndpointCall) async -> Reply {
     ledger.forgetCounts()
     return .json(["ok": true])
   }
 
-  func readProfile(_ call: Call) async -> Reply {
+  func readProfile(_ call: EndpointCall) async -> Reply {
     await answeringControl {
       let query = try call.queryForm()
       let number = try TruecallerNumber(
@@ -89,7 +89,7 @@ extension Truecaller {
     }
   }
 
-  func changeProfile(_ call: Call) async -> Reply {
+  func changeProfile(_ call: EndpointCall) async -> Reply {
     await answeringControl {
       var body = try call.objectInBody()
       let number = try body.number()
@@ -104,16 +104,16 @@ extension Truecaller {
     }
   }
 
-  func sign(_ call: Call) async -> Reply {
+  func sign(_ call: EndpointCall) async -> Reply {
     await answering {
       guard case .object(let payload)? = try? JSON(parsing: call.body) else {
-        throw Refusal("invalid_request", "the body is not a JSON object")
+        throw OAuthError("invalid_request", "the body is not a JSON object")
       }
       return .json(.object(try profileKey.signed(payload)))
     }
   }
 
-  func rotateKeys(_ call: Call) async -> Reply {
+  func rotateKeys(_ call: EndpointCall) async -> Reply {
     await answering {
       .json(try changeProfileKey().list(otherFirst: settings.otherKeysFirst))
     }
@@ -127,15 +127,15 @@ nonisolated(nonsending) private func answeringControl(
   await answering {
     do {
       return try await handle()
-    } catch let refusal as TruecallerRefusal {
-      throw Refusal("invalid_request", refusal.message)
+    } catch let refusal as TruecallerErrorReply {
+      throw OAuthError("invalid_request", refusal.message)
     }
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Reads the JSON object in the body of a control call.
-  fileprivate func objectInBody() throws(Refusal) -> ObjectReader {
+  fileprivate func objectInBody() throws(OAuthError) -> ObjectReader {
     try ObjectReader(try? JSON(parsing: body))
   }
 }
@@ -150,7 +150,7 @@ extension ObjectReader {
 }
 
 extension TruecallerLedger.Verification {
-  fileprivate func json(_ settings: TruecallerSettings, _ now: Date) -> JSON {
+  fileprivate func json(_ settings: TruecallerBackendSettings, _ now: Date) -> JSON {
     [
       "id": .string(id), "phoneNumber": .string(number.e164),
       "countryCode": .string(number.country), "deviceId": .string(deviceID),

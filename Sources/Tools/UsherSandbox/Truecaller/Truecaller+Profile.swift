@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-extension Truecaller {
+extension TruecallerBackend {
   /// Handles `POST /v1/profile`.
-  func update(_ call: Call, at host: TruecallerNumber.Host) async -> Reply {
+  func update(_ call: EndpointCall, at host: TruecallerNumber.Host) async -> Reply {
     await answeringTruecaller {
       let now = workbench.clock.now()
       let number = try holder(call, at: host, now)
-      let name = try TruecallerName(call)
-      guard !settings.refuseNames else { throw TruecallerRefusal.name }
+      let name = try TruecallerProfileName(call)
+      guard !settings.refuseNames else { throw TruecallerErrorReply.name }
       var profile = ledger.profile(of: number, now: now)
       profile.firstName = name.first
       profile.lastName = name.last
@@ -17,7 +17,7 @@ extension Truecaller {
   }
 
   /// Handles `GET /v1/profile`.
-  func profile(_ call: Call, at host: TruecallerNumber.Host) async -> Reply {
+  func profile(_ call: EndpointCall, at host: TruecallerNumber.Host) async -> Reply {
     await answeringTruecaller {
       let now = workbench.clock.now()
       let number = try holder(call, at: host, now)
@@ -31,7 +31,7 @@ extension Truecaller {
   }
 
   /// Handles `GET /v1/key`.
-  func keys(_ call: Call) async -> Reply {
+  func keys(_ call: EndpointCall) async -> Reply {
     await answeringTruecaller {
       .json(try profileKey.list(otherFirst: settings.otherKeysFirst))
     }
@@ -44,8 +44,8 @@ extension Truecaller {
   /// Returns the number that an access token was issued for. The app is checked first, so that
   /// other callers learn nothing about the token.
   private func holder(
-    _ call: Call, at host: TruecallerNumber.Host, _ now: Date
-  ) throws(TruecallerRefusal) -> TruecallerNumber {
+    _ call: EndpointCall, at host: TruecallerNumber.Host, _ now: Date
+  ) throws(TruecallerErrorReply) -> TruecallerNumber {
     try call.checkApp()
     return try ledger.holder(of: call.bearerToken, at: host, now: now)
   }

@@ -1,4 +1,4 @@
-extension Truecaller {
+extension TruecallerBackend {
   /// The vendor's three ways for a partner's server to validate an access token.
   enum Generation: Sendable {
     case legacy
@@ -11,12 +11,12 @@ extension Truecaller {
   /// Handles `…/validate/{accessToken}` and `…/phoneNumberDetail/{accessToken}`.
   ///
   /// A wrong app and an invalid token both give status 404 with different codes in the body.
-  func validate(_ call: Call, _ generation: Generation) async -> Reply {
+  func validate(_ call: EndpointCall, _ generation: Generation) async -> Reply {
     await answeringTruecaller {
-      guard generation.isPartner(call) else { throw TruecallerRefusal.partner }
+      guard generation.isPartner(call) else { throw TruecallerErrorReply.partner }
       let token = call.parameters["accessToken"] ?? ""
       guard let number = ledger.holder(of: token, now: workbench.clock.now()) else {
-        throw TruecallerRefusal.invalidToken
+        throw TruecallerErrorReply.invalidToken
       }
       let told = settings.validateOtherNumber ? number.somebodyElses : number
       let members: [String: JSON] =
@@ -31,13 +31,13 @@ extension Truecaller {
   }
 }
 
-extension Truecaller.Generation {
+extension TruecallerBackend.Generation {
   /// Whether the request has the app key or client id. Unlike other endpoints, validation does not
   /// require the app link and the SDK headers.
-  fileprivate func isPartner(_ call: Call) -> Bool {
+  fileprivate func isPartner(_ call: EndpointCall) -> Bool {
     switch self {
-    case .legacy, .byAppKey: call.headers["appkey"] == Truecaller.appKey
-    case .byClientID: call.headers["clientid"] == Truecaller.clientID
+    case .legacy, .byAppKey: call.headers["appkey"] == TruecallerBackend.appKey
+    case .byClientID: call.headers["clientid"] == TruecallerBackend.clientID
     }
   }
 }

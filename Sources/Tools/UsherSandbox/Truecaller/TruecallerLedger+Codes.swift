@@ -27,7 +27,7 @@ extension TruecallerLedger {
   /// Starts a verification. Only requests that send an SMS count towards a daily limit.
   ///
   /// - Throws: Error 4001, 4002, 4291 or 4292.
-  mutating func create(_ request: CreateRequest, now: Date) throws(TruecallerRefusal) -> Creation {
+  mutating func create(_ request: CreateRequest, now: Date) throws(TruecallerErrorReply) -> Creation {
     note(request, now: now)
     guard !settings.unservedCountries.contains(request.number.country) else { throw .unserved }
     guard !settings.uncallable.contains(request.number.e164) else { throw .uncallable }
@@ -49,7 +49,7 @@ extension TruecallerLedger {
   /// Checks a code. Until a verification expires, its right code gives the same access token.
   ///
   /// - Throws: Error 4100 or 4293.
-  mutating func verify(_ request: VerifyRequest, now: Date) throws(TruecallerRefusal) -> Check {
+  mutating func verify(_ request: VerifyRequest, now: Date) throws(TruecallerErrorReply) -> Check {
     let key = request.verificationToken
     guard var verification = verifications.value(key, now: now),
       verification.number == request.number

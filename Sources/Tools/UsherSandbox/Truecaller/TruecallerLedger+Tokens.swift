@@ -22,7 +22,7 @@ extension TruecallerLedger {
   /// - Throws: Error 4011.
   func holder(
     of accessToken: String, at host: TruecallerNumber.Host, now: Date
-  ) throws(TruecallerRefusal) -> TruecallerNumber {
+  ) throws(TruecallerErrorReply) -> TruecallerNumber {
     guard let number = holder(of: accessToken, now: now), number.host == host else {
       throw .accessToken
     }
@@ -35,7 +35,7 @@ extension TruecallerLedger {
 }
 
 extension TruecallerLedger.Verification {
-  func state(_ settings: TruecallerSettings, now: Date) -> String {
+  func state(_ settings: TruecallerBackendSettings, now: Date) -> String {
     if accessToken != nil { return "verified" }
     if expires <= now { return "expired" }
     return wrongCodes >= settings.wrongCodeCap ? "exhausted" : "waiting"

@@ -40,7 +40,7 @@ struct TruecallerLedger: Sendable {
     let deviceID: String?
   }
 
-  var settings = TruecallerSettings()
+  var settings = TruecallerBackendSettings()
   let mint: TokenMint
   var verifications = ExpiringTable<Verification>()
   var grants = ExpiringTable<Grant>()
@@ -89,7 +89,7 @@ extension TruecallerLedger {
   /// Throws if the number or the installation has reached its daily limit.
   ///
   /// - Throws: Error 4291 or 4292.
-  func checkCaps(_ request: CreateRequest, now: Date) throws(TruecallerRefusal) {
+  func checkCaps(_ request: CreateRequest, now: Date) throws(TruecallerErrorReply) {
     let number = numberCounts.count(request.number.e164, now: now)
     guard number < settings.numberDailyCap else { throw .numberCap }
     let installation = installationCounts.count(request.deviceID, now: now)

@@ -23,11 +23,11 @@ struct TruecallerNumber: Sendable, Hashable {
 
   /// - Parameter countryMember: The name of the member that contains the country, for the error
   ///   message.
-  /// - Throws: ``TruecallerRefusal`` 4000 if the country or the number is malformed, 4002 if the
+  /// - Throws: ``TruecallerErrorReply`` 4000 if the country or the number is malformed, 4002 if the
   ///   country gets no codes, 4001 if the number is impossible.
   init(
     country: String, national: String, countryMember: String = "countryCodeName"
-  ) throws(TruecallerRefusal) {
+  ) throws(TruecallerErrorReply) {
     guard country.isCountryCode else {
       throw .invalid("\(countryMember) is not two upper-case letters")
     }

@@ -36,14 +36,14 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
   }
 
   /// Returns this profile with some members changed; `null` clears a member.
-  func changed(by changes: [String: JSON]) throws(Refusal) -> TruecallerProfile {
+  func changed(by changes: [String: JSON]) throws(OAuthError) -> TruecallerProfile {
     if let name = changes.keys.sorted().first(where: { CodingKeys(stringValue: $0) == nil }) {
-      throw Refusal("invalid_request", "profile.\(name.printable) cannot be set")
+      throw OAuthError("invalid_request", "profile.\(name.printable) cannot be set")
     }
     guard case .object(let members)? = try? JSON(encoding: self),
       let changed = try? JSON.object(members.overlaid(with: changes))
         .decoded(as: TruecallerProfile.self)
-    else { throw Refusal("invalid_request", "a member of profile has the wrong type") }
+    else { throw OAuthError("invalid_request", "a member of profile has the wrong type") }
     return changed
   }
 
@@ -51,7 +51,7 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
   ///
   /// - Throws: Errors of the encoder, which do not occur for a profile.
   func members(
-    of number: TruecallerNumber, _ settings: TruecallerSettings, now: Date
+    of number: TruecallerNumber, _ settings: TruecallerBackendSettings, now: Date
   ) throws -> [String: JSON] {
     guard case .object(var members) = try JSON(encoding: self) else { return [:] }
     if settings.emptyMembers == .null {

@@ -1,5 +1,5 @@
 /// An error in the format of the contract: `{"code", "message"}`.
-struct TruecallerRefusal: Error, Hashable {
+struct TruecallerErrorReply: Error, Hashable {
   var status: Int
   var code: Int
   var message: String
@@ -12,10 +12,10 @@ struct TruecallerRefusal: Error, Hashable {
     self.message = message
   }
 
-  static func invalid(_ message: String) -> TruecallerRefusal { Self(400, 4000, message) }
+  static func invalid(_ message: String) -> TruecallerErrorReply { Self(400, 4000, message) }
   static let uncallable = Self(400, 4001, "the phone number cannot be called")
   static let unserved = Self(400, 4002, "the country is not served")
-  static func developer(_ header: String) -> TruecallerRefusal {
+  static func developer(_ header: String) -> TruecallerErrorReply {
     Self(401, 4010, "the header \(header) is missing or wrong")
   }
   static let accessToken = Self(401, 4011, "the access token is invalid")
@@ -29,7 +29,7 @@ struct TruecallerRefusal: Error, Hashable {
   static let partner = Self(404, 404, "Invalid partner credentials.")
   static let invalidToken = Self(404, 1404, "Invalid access token.")
 
-  static func failed(_ error: any Error) -> TruecallerRefusal {
+  static func failed(_ error: any Error) -> TruecallerErrorReply {
     Self(500, 500, "the sandbox failed: \(error)")
   }
 
@@ -45,11 +45,11 @@ nonisolated(nonsending) func answeringTruecaller(
 ) async -> Reply {
   do {
     return try await handle()
-  } catch let refusal as TruecallerRefusal {
+  } catch let refusal as TruecallerErrorReply {
     return refusal.reply
-  } catch let refusal as Refusal {
-    return TruecallerRefusal.invalid(refusal.description).reply
+  } catch let refusal as OAuthError {
+    return TruecallerErrorReply.invalid(refusal.description).reply
   } catch {
-    return TruecallerRefusal.failed(error).reply
+    return TruecallerErrorReply.failed(error).reply
   }
 }

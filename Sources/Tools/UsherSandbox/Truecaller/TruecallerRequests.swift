@@ -12,7 +12,7 @@ struct CreateRequest: Sendable, Hashable {
   }
 
   /// Parses the request. Members that the contract does not define are refused.
-  init(_ call: Call) throws {
+  init(_ call: EndpointCall) throws {
     try call.checkApp()
     var body = try call.postedObject()
     number = try body.number()
@@ -44,7 +44,7 @@ struct VerifyRequest: Sendable, Hashable {
     self.verificationToken = verificationToken
   }
 
-  init(_ call: Call) throws {
+  init(_ call: EndpointCall) throws {
     try call.checkApp()
     var body = try call.postedObject()
     number = try body.number()
@@ -55,12 +55,12 @@ struct VerifyRequest: Sendable, Hashable {
 }
 
 /// A name to store in the profile.
-struct TruecallerName: Sendable, Hashable {
+struct TruecallerProfileName: Sendable, Hashable {
   var first: String
   var last: String
 
   /// - Throws: 4000 if a name is missing or not a string, 4221 if it violates the vendor's rules.
-  init(_ call: Call) throws {
+  init(_ call: EndpointCall) throws {
     var body = try call.postedObject()
     guard let first = body.take("firstName")?.text else {
       throw body.complaint("firstName", "is missing or not a string")
@@ -70,7 +70,7 @@ struct TruecallerName: Sendable, Hashable {
     }
     try body.finish()
     guard Self.isName(first), last.isEmpty || Self.isName(last) else {
-      throw TruecallerRefusal.name
+      throw TruecallerErrorReply.name
     }
     self.first = first
     self.last = last
@@ -91,11 +91,11 @@ struct TruecallerName: Sendable, Hashable {
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Throws if the request does not come from the registered app.
-  func checkApp() throws(TruecallerRefusal) {
-    guard headers["appkey"] == Truecaller.appKey else { throw .developer("appKey") }
-    guard headers["applink"] == Truecaller.appLink else { throw .developer("appLink") }
+  func checkApp() throws(TruecallerErrorReply) {
+    guard headers["appkey"] == TruecallerBackend.appKey else { throw .developer("appKey") }
+    guard headers["applink"] == TruecallerBackend.appLink else { throw .developer("appLink") }
     guard let version = headers["sdkversion"], !version.isEmpty else {
       throw .invalid("the header sdkVersion is missing")
     }
@@ -104,7 +104,7 @@ extension Call {
     }
   }
 
-  /// The token in the `Authorization` header; empty if there is none.
+  /// The token in the `TokenAuthorization` header; empty if there is none.
   var bearerToken: String {
     guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return "" }
     return String(header.dropFirst("Bearer ".count))
@@ -121,7 +121,7 @@ extension ObjectReader {
   /// Reads a member that must have the given value.
   fileprivate mutating func expect(
     _ name: String, _ value: JSON, _ complaint: String
-  ) throws(Refusal) {
+  ) throws(OAuthError) {
     guard take(name) == value else { throw self.complaint(name, complaint) }
   }
 }

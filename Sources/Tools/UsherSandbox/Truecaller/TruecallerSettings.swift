@@ -1,7 +1,7 @@
 /// The settings of the Truecaller fake that a test may change while it runs.
 ///
 /// <doc:Truecaller> describes each setting.
-package struct TruecallerSettings: BackendSettings, Hashable {
+package struct TruecallerBackendSettings: BackendSettings, Hashable {
   /// The `verificationToken` and `tokenTtl` of a verify response, which replace the created ones.
   package enum Carried: String, Sendable, Codable {
     case nothing

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 /// Checks for existing registrations, and verification of contacts by numbers.
-extension BSA {
-  func duplicateCheck(_ call: Call) async -> Reply {
+extension BSABackend {
+  func duplicateCheck(_ call: EndpointCall) async -> Reply {
     await envelope("duplicateCheck", call) {
       let sent = try BSAParameters(call)
       let contact = try sent.contact(try sent.kind("verifyType"), "verifyData")
@@ -11,7 +11,7 @@ extension BSA {
     }
   }
 
-  func idCheck(_ call: Call) async -> Reply {
+  func idCheck(_ call: EndpointCall) async -> Reply {
     await envelope("idCheck", call) {
       guard members[try BSAParameters(call).userKey()] == nil else {
         throw BSARefusal.userKeyTaken
@@ -20,7 +20,7 @@ extension BSA {
     }
   }
 
-  func mail(_ call: Call) async -> Reply {
+  func mail(_ call: EndpointCall) async -> Reply {
     await envelope("mail", call) {
       let sent = try BSAParameters(call)
       let contact = try sent.contact(.email, "email")
@@ -30,22 +30,22 @@ extension BSA {
     }
   }
 
-  func sms(_ call: Call) async -> Reply {
+  func sms(_ call: EndpointCall) async -> Reply {
     await envelope("sms", call) {
       try await send(to: try BSAParameters(call).contact(.phone, "phoneNum"))
       return nil
     }
   }
 
-  func verifyMail(_ call: Call) async -> Reply {
+  func verifyMail(_ call: EndpointCall) async -> Reply {
     await envelope("mailVerify", call) { try verify(.email, "email", call) }
   }
 
-  func verifySMS(_ call: Call) async -> Reply {
+  func verifySMS(_ call: EndpointCall) async -> Reply {
     await envelope("smsVerify", call) { try verify(.phone, "phoneNum", call) }
   }
 
-  private func verify(_ kind: BSAContact.Kind, _ name: String, _ call: Call) throws -> JSON {
+  private func verify(_ kind: MemberContact.Kind, _ name: String, _ call: EndpointCall) throws -> JSON {
     let sent = try BSAParameters(call)
     let contact = try sent.contact(kind, name)
     let number = try sent.required("authNum")
@@ -54,7 +54,7 @@ extension BSA {
     return ["result": true, "disposeToken": .string(token)]
   }
 
-  func send(to contact: BSAContact) async throws(BSARefusal) {
+  func send(to contact: MemberContact) async throws(BSARefusal) {
     let code = try contacts.number(for: contact, settings, now: workbench.clock.now())
     await workbench.outbox.post(contact.message(code, settings))
   }

@@ -1,5 +1,5 @@
 /// An e-mail address or phone number that receives numbers.
-struct BSAContact: Sendable, Hashable {
+struct MemberContact: Sendable, Hashable {
   enum Kind: String, Sendable, Hashable, CaseIterable {
     case email = "CMMDUP001"
     case phone = "CMMDUP002"
@@ -41,9 +41,9 @@ struct BSAContact: Sendable, Hashable {
   }
 
   /// Whether both are the same contact, perhaps spelled differently.
-  func isSame(as other: BSAContact) -> Bool { key == other.key }
+  func isSame(as other: MemberContact) -> Bool { key == other.key }
 
-  func message(_ code: String, _ settings: BSASettings) -> Message {
+  func message(_ code: String, _ settings: BSABackendSettings) -> Message {
     Message(
       provider: "bsa", channel: kind.channel, to: text,
       subject: kind == .email ? "Your BSA number" : nil,

@@ -9,7 +9,7 @@ struct BSAContacts: Sendable {
       case spent
     }
 
-    let contact: BSAContact
+    let contact: MemberContact
     let code: String
     let sent: Date
     var expires: Date
@@ -18,7 +18,7 @@ struct BSAContacts: Sendable {
   }
 
   struct DisposeToken: Sendable, Hashable {
-    let contact: BSAContact
+    let contact: MemberContact
     var expires: Date
     var isUsed = false
   }
@@ -45,7 +45,7 @@ struct BSAContacts: Sendable {
   /// - Throws: 3006 within `resendSeconds` of the previous number, or if `otpPerDay` numbers were
   ///   sent within 24 hours.
   mutating func number(
-    for contact: BSAContact, _ settings: BSASettings, now: Date
+    for contact: MemberContact, _ settings: BSABackendSettings, now: Date
   ) throws(BSARefusal) -> String {
     if let last = table.value(contact.key, now: now),
       now < last.sent.addingTimeInterval(Double(settings.resendSeconds))
@@ -69,7 +69,7 @@ struct BSAContacts: Sendable {
   ///
   /// - Throws: 3006 if the number has expired, was used, has no attempts left or was never sent.
   mutating func verify(
-    _ code: String, of contact: BSAContact, _ settings: BSASettings, now: Date
+    _ code: String, of contact: MemberContact, _ settings: BSABackendSettings, now: Date
   ) throws(BSARefusal) -> String? {
     guard let number = table.value(contact.key, now: now), number.state == .waiting,
       number.expires > now
@@ -91,7 +91,7 @@ struct BSAContacts: Sendable {
   }
 
   /// Throws 3006 if the token is not valid for the contact. Does not use up the token.
-  func check(_ token: String, for contact: BSAContact, now: Date) throws(BSARefusal) {
+  func check(_ token: String, for contact: MemberContact, now: Date) throws(BSARefusal) {
     guard let known = tokenTable.value(token, now: now), !known.isUsed, known.expires > now,
       known.contact.isSame(as: contact)
     else { throw .disposeToken }

@@ -1,28 +1,28 @@
 import FoundationEssentials
 
 /// Control calls for settings, prescribed answers and expiry.
-extension BSA {
-  func readSettings(_ call: Call) async -> Reply {
+extension BSABackend {
+  func readSettings(_ call: EndpointCall) async -> Reply {
     await answering { .json(try JSON(encoding: settings)) }
   }
 
-  func changeSettings(_ call: Call) async -> Reply {
+  func changeSettings(_ call: EndpointCall) async -> Reply {
     await answering {
       settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func resetSettings(_ call: Call) async -> Reply {
+  func resetSettings(_ call: EndpointCall) async -> Reply {
     await answering {
-      settings = BSASettings()
+      settings = BSABackendSettings()
       return .json(try JSON(encoding: settings))
     }
   }
 
-  func listAnswers(_ call: Call) async -> Reply { .json(answerList) }
+  func listAnswers(_ call: EndpointCall) async -> Reply { .json(answerList) }
 
-  func addAnswer(_ call: Call) async -> Reply {
+  func addAnswer(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let endpoint = try body.requiredText("endpoint")
@@ -38,16 +38,16 @@ extension BSA {
         throw body.complaint("endpoint", "must be one of *, \(wireNames.joined(separator: ", "))")
       }
       guard answer.saysSomething else {
-        throw Refusal("invalid_request", "set rtCode, rtMsg, text, status or data")
+        throw OAuthError("invalid_request", "set rtCode, rtMsg, text, status or data")
       }
       guard answers.add(answer) else {
-        throw Refusal("invalid_request", "the limit of \(BSAAnswers.limit) answers is reached")
+        throw OAuthError("invalid_request", "the limit of \(BSAAnswers.limit) answers is reached")
       }
       return .json(answerList, status: 201)
     }
   }
 
-  func forgetAnswers(_ call: Call) async -> Reply {
+  func forgetAnswers(_ call: EndpointCall) async -> Reply {
     answers.removeAll()
     return .json(answerList)
   }
@@ -60,7 +60,7 @@ extension BSA {
     return endpoints.map(\.name).filter { !pages.contains($0) }
   }
 
-  func expire(_ call: Call) async -> Reply {
+  func expire(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let word = try body.text("what")
@@ -84,12 +84,12 @@ extension BSA {
     }
   }
 
-  func listNumbers(_ call: Call) async -> Reply {
+  func listNumbers(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json(["numbers": .array(contacts.numbers.map { $0.json(now) })])
   }
 
-  func listDisposeTokens(_ call: Call) async -> Reply {
+  func listDisposeTokens(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json(["disposeTokens": .array(contacts.disposeTokens.map { $0.json(now) })])
   }

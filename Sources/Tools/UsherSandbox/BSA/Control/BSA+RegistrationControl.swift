@@ -1,14 +1,14 @@
 import FoundationEssentials
 
 /// Control calls for registrations.
-extension BSA {
-  func listRegistrations(_ call: Call) async -> Reply {
+extension BSABackend {
+  func listRegistrations(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json(["registrations": .array(members.all.map { $0.json(now) })])
   }
 
   /// Adds a registration without sign-up, for a test user or for any other person.
-  func addRegistration(_ call: Call) async -> Reply {
+  func addRegistration(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let userKey = try body.text("userKey", limit: 64) ?? freeUserKey
@@ -17,16 +17,16 @@ extension BSA {
       let address = userKey.replacing("@", with: ".")
       let email = try body.text("email") ?? user?.email ?? "\(address)@example.com"
       let phone = try body.text("phoneNum") ?? user?.phone ?? freePhone
-      let type = try body.number("authType", in: 0...4).map(BSAAuthType.init) ?? BSAAuthType.none
+      let type = try body.number("authType", in: 0...4).map(MemberAuthType.init) ?? MemberAuthType.none
       let device =
         try body.text("deviceId").map(UUID.init)
         ?? UUID(
           uuidString: workbench.mint.uuid())
       try body.finish()
-      guard let email = BSAContact(.email, email) else {
+      guard let email = MemberContact(.email, email) else {
         throw body.complaint("email", "is not a valid e-mail address")
       }
-      guard let phone = BSAContact(.phone, phone) else {
+      guard let phone = MemberContact(.phone, phone) else {
         throw body.complaint("phoneNum", "is not a valid phone number")
       }
       guard let type else { throw body.complaint("authType", "must be 0, 3 or 4") }
@@ -37,23 +37,23 @@ extension BSA {
       } catch {
         throw error.asConflict
       }
-      let registration = BSARegistration(
+      let registration = MemberRegistration(
         userKey: userKey, name: name, email: email, phone: phone, registered: now, updated: now,
-        device: BSARegistration.Device(
+        device: MemberRegistration.Device(
           id: device.uuidString.lowercased(), authType: type, secret: workbench.mint.secret(20)))
       members.add(registration)
       return .json(registration.json(now), status: 201)
     }
   }
 
-  func changeRegistration(_ call: Call) async -> Reply {
+  func changeRegistration(_ call: EndpointCall) async -> Reply {
     await answering {
       let userKey = call.parameters["userKey"] ?? ""
       var body = try call.optionalObject()
       let word = try body.requiredText("state")
       try body.finish()
-      guard let standing = BSARegistration.Standing(rawValue: word) else {
-        let words = BSARegistration.Standing.allCases.map(\.rawValue)
+      guard let standing = MemberRegistration.Standing(rawValue: word) else {
+        let words = MemberRegistration.Standing.allCases.map(\.rawValue)
         throw body.complaint("state", "must be one of \(words.joined(separator: ", "))")
       }
       members.update(userKey) { $0.standing = standing }
@@ -62,14 +62,14 @@ extension BSA {
     }
   }
 
-  func removeRegistration(_ call: Call) async -> Reply {
+  func removeRegistration(_ call: EndpointCall) async -> Reply {
     await answering {
       guard members.remove(call.parameters["userKey"] ?? "") else { throw Self.nobody }
       return .json(["ok": true])
     }
   }
 
-  private static let nobody = Refusal(
+  private static let nobody = OAuthError(
     "not_found", "no registration has this user key", status: 404)
 
   private var freeUserKey: String {
@@ -81,11 +81,11 @@ extension BSA {
   /// A free phone number from a range reserved for drama; empty if all are taken.
   private var freePhone: String {
     let numbers = (500...999).map { "+447700900\($0)" }
-    return numbers.first { BSAContact(.phone, $0).map { !members.has($0) } ?? false } ?? ""
+    return numbers.first { MemberContact(.phone, $0).map { !members.has($0) } ?? false } ?? ""
   }
 }
 
-extension BSARegistration {
+extension MemberRegistration {
   /// The registration with the present TOTP number and without the secret.
   fileprivate func json(_ now: Date) -> JSON {
     [

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
 /// Control calls for sign-ins.
-extension BSA {
-  func listSignIns(_ call: Call) async -> Reply {
+extension BSABackend {
+  func listSignIns(_ call: EndpointCall) async -> Reply {
     let all = signIns.all(now: workbench.clock.now())
     return .json(["signIns": .array(all.map(\.json))])
   }
 
-  func showSignIn(_ call: Call) async -> Reply {
+  func showSignIn(_ call: EndpointCall) async -> Reply {
     await answering { .json(try shown(call).json) }
   }
 
   /// Begins a sign-in as a person would at the site.
-  func beginSignIn(_ call: Call) async -> Reply {
+  func beginSignIn(_ call: EndpointCall) async -> Reply {
     await answering {
       var body = try call.optionalObject()
       let word = try body.text("by") ?? "push"
@@ -33,7 +33,7 @@ extension BSA {
   }
 
   /// Cancels a sign-in, or times it out.
-  func endSignIn(_ call: Call) async -> Reply {
+  func endSignIn(_ call: EndpointCall) async -> Reply {
     await answering {
       let signIn = try shown(call)
       var body = try call.optionalObject()
@@ -42,15 +42,15 @@ extension BSA {
       guard let stage = [BSASignIn.Phase.cancelled, .timedOut].first(where: { $0.word == word })
       else { throw body.complaint("state", "must be cancelled or timedOut") }
       guard signIns.end(signIn.id, as: stage, now: workbench.clock.now()) else {
-        throw Refusal("over", "the sign-in has already ended", status: 409)
+        throw OAuthError("over", "the sign-in has already ended", status: 409)
       }
       return .json(try shown(call).json)
     }
   }
 
-  private func shown(_ call: Call) throws(Refusal) -> BSASignIn {
+  private func shown(_ call: EndpointCall) throws(OAuthError) -> BSASignIn {
     guard let signIn = signIns.signIn(call.id ?? "", now: workbench.clock.now()) else {
-      throw Refusal("not_found", "there is no such sign-in", status: 404)
+      throw OAuthError("not_found", "there is no such sign-in", status: 404)
     }
     return signIn
   }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 /// Registration of people and devices.
-extension BSA {
-  func signUp(_ call: Call) async -> Reply {
+extension BSABackend {
+  func signUp(_ call: EndpointCall) async -> Reply {
     await envelope("users", call) {
       let sent = try BSAParameters(call)
       let email = try sent.contact(.email, "email")
@@ -20,14 +20,14 @@ extension BSA {
       try members.mustBeFree(userKey, email, phone)
       contacts.use(token)
       members.add(
-        BSARegistration(
+        MemberRegistration(
           userKey: userKey, name: name, email: email, phone: phone, registered: now,
           updated: now, device: device))
-      return ["secretKey": .string(Base32.text(device.secret))]
+      return ["secretKey": .string(Base32Encoding.text(device.secret))]
     }
   }
 
-  func sendOTP(_ call: Call) async -> Reply {
+  func sendOTP(_ call: EndpointCall) async -> Reply {
     await envelope("sendOtp", call) {
       let sent = try BSAParameters(call)
       let person = try person(try sent.userKey(), sent)
@@ -36,7 +36,7 @@ extension BSA {
     }
   }
 
-  func changeDevice(_ call: Call) async -> Reply {
+  func changeDevice(_ call: EndpointCall) async -> Reply {
     await envelope("device", call) {
       let sent = try BSAParameters(call)
       let userKey = call.parameters["userKey"] ?? ""
@@ -55,11 +55,11 @@ extension BSA {
         registration.device = device
         registration.updated = now
       }
-      return ["secretKey": .string(Base32.text(device.secret))]
+      return ["secretKey": .string(Base32Encoding.text(device.secret))]
     }
   }
 
-  func checkDevice(_ call: Call) async -> Reply {
+  func checkDevice(_ call: EndpointCall) async -> Reply {
     await envelope("deviceCheck", call) {
       let sent = try BSAParameters(call)
       guard let person = members.on(device: try sent.deviceID()).last else {
@@ -78,7 +78,7 @@ extension BSA {
   /// Returns the registration with this user key, name and contact; throws 2008 if there is none.
   private func person(
     _ userKey: String, _ sent: BSAParameters
-  ) throws(BSARefusal) -> BSARegistration {
+  ) throws(BSARefusal) -> MemberRegistration {
     let name = try sent.required("name")
     let contact = try sent.contact(try sent.kind("verifyType"), "verifyData")
     guard let person = members[userKey], person.name == name,
@@ -100,9 +100,9 @@ extension BSA {
   }
 
   /// Returns the device in the parameters, with a new secret.
-  private func device(_ sent: BSAParameters) throws(BSARefusal) -> BSARegistration.Device {
+  private func device(_ sent: BSAParameters) throws(BSARefusal) -> MemberRegistration.Device {
     let authType = try sent.authType()
-    return BSARegistration.Device(
+    return MemberRegistration.Device(
       id: try sent.deviceID(), authType: authType, name: try sent.required("deviceName"),
       appPackage: try sent.required("appPackage"), appVersion: try sent.required("appVersion"),
       hasPushToken: try sent.text("token", limit: 4096) != nil, secret: workbench.mint.secret(20))

@@ -1,14 +1,14 @@
 import FoundationEssentials
 
 /// The kind of local authentication on a device.
-enum BSAAuthType: Int, Sendable, Hashable, CaseIterable {
+enum MemberAuthType: Int, Sendable, Hashable, CaseIterable {
   case none = 0
   case biometric = 3
   case passcode = 4
 }
 
 /// A registered person with one device.
-struct BSARegistration: Sendable, Hashable {
+struct MemberRegistration: Sendable, Hashable {
   /// Whether the person may sign in.
   enum Standing: String, Sendable, Hashable, CaseIterable {
     case active
@@ -29,7 +29,7 @@ struct BSARegistration: Sendable, Hashable {
   struct Device: Sendable, Hashable {
     /// The id, a UUID in lower case.
     let id: String
-    var authType: BSAAuthType
+    var authType: MemberAuthType
     var name = ""
     var appPackage = ""
     var appVersion = ""
@@ -45,14 +45,14 @@ struct BSARegistration: Sendable, Hashable {
 
   let userKey: String
   let name: String
-  let email: BSAContact
-  let phone: BSAContact
+  let email: MemberContact
+  let phone: MemberContact
   let registered: Date
   var updated: Date
   var device: Device
   var standing = Standing.active
 
-  func contact(_ kind: BSAContact.Kind) -> BSAContact {
+  func contact(_ kind: MemberContact.Kind) -> MemberContact {
     switch kind {
     case .email: email
     case .phone: phone
@@ -70,30 +70,30 @@ struct BSAMembers: Sendable {
   /// The largest number of registrations.
   static let limit = 10_000
 
-  private(set) var all: [BSARegistration] = []
+  private(set) var all: [MemberRegistration] = []
 
-  subscript(userKey: String) -> BSARegistration? { all.first { $0.userKey == userKey } }
+  subscript(userKey: String) -> MemberRegistration? { all.first { $0.userKey == userKey } }
 
-  func has(_ contact: BSAContact) -> Bool {
+  func has(_ contact: MemberContact) -> Bool {
     all.contains { $0.contact(contact.kind).isSame(as: contact) }
   }
 
   /// Returns the registrations on a device.
-  func on(device: String) -> [BSARegistration] { all.filter { $0.device.id == device } }
+  func on(device: String) -> [MemberRegistration] { all.filter { $0.device.id == device } }
 
   /// Throws 2009 for a taken user key, 2019 for a taken contact, 2005 if the limit is reached.
   func mustBeFree(
-    _ userKey: String, _ email: BSAContact, _ phone: BSAContact
+    _ userKey: String, _ email: MemberContact, _ phone: MemberContact
   ) throws(BSARefusal) {
     guard self[userKey] == nil else { throw .userKeyTaken }
     guard !has(email), !has(phone) else { throw .contactTaken }
     guard all.count < Self.limit else { throw .full }
   }
 
-  mutating func add(_ registration: BSARegistration) { all.append(registration) }
+  mutating func add(_ registration: MemberRegistration) { all.append(registration) }
 
   /// Changes a registration; does nothing if the user key is unknown.
-  mutating func update(_ userKey: String, _ change: (inout BSARegistration) -> Void) {
+  mutating func update(_ userKey: String, _ change: (inout MemberRegistration) -> Void) {
     guard let index = all.firstIndex(where: { $0.userKey == userKey }) else { return }
     change(&all[index])
   }
@@ -107,7 +107,7 @@ struct BSAMembers: Sendable {
 }
 
 /// Base32 with padding (RFC 4648 §6).
-enum Base32 {
+enum Base32Encoding {
   private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 
   static func text(_ bytes: [UInt8]) -> String {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 /// The device's requests about a sign-in that waits for it.
-extension BSA {
-  func authExist(_ call: Call) async -> Reply {
+extension BSABackend {
+  func authExist(_ call: EndpointCall) async -> Reply {
     await envelope("authExist", call) {
       let sent = try BSAParameters(call)
       let device = try sent.required("deviceId")
@@ -22,7 +22,7 @@ extension BSA {
     }
   }
 
-  func openChannel(_ call: Call) async -> Reply {
+  func openChannel(_ call: EndpointCall) async -> Reply {
     await envelope("auth", call) {
       let sent = try BSAParameters(call, for: BSAClient.allCases)
       let device = try sent.required("deviceId")
@@ -40,7 +40,7 @@ extension BSA {
     }
   }
 
-  func complete(_ call: Call) async -> Reply {
+  func complete(_ call: EndpointCall) async -> Reply {
     await envelope("authComplete", call) {
       let sent = try BSAParameters(call)
       let device = try registeredDevice(sent)
@@ -57,7 +57,7 @@ extension BSA {
     }
   }
 
-  func result(_ call: Call) async -> Reply {
+  func result(_ call: EndpointCall) async -> Reply {
     await envelope("authResult", call) {
       let sent = try BSAParameters(call, for: BSAClient.allCases)
       let device = try registeredDevice(sent)
@@ -68,7 +68,7 @@ extension BSA {
     }
   }
 
-  func cancel(_ call: Call) async -> Reply {
+  func cancel(_ call: EndpointCall) async -> Reply {
     await envelope("authCancel", call) {
       let sent = try BSAParameters(call)
       let device = try registeredDevice(sent)
@@ -79,7 +79,7 @@ extension BSA {
     }
   }
 
-  func generateNumber(_ call: Call) async -> Reply {
+  func generateNumber(_ call: EndpointCall) async -> Reply {
     await envelope("otpGenerate", call) {
       let sent = try BSAParameters(call)
       let device = try sent.required("deviceId")
@@ -91,7 +91,7 @@ extension BSA {
     }
   }
 
-  func deleteNumber(_ call: Call) async -> Reply {
+  func deleteNumber(_ call: EndpointCall) async -> Reply {
     await envelope("otp", call) {
       _ = try BSAParameters(call)
       guard loginNumbers.remove(call.parameters["code"] ?? "", now: workbench.clock.now()) else {
@@ -101,8 +101,8 @@ extension BSA {
     }
   }
 
-  /// Returns the person of a sign-in's token. The `Authorization` header is the token alone.
-  func me(_ call: Call) async -> Reply {
+  /// Returns the person of a sign-in's token. The `TokenAuthorization` header is the token alone.
+  func me(_ call: EndpointCall) async -> Reply {
     await envelope("me", call) {
       let token = call.headers["authorization"] ?? ""
       guard let userKey = signIns.user(of: token, now: workbench.clock.now()),
@@ -118,7 +118,7 @@ extension BSA {
   }
 
   /// Returns a registration; throws 2008 if the user key is unknown.
-  func person(_ userKey: String) throws(BSARefusal) -> BSARegistration {
+  func person(_ userKey: String) throws(BSARefusal) -> MemberRegistration {
     guard let person = members[userKey] else { throw .notRegistered }
     return person
   }

@@ -17,7 +17,7 @@ struct BSALoginNumbers: Sendable {
   }
 
   /// Generates a number, which replaces the previous one.
-  mutating func generate(for userKey: String, _ settings: BSASettings, now: Date) -> String {
+  mutating func generate(for userKey: String, _ settings: BSABackendSettings, now: Date) -> String {
     let code = mint.digits(Self.digits)
     table.insert(
       Number(code: code, attemptsLeft: settings.attempts), for: userKey,

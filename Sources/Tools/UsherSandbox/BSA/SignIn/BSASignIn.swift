@@ -68,7 +68,7 @@ struct BSASignIn: Sendable, Hashable {
   func isRemembered(at now: Date) -> Bool { now < expires.addingTimeInterval(Self.memory) }
 
   /// The error for a request that the sign-in's state does not permit any more.
-  func over(_ settings: BSASettings) -> BSARefusal {
+  func over(_ settings: BSABackendSettings) -> BSARefusal {
     switch stage {
     case .waiting, .underWay, .completed: .nothingInProgress
     case .cancelled: .cancelled

@@ -35,7 +35,7 @@ struct BSASignIns: Sendable {
   /// - Parameter userKey: The person; nil for a QR code, which any person may read.
   /// - Throws: 2010 if the person has a sign-in that has not ended.
   mutating func begin(
-    _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, _ settings: BSASettings,
+    _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, _ settings: BSABackendSettings,
     now: Date
   ) throws(BSARefusal) -> BSASignIn {
     if let userKey, isBusy(userKey, now: now) { throw .inProgress }
@@ -53,7 +53,7 @@ struct BSASignIns: Sendable {
   /// - Parameter client: The holder of the client key in the request.
   mutating func open(
     _ userKey: String, on device: String, for client: BSAClient, qrID: String?,
-    _ settings: BSASettings, now: Date
+    _ settings: BSABackendSettings, now: Date
   ) throws(BSARefusal) -> BSASignIn.Channel {
     let signIn = try found(userKey, on: device, client, qrID, now)
     switch signIn.stage {
@@ -115,7 +115,7 @@ struct BSASignIns: Sendable {
 
   /// Completes a sign-in and issues its token; does nothing if it is already completed.
   mutating func complete(
-    _ signIn: BSASignIn, localAuth: Bool, _ settings: BSASettings, now: Date
+    _ signIn: BSASignIn, localAuth: Bool, _ settings: BSABackendSettings, now: Date
   ) throws(BSARefusal) {
     switch signIn.stage {
     case .underWay: break
@@ -133,7 +133,7 @@ struct BSASignIns: Sendable {
 
   /// Returns the token of a completed sign-in. A repeated request returns the same token.
   mutating func collect(
-    _ channelKey: String, on device: String, for client: BSAClient, _ settings: BSASettings,
+    _ channelKey: String, on device: String, for client: BSAClient, _ settings: BSABackendSettings,
     now: Date
   ) throws(BSARefusal) -> String {
     guard
@@ -156,7 +156,7 @@ struct BSASignIns: Sendable {
   ///
   /// - Parameter users: The user keys that are registered on the device.
   mutating func cancel(
-    on device: String, _ users: [String], qrID: String?, _ settings: BSASettings, now: Date
+    on device: String, _ users: [String], qrID: String?, _ settings: BSABackendSettings, now: Date
   ) throws(BSARefusal) {
     let mine = all(now: now).filter { signIn in
       guard let qrID else {

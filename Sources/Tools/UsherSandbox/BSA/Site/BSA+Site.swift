@@ -1,15 +1,15 @@
 import FoundationEssentials
 
 /// The pages of the sites and the forms on them.
-extension BSA {
-  func sitePage(_ call: Call) async -> Reply {
+extension BSABackend {
+  func sitePage(_ call: EndpointCall) async -> Reply {
     guard let query = try? call.queryForm(), let site = BSAClient(site: query["client"]) else {
       return workbench.pages.expired()
     }
     return page(of: site)
   }
 
-  func beginAtSite(_ call: Call) async -> Reply {
+  func beginAtSite(_ call: EndpointCall) async -> Reply {
     guard let form = try? call.postedForm(), let site = BSAClient(site: form["client"]),
       let way = form["action"].flatMap(BSASignIn.Way.init)
     else { return workbench.pages.expired() }
@@ -54,7 +54,7 @@ extension BSA {
   /// Accepts a TOTP number of this minute, the one before or the one after, if it is later than the
   /// last accepted one. Each attempt counts towards the daily limit.
   private func takeTOTP(
-    _ number: String, of person: BSARegistration, _ now: Date
+    _ number: String, of person: MemberRegistration, _ now: Date
   ) throws(BSARefusal) {
     guard totpTries.count(person.userKey, now: now) < settings.totpPerDay else {
       throw .totpLimit
@@ -66,12 +66,12 @@ extension BSA {
     members.update(person.userKey) { $0.device.lastStep = step }
   }
 
-  func signInPage(_ call: Call) async -> Reply {
+  func signInPage(_ call: EndpointCall) async -> Reply {
     guard let signIn = visited(call) else { return workbench.pages.expired() }
     return page(of: signIn)
   }
 
-  func leaveSite(_ call: Call) async -> Reply {
+  func leaveSite(_ call: EndpointCall) async -> Reply {
     guard let form = try? call.postedForm(), form["action"] == "cancel",
       let signIn = visited(call)
     else { return workbench.pages.expired() }
@@ -79,7 +79,7 @@ extension BSA {
     return .redirect(to: signIn.page)
   }
 
-  private func visited(_ call: Call) -> BSASignIn? {
+  private func visited(_ call: EndpointCall) -> BSASignIn? {
     signIns.signIn(call.parameters["signIn"] ?? "", now: workbench.clock.now())
   }
 
@@ -119,11 +119,11 @@ extension BSAClient {
   }
 
   func page(_ base: String) -> String {
-    self == .acme ? "\(base)\(BSA.path)/site" : "\(base)\(BSA.path)/site?client=\(rawValue)"
+    self == .acme ? "\(base)\(BSABackend.path)/site" : "\(base)\(BSABackend.path)/site?client=\(rawValue)"
   }
 }
 
 extension BSASignIn {
   /// The path of the page on which the person waits.
-  fileprivate var page: String { "\(BSA.path)/site/\(id)" }
+  fileprivate var page: String { "\(BSABackend.path)/site/\(id)" }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A request for a code that was sent to a person.
-struct FreedomChallenge: Sendable, Hashable {
+struct IssuedChallenge: Sendable, Hashable {
   enum Purpose: Sendable, Hashable {
     case otp
     case twoFactor
@@ -10,7 +10,7 @@ struct FreedomChallenge: Sendable, Hashable {
   let id: String
   let purpose: Purpose
   /// The name with which the log-in began.
-  let name: FreedomName
+  let name: LoginIdentifier
   /// The id of the person; nil if nobody has this name, in which case each code is wrong.
   let person: String?
   /// The device or page visit of the log-in. No other one may use the challenge.

@@ -1,15 +1,15 @@
 import FoundationEssentials
 
 /// The device API of the SDK: log-ins.
-extension FreedomID {
+extension FreedomIDBackend {
   /// Handles `GET /openapi.json`: the description of the device API.
-  func openAPI(_ call: Call) async -> Reply {
+  func openAPI(_ call: EndpointCall) async -> Reply {
     Reply(
       status: 200, headers: ["Content-Type": "application/json"],
       body: PackageResources.device_api_openapi_json)
   }
 
-  func accounts(_ call: Call) async -> Reply {
+  func accounts(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let accounts = ledger.tied(to: try device(call)).map { JSON.object($0.account) }
       let members: [String: JSON] = ["accounts": .array(accounts)]
@@ -17,11 +17,11 @@ extension FreedomID {
     }
   }
 
-  func beginOTP(_ call: Call) async -> Reply {
+  func beginOTP(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
-      let name = FreedomName.phone(body.required("phone", .phone))
+      let name = LoginIdentifier.phone(body.required("phone", .phone))
       try body.finish()
       let challenge = try logins.otp(
         name, ledger.person(knownAs: name), at: device, settings, now: workbench.clock.now())
@@ -29,11 +29,11 @@ extension FreedomID {
     }
   }
 
-  func verifyOTP(_ call: Call) async -> Reply { await verify(.otp, call) }
+  func verifyOTP(_ call: EndpointCall) async -> Reply { await verify(.otp, call) }
 
-  func verifyTwoFactor(_ call: Call) async -> Reply { await verify(.twoFactor, call) }
+  func verifyTwoFactor(_ call: EndpointCall) async -> Reply { await verify(.twoFactor, call) }
 
-  func password(_ call: Call) async -> Reply {
+  func password(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
@@ -45,7 +45,7 @@ extension FreedomID {
       }
       try body.finish()
       let name =
-        phone.map { FreedomName.phone($0) } ?? .email((email ?? "").lowercased())
+        phone.map { LoginIdentifier.phone($0) } ?? .email((email ?? "").lowercased())
       let outcome = try logins.password(
         password, of: name, ledger.person(knownAs: name), at: device, settings,
         now: workbench.clock.now())
@@ -53,7 +53,7 @@ extension FreedomID {
     }
   }
 
-  func resend(_ call: Call) async -> Reply {
+  func resend(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
@@ -65,7 +65,7 @@ extension FreedomID {
     }
   }
 
-  private func verify(_ purpose: FreedomChallenge.Purpose, _ call: Call) async -> Reply {
+  private func verify(_ purpose: IssuedChallenge.Purpose, _ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
@@ -93,18 +93,18 @@ extension FreedomID {
     }
   }
 
-  private func answer(_ challenge: FreedomChallenge, sending: Bool = true) async -> Reply {
+  private func answer(_ challenge: IssuedChallenge, sending: Bool = true) async -> Reply {
     if sending { await send(challenge) }
     return .json(.object(challenge.members.overlaid(with: settings.challengeReply)))
   }
 
-  func send(_ challenge: FreedomChallenge) async {
+  func send(_ challenge: IssuedChallenge) async {
     guard let message = challenge.message else { return }
     await workbench.outbox.post(message)
   }
 
   /// Checks the API key and returns the id of the calling device.
-  func device(_ call: Call) throws(FreedomRefusal) -> String {
+  func device(_ call: EndpointCall) throws(FreedomRefusal) -> String {
     switch call.headers["x-api-key"] {
     case FreedomPartner.apiKey: break
     case FreedomPartner.otherKey: throw .otherClient
@@ -117,6 +117,6 @@ extension FreedomID {
   }
 }
 
-extension FreedomPerson {
+extension FreedomIDUser {
   fileprivate var account: [String: JSON] { ["id": .string(id), "label": .string(label)] }
 }

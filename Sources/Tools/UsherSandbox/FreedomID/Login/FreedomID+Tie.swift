@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 /// The device API of the SDK: calls of a device to which an account is tied.
-extension FreedomID {
-  func renewTie(_ call: Call) async -> Reply {
+extension FreedomIDBackend {
+  func renewTie(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       let now = workbench.clock.now()
@@ -15,7 +15,7 @@ extension FreedomID {
   }
 
   /// Ends a tie. An expired token is accepted too.
-  func untie(_ call: Call) async -> Reply {
+  func untie(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       guard let bearer = call.bearer,
@@ -29,7 +29,7 @@ extension FreedomID {
   }
 
   /// Records a consent. A repeated `request_id` gets the same response.
-  func consent(_ call: Call) async -> Reply {
+  func consent(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let device = try device(call)
       let now = workbench.clock.now()
@@ -58,7 +58,7 @@ extension FreedomID {
   }
 
   /// Returns the response to a consent, with the faults that the settings demand.
-  private func given(_ person: FreedomPerson, _ grants: [String]) -> [String: JSON] {
+  private func given(_ person: FreedomIDUser, _ grants: [String]) -> [String: JSON] {
     var granted = grants
     if settings.grantsNeverAsked,
       let more = FreedomGrant.words.first(where: { !grants.contains($0) })
@@ -74,7 +74,7 @@ extension FreedomID {
   }
 
   /// Returns the granted members of a profile, and further ones if the settings demand it.
-  func profile(_ person: FreedomPerson, _ grants: [String]) -> [String: JSON] {
+  func profile(_ person: FreedomIDUser, _ grants: [String]) -> [String: JSON] {
     let members = person.profile.members(grants)
     guard settings.extraProfileFields else { return members }
     let everything = person.profile.members(FreedomGrant.words)

@@ -13,7 +13,7 @@ struct FreedomLocks: Sendable {
   private var entries = ExpiringTable<Entry>()
 
   /// Throws if the name is locked.
-  func check(_ name: FreedomName, now: Date) throws(FreedomRefusal) {
+  func check(_ name: LoginIdentifier, now: Date) throws(FreedomRefusal) {
     guard let end = entries.value(name.text, now: now)?.end, end > now else { return }
     throw .locked(until: end, now: now)
   }
@@ -22,7 +22,7 @@ struct FreedomLocks: Sendable {
   ///
   /// - Returns: The number of attempts left.
   mutating func failed(
-    _ name: FreedomName, _ settings: FreedomSettings, now: Date
+    _ name: LoginIdentifier, _ settings: FreedomIDBackendSettings, now: Date
   ) throws(FreedomRefusal) -> Int {
     var entry = entries.value(name.text, now: now) ?? Entry()
     // The count starts again after a lock.
@@ -34,16 +34,16 @@ struct FreedomLocks: Sendable {
   }
 
   mutating func lock(
-    _ name: FreedomName, _ settings: FreedomSettings, now: Date
+    _ name: LoginIdentifier, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomRefusal {
     let end = now.addingTimeInterval(Double(settings.lockSeconds))
     keep(Entry(failures: settings.attempts, end: end), name, until: end, now)
     return .locked(until: end, now: now)
   }
 
-  mutating func forget(_ name: FreedomName) { entries.remove(name.text) }
+  mutating func forget(_ name: LoginIdentifier) { entries.remove(name.text) }
 
-  private mutating func keep(_ entry: Entry, _ name: FreedomName, until end: Date, _ now: Date) {
+  private mutating func keep(_ entry: Entry, _ name: LoginIdentifier, until end: Date, _ now: Date) {
     entries.remove(name.text)
     entries.insert(entry, for: name.text, until: end, now: now)
   }

@@ -6,16 +6,16 @@ import FoundationEssentials
 /// Unknown names behave like known ones and cost the same work.
 struct FreedomLogins: Sendable {
   enum Outcome: Sendable, Hashable {
-    case loggedIn(FreedomPerson)
+    case loggedIn(FreedomIDUser)
     /// The second factor is required too.
-    case twoFactor(FreedomChallenge)
+    case twoFactor(IssuedChallenge)
   }
 
   /// Seconds for which a challenge can be resent, even if its code has expired.
   private static let memory = 3600.0
 
   private let mint: TokenMint
-  private var challenges = ExpiringTable<FreedomChallenge>()
+  private var challenges = ExpiringTable<IssuedChallenge>()
   private var locks = FreedomLocks()
 
   init(mint: TokenMint) {
@@ -28,8 +28,8 @@ struct FreedomLogins: Sendable {
   ///
   /// - Parameter person: The person with this name.
   mutating func password(
-    _ password: String, of name: FreedomName, _ person: FreedomPerson?, at place: String,
-    _ settings: FreedomSettings, now: Date
+    _ password: String, of name: LoginIdentifier, _ person: FreedomIDUser?, at place: String,
+    _ settings: FreedomIDBackendSettings, now: Date
   ) throws(FreedomRefusal) -> Outcome {
     try locks.check(name, now: now)
     let isRight = Self.isSame(password, person?.password)
@@ -42,9 +42,9 @@ struct FreedomLogins: Sendable {
 
   /// Begins a log-in with an SMS code.
   mutating func otp(
-    _ name: FreedomName, _ person: FreedomPerson?, at place: String, _ settings: FreedomSettings,
+    _ name: LoginIdentifier, _ person: FreedomIDUser?, at place: String, _ settings: FreedomIDBackendSettings,
     now: Date
-  ) throws(FreedomRefusal) -> FreedomChallenge {
+  ) throws(FreedomRefusal) -> IssuedChallenge {
     try locks.check(name, now: now)
     return begin(
       .otp, name, person?.id, at: place, channel: .sms, target: name.text,
@@ -55,8 +55,8 @@ struct FreedomLogins: Sendable {
   ///
   /// - Parameter find: Returns the person with an id.
   mutating func verify(
-    _ code: String, of id: String, _ purpose: FreedomChallenge.Purpose, at place: String,
-    _ settings: FreedomSettings, now: Date, find: (String) -> FreedomPerson?
+    _ code: String, of id: String, _ purpose: IssuedChallenge.Purpose, at place: String,
+    _ settings: FreedomIDBackendSettings, now: Date, find: (String) -> FreedomIDUser?
   ) throws(FreedomRefusal) -> Outcome {
     guard let challenge = challenge(id, at: place, now: now), challenge.purpose == purpose,
       challenge.successor == nil
@@ -82,8 +82,8 @@ struct FreedomLogins: Sendable {
   ///
   /// - Returns: The challenge, and whether to send its code.
   mutating func resend(
-    _ id: String, at place: String, _ settings: FreedomSettings, now: Date
-  ) throws(FreedomRefusal) -> (challenge: FreedomChallenge, isNew: Bool) {
+    _ id: String, at place: String, _ settings: FreedomIDBackendSettings, now: Date
+  ) throws(FreedomRefusal) -> (challenge: IssuedChallenge, isNew: Bool) {
     guard let old = challenge(id, at: place, now: now) else { throw .codeOver }
     try locks.check(old.name, now: now)
     if let next = old.successor {
@@ -100,7 +100,7 @@ struct FreedomLogins: Sendable {
     return (next, true)
   }
 
-  private func challenge(_ id: String, at place: String, now: Date) -> FreedomChallenge? {
+  private func challenge(_ id: String, at place: String, now: Date) -> IssuedChallenge? {
     guard let challenge = challenges.value(id.lowercased(), now: now), challenge.place == place
     else { return nil }
     return challenge
@@ -108,7 +108,7 @@ struct FreedomLogins: Sendable {
 
   /// Continues after the first factor.
   private mutating func proven(
-    _ person: FreedomPerson, _ name: FreedomName, at place: String, _ settings: FreedomSettings,
+    _ person: FreedomIDUser, _ name: LoginIdentifier, at place: String, _ settings: FreedomIDBackendSettings,
     _ now: Date
   ) -> Outcome {
     guard let channel = person.twoFactor else {
@@ -122,12 +122,12 @@ struct FreedomLogins: Sendable {
   }
 
   private mutating func begin(
-    _ purpose: FreedomChallenge.Purpose, _ name: FreedomName, _ person: String?,
+    _ purpose: IssuedChallenge.Purpose, _ name: LoginIdentifier, _ person: String?,
     at place: String, channel: FreedomChannel, target: String, attempts: Int,
-    _ settings: FreedomSettings, _ now: Date
-  ) -> FreedomChallenge {
+    _ settings: FreedomIDBackendSettings, _ now: Date
+  ) -> IssuedChallenge {
     let expires = now.addingTimeInterval(Double(settings.otpSeconds))
-    let challenge = FreedomChallenge(
+    let challenge = IssuedChallenge(
       id: mint.uuid(), purpose: purpose, name: name, person: person, place: place,
       channel: channel, target: target,
       code: mint.digits(channel == .totp ? 6 : settings.otpDigits), expires: expires,
@@ -140,7 +140,7 @@ struct FreedomLogins: Sendable {
 
   /// Counts a wrong code for the challenge and the name.
   private mutating func wrong(
-    _ challenge: FreedomChallenge, _ settings: FreedomSettings, _ now: Date
+    _ challenge: IssuedChallenge, _ settings: FreedomIDBackendSettings, _ now: Date
   ) -> FreedomRefusal {
     let left = challenge.attemptsLeft - 1
     challenges.update(challenge.id) { $0.attemptsLeft = left }

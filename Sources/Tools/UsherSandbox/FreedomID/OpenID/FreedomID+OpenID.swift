@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-extension FreedomID {
+extension FreedomIDBackend {
   /// Returns the issuer, which is the base URL of the fake.
-  private func issuer(_ call: Call) -> String { call.base + Self.path }
+  private func issuer(_ call: EndpointCall) -> String { call.base + Self.path }
 
-  func discovery(_ call: Call) async -> Reply {
+  func discovery(_ call: EndpointCall) async -> Reply {
     let issuer = issuer(call)
     let document: [String: JSON] = [
       "issuer": .string(issuer),
@@ -23,12 +23,12 @@ extension FreedomID {
     return .json(.object(document.overlaid(with: settings.discovery)))
   }
 
-  func jwks(_ call: Call) async -> Reply {
+  func jwks(_ call: EndpointCall) async -> Reply {
     await answering { .json(try keys.keySet()) }
   }
 
   /// Handles `GET /openid`, which the browser opens.
-  func openIDPage(_ call: Call) async -> Reply {
+  func openIDPage(_ call: EndpointCall) async -> Reply {
     let form: Form
     let redirectURI: String
     do {
@@ -50,7 +50,7 @@ extension FreedomID {
   }
 
   /// Handles the token endpoint with a JSON body and HTTP Basic. Errors are those of RFC 6749 §5.2.
-  func openIDToken(_ call: Call) async -> Reply {
+  func openIDToken(_ call: EndpointCall) async -> Reply {
     await answering {
       _ = try FreedomPartner.clients.authenticate(call, Form())
       var body = try call.postedObject()
@@ -62,36 +62,36 @@ extension FreedomID {
       case "refresh_token":
         let refresh = try body.requiredText("refresh_token")
         guard let token = ledger.token(refresh: refresh, now: now), case .openID = token.use else {
-          throw Refusal("invalid_grant", "the refresh token is unknown, used or expired")
+          throw OAuthError("invalid_grant", "the refresh token is unknown, used or expired")
         }
         return try await answer(
           ledger.renew(token, settings, now: now), call, answersRequest: false, now)
       default:
-        throw Refusal("unsupported_grant_type", "there is no such grant_type")
+        throw OAuthError("unsupported_grant_type", "there is no such grant_type")
       }
     }
   }
 
-  private func redeem(_ body: inout ObjectReader, _ now: Date) throws(Refusal) -> FreedomToken {
+  private func redeem(_ body: inout ObjectReader, _ now: Date) throws(OAuthError) -> FreedomToken {
     let text = try body.requiredText("code")
     let redirectURI = try body.requiredText("redirect_uri", limit: 2048)
     let verifier = try body.text("code_verifier")
     guard let code = ledger.codes.value(text, now: now), case .openID(let request, _) = code.use,
       ledger.spend(text, now: now) != nil
-    else { throw Refusal("invalid_grant", "the code is unknown, used or expired") }
+    else { throw OAuthError("invalid_grant", "the code is unknown, used or expired") }
     guard request.redirectURI == redirectURI else {
-      throw Refusal("invalid_grant", "redirect_uri differs from the authorization request")
+      throw OAuthError("invalid_grant", "redirect_uri differs from the authorization request")
     }
     if let challenge = request.challenge {
-      guard let verifier, PKCE.matches(verifier: verifier, challenge: challenge) else {
-        throw Refusal("invalid_grant", "code_verifier does not match the code_challenge")
+      guard let verifier, PKCEVerification.matches(verifier: verifier, challenge: challenge) else {
+        throw OAuthError("invalid_grant", "code_verifier does not match the code_challenge")
       }
     }
     return ledger.issue(code.use, to: code.person, settings, now: now)
   }
 
   private func answer(
-    _ token: FreedomToken, _ call: Call, answersRequest: Bool, _ now: Date
+    _ token: FreedomToken, _ call: EndpointCall, answersRequest: Bool, _ now: Date
   ) async throws -> Reply {
     let settings = settings
     var members: [String: JSON] = [
@@ -109,7 +109,7 @@ extension FreedomID {
   }
 
   /// Returns the claims about the user of an access token (OIDC Core §5.3).
-  func userinfo(_ call: Call) async -> Reply {
+  func userinfo(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
       let authorization = authorization(of: token)
@@ -123,7 +123,7 @@ extension FreedomID {
   }
 
   /// Returns the authorization of an OpenID token; nil for other kinds of token.
-  private func authorization(of token: FreedomToken) -> Authorization? {
+  private func authorization(of token: FreedomToken) -> TokenAuthorization? {
     guard case .openID(let request, let time) = token.use,
       let person = ledger.person(token.person)
     else { return nil }
@@ -133,7 +133,7 @@ extension FreedomID {
       name: names.joined(separator: " "), email: person.profile.email,
       phone: person.profile.phone)
     let scope = request.scope.filter { $0 != "email" || person.profile.email != nil }
-    return Authorization(
+    return TokenAuthorization(
       clientID: FreedomPartner.client.id, user: user, scope: scope, nonce: request.nonce,
       authTime: time)
   }

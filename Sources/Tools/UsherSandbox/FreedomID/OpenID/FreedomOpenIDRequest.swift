@@ -8,32 +8,32 @@ struct FreedomOpenIDRequest: Sendable, Hashable {
   let challenge: String?
 
   /// Checks the client and the redirect URI. Its refusals must not be sent by redirect.
-  static func redirectURI(_ form: Form, _ settings: FreedomSettings) throws(Refusal) -> String {
+  static func redirectURI(_ form: Form, _ settings: FreedomIDBackendSettings) throws(OAuthError) -> String {
     guard try form.required("client_id") == FreedomPartner.client.id else {
-      throw Refusal("invalid_client", "client_id is not known")
+      throw OAuthError("invalid_client", "client_id is not known")
     }
     let uri = try form.required("redirect_uri")
     guard FreedomPartner.allowsRedirect(to: uri, settings) else {
-      throw Refusal("invalid_request", "redirect_uri is not registered")
+      throw OAuthError("invalid_request", "redirect_uri is not registered")
     }
     return uri
   }
 
-  init(_ form: Form, redirectURI: String) throws(Refusal) {
+  init(_ form: Form, redirectURI: String) throws(OAuthError) {
     self.redirectURI = redirectURI
     guard form["response_type"] == "code" else {
-      throw Refusal("unsupported_response_type", "response_type must be code")
+      throw OAuthError("unsupported_response_type", "response_type must be code")
     }
     state = try form.required("state")
     nonce = try form.required("nonce")
     scope = try Scope.parse(form["scope"])
     guard scope.contains("openid") else {
-      throw Refusal("invalid_scope", "scope does not contain openid")
+      throw OAuthError("invalid_scope", "scope does not contain openid")
     }
     challenge = form["code_challenge"]
     if let challenge {
-      guard form["code_challenge_method"] == "S256", PKCE.isChallenge(challenge) else {
-        throw Refusal("invalid_request", "code_challenge is not a valid S256 challenge")
+      guard form["code_challenge_method"] == "S256", PKCEVerification.isChallenge(challenge) else {
+        throw OAuthError("invalid_request", "code_challenge is not a valid S256 challenge")
       }
     }
   }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-extension FreedomID {
+extension FreedomIDBackend {
   /// Handles `GET /login?track_id=…`, to which an authorization link leads.
-  func loginPage(_ call: Call) async -> Reply {
+  func loginPage(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let track = (try? call.queryForm())?["track_id"],
       let link = ledger.links.value(track, now: now)
@@ -11,12 +11,12 @@ extension FreedomID {
   }
 
   /// Handles `GET /me`.
-  func ownPage(_ call: Call) async -> Reply {
+  func ownPage(_ call: EndpointCall) async -> Reply {
     page(of: visits.begin(.own, now: workbench.clock.now()))
   }
 
   /// Handles the form of a log-in page.
-  func login(_ call: Call) async -> Reply {
+  func login(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now) else {
       return workbench.pages.expired()
@@ -37,7 +37,7 @@ extension FreedomID {
 
   /// Begins a log-in. Without a password, a phone number gets an SMS code.
   private func signIn(_ form: Form, _ id: String, _ now: Date) async throws -> Reply {
-    guard let name = form["name"].flatMap(FreedomName.init(typed:)) else {
+    guard let name = form["name"].flatMap(LoginIdentifier.init(typed:)) else {
       return page(of: id, problem: "Enter a phone number like +77011234567 or an e-mail address.")
     }
     let person = ledger.person(knownAs: name)
@@ -51,7 +51,7 @@ extension FreedomID {
   }
 
   private func take(
-    _ form: Form, _ challenge: FreedomChallenge, _ id: String, _ now: Date
+    _ form: Form, _ challenge: IssuedChallenge, _ id: String, _ now: Date
   ) async throws -> Reply {
     if form["action"] == "resend" {
       let (next, isNew) = try logins.resend(challenge.id, at: id, settings, now: now)
@@ -76,7 +76,7 @@ extension FreedomID {
   }
 
   private func ask(
-    _ challenge: FreedomChallenge, _ id: String, sending: Bool = true
+    _ challenge: IssuedChallenge, _ id: String, sending: Bool = true
   ) async -> Reply {
     visits.move(id, to: .code(challenge))
     if sending { await send(challenge) }
@@ -84,7 +84,7 @@ extension FreedomID {
   }
 
   /// Handles the decision on consent; redirects to the partner.
-  func decide(_ call: Call) async -> Reply {
+  func decide(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),
       case .signedIn(let person, let time) = visit.stage

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-extension FreedomID {
+extension FreedomIDBackend {
   /// Returns the page for a visit's stage.
   func page(of id: String, problem: String? = nil) -> Reply {
     guard let visit = visits.visit(id, now: workbench.clock.now()) else {
@@ -59,7 +59,7 @@ extension FreedomID {
   }
 
   /// Handles the own page's form: `accept` or `reject` with a request's key, or `logout`.
-  func changeOwn(_ call: Call) async -> Reply {
+  func changeOwn(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),
       case .own = visit.purpose, case .signedIn(let person, _) = visit.stage
@@ -81,7 +81,7 @@ extension FreedomID {
   }
 }
 
-extension FreedomPerson {
+extension FreedomIDUser {
   fileprivate var displayName: String {
     let names = [profile.firstname, profile.lastname].compactMap(\.self)
     return names.isEmpty ? username : names.joined(separator: " ")

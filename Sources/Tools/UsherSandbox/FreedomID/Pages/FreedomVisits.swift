@@ -11,7 +11,7 @@ struct FreedomVisits: Sendable {
 
   enum Purpose: Sendable, Hashable {
     /// A link of the partner API, with its `track_id`.
-    case link(FreedomLink, track: String)
+    case link(IssuedLink, track: String)
     case openID(FreedomOpenIDRequest)
     /// The person's own page, which shows profile requests and can log out.
     case own
@@ -19,7 +19,7 @@ struct FreedomVisits: Sendable {
 
   enum Phase: Sendable, Hashable {
     case signIn
-    case code(FreedomChallenge)
+    case code(IssuedChallenge)
     /// The person with this id is signed in.
     case signedIn(String, at: Date)
   }

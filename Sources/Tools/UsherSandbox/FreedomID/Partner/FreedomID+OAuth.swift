@@ -1,9 +1,9 @@
 import FoundationEssentials
 
 /// The partner API: links, tokens and the profile of the person who signed in.
-extension FreedomID {
+extension FreedomIDBackend {
   /// Handles `POST /api/v1/oauth/authorize`: creates a link for the browser.
-  func link(_ call: Call) async -> Reply {
+  func link(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       try checkClient(call)
       var body = try FreedomBody(call)
@@ -14,7 +14,7 @@ extension FreedomID {
       }
       try body.finish()
       let (track, expires) = ledger.addLink(
-        FreedomLink(redirectURI: redirectURI, grants: grants), settings,
+        IssuedLink(redirectURI: redirectURI, grants: grants), settings,
         now: workbench.clock.now())
       let link =
         "\(call.base)\(Self.path)/login?track_id=\(track)"
@@ -25,7 +25,7 @@ extension FreedomID {
   }
 
   /// Redeems a code, once, for tokens.
-  func redeem(_ call: Call) async -> Reply {
+  func redeem(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       try checkClient(call)
       var body = try FreedomBody(call)
@@ -40,7 +40,7 @@ extension FreedomID {
     }
   }
 
-  func refresh(_ call: Call) async -> Reply {
+  func refresh(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let now = workbench.clock.now()
       guard let token = call.bearer.flatMap({ ledger.token(refresh: $0, now: now) }),
@@ -52,7 +52,7 @@ extension FreedomID {
   }
 
   /// Returns the profile of the token's person, as far as the grants permit.
-  func user(_ call: Call) async -> Reply {
+  func user(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let (person, grants) = try bearer(call)
       var members = profile(person, grants)
@@ -62,7 +62,7 @@ extension FreedomID {
   }
 
   /// Returns the person of a partner's access token, and its grants.
-  func bearer(_ call: Call) throws(FreedomRefusal) -> (FreedomPerson, [String]) {
+  func bearer(_ call: EndpointCall) throws(FreedomRefusal) -> (FreedomIDUser, [String]) {
     let now = workbench.clock.now()
     guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
       let grants = token.grants, let person = ledger.person(token.person)
@@ -71,7 +71,7 @@ extension FreedomID {
   }
 
   /// Checks HTTP Basic credentials. They are not form-encoded (RFC 7617 §2), unlike those of OAuth.
-  private func checkClient(_ call: Call) throws(FreedomRefusal) {
+  private func checkClient(_ call: EndpointCall) throws(FreedomRefusal) {
     let client = FreedomPartner.client
     let pair = Array("\(client.id):\(client.secret ?? "")".utf8)
     guard let header = call.headers["authorization"], header.lowercased().hasPrefix("basic "),

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
 /// The partner API: requests for another person's profile, which that person accepts or rejects.
-extension FreedomID {
+extension FreedomIDBackend {
   /// Creates a profile request. If the `request_id` is known, returns the state of that request.
-  func requestProfile(_ call: Call) async -> Reply {
+  func requestProfile(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let (owner, grants) = try bearer(call)
       guard grants.contains(FreedomGrant.readProfile) else { throw FreedomRefusal.mayNotGive }
@@ -32,7 +32,7 @@ extension FreedomID {
   }
 
   /// Returns the state of a profile request. The request has a body, although it is a GET.
-  func profileStatus(_ call: Call) async -> Reply {
+  func profileStatus(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       let (owner, _) = try bearer(call)
       var body = try FreedomBody(call)
@@ -94,7 +94,7 @@ extension FreedomRequest {
   fileprivate static let declined = "the person declined"
 }
 
-extension FreedomSettings.ProfileAnswer {
+extension FreedomIDBackendSettings.ProfileAnswer {
   /// The initial state of a new request.
   fileprivate func state(isKnown: Bool) -> FreedomRequest.State {
     switch self {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 /// The partner API: creating and changing people.
-extension FreedomID {
-  func createUser(_ call: Call) async -> Reply {
+extension FreedomIDBackend {
+  func createUser(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       _ = try bearer(call)
       var body = try FreedomBody(call)
@@ -18,7 +18,7 @@ extension FreedomID {
     }
   }
 
-  func updateUser(_ call: Call) async -> Reply {
+  func updateUser(_ call: EndpointCall) async -> Reply {
     await answeringFreedom(inside200: settings.errorsInside200) {
       _ = try bearer(call)
       var body = try FreedomBody(call)
@@ -45,7 +45,7 @@ extension FreedomID {
   private func checkUnique(
     _ phone: String?, _ change: FreedomProfileChange, _ id: String?, _ body: inout FreedomBody
   ) {
-    func isTaken(_ name: FreedomName) -> Bool {
+    func isTaken(_ name: LoginIdentifier) -> Bool {
       ledger.person(knownAs: name).map { $0.id != id } ?? false
     }
     if let phone, isTaken(.phone(phone)) { body.complain("phone", "is used by another account") }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-extension GoPay {
+extension GoPayBackend {
   /// Handles `GET /coe/v1/submissions/urls`.
-  func capture(_ call: Call) async -> Reply {
+  func capture(_ call: EndpointCall) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
       let holder = try captureHolder(call, now)
@@ -18,7 +18,7 @@ extension GoPay {
   }
 
   /// Handles `GET /coe/v1/submissions/{submissionId}`.
-  func submission(_ call: Call) async -> Reply {
+  func submission(_ call: EndpointCall) async -> Reply {
     await answeringIdentity {
       let holder = try captureHolder(call, workbench.clock.now())
       _ = try call.captureSession()
@@ -30,7 +30,7 @@ extension GoPay {
   }
 
   private func captureHolder(
-    _ call: Call, _ now: Date
+    _ call: EndpointCall, _ now: Date
   ) throws(IdentityRefusal) -> GoPayLedger.CaptureToken {
     try call.checkMerchant()
     let token = try call.identityHeader("x-onekyc-token")
@@ -42,8 +42,8 @@ extension GoPay {
 }
 
 /// The capture page.
-extension GoPay {
-  func capturePage(_ call: Call) async -> Reply {
+extension GoPayBackend {
+  func capturePage(_ call: EndpointCall) async -> Reply {
     guard let submission = ledger.submission(ofPage: call.parameters["page"], now: now) else {
       return workbench.pages.expired()
     }
@@ -51,7 +51,7 @@ extension GoPay {
   }
 
   /// Handles the form: takes one of the two photographs, submits both, or ends with an error.
-  func photograph(_ call: Call) async -> Reply {
+  func photograph(_ call: EndpointCall) async -> Reply {
     guard let form = try? call.postedForm(), let action = form["action"],
       let submission = ledger.submission(ofPage: call.parameters["page"], now: now),
       case .open(let hasCard) = submission.capture
@@ -88,7 +88,7 @@ extension GoPay {
 
   private var now: Date { workbench.clock.now() }
 
-  private func page(of submission: Submission, _ call: Call, problem: String? = nil) -> Reply {
+  private func page(of submission: Submission, _ call: EndpointCall, problem: String? = nil) -> Reply {
     switch submission.capture {
     case .open(let hasCard):
       var values: [String: Any] = [

@@ -18,7 +18,7 @@ struct CaptureRequest: Sendable, Hashable {
   /// The kinds of capture that the partner may request.
   private static let types = ["FULL_KYC", "KTP_SCAN"]
 
-  init(_ call: Call) throws {
+  init(_ call: EndpointCall) throws {
     (session, partnerSession) = try call.captureSession()
     let query = try call.queryForm()
     guard let type = query["submissionType"], Self.types.contains(type) else {
@@ -42,7 +42,7 @@ struct CaptureRequest: Sendable, Hashable {
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Reads the headers `x-sdk-session-id` and `x-partner-session-id`.
   func captureSession() throws(IdentityRefusal) -> (session: String, partnerSession: String) {
     guard let session = UUID(uuidString: try identityHeader("x-sdk-session-id")) else {

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// A callback that a test requests. The settings supply the members that are nil.
 struct PushRequest: Sendable, Hashable {
   var url: CallbackURL?
-  var authorization: GoPaySettings.CallbackAuthorization?
+  var authorization: GoPayBackendSettings.CallbackAuthorization?
   /// The exact authorization, in place of one of the given kind.
   var value: String?
   var times: Int?
@@ -39,7 +39,7 @@ struct PushLog: Sendable {
   }
 }
 
-extension GoPay {
+extension GoPayBackend {
   /// Applies the verdict of the settings, unless a test has set one, and sends the callback.
   func decide(_ id: String) async {
     guard let submission = ledger.submission(id), submission.moved == nil,
@@ -74,7 +74,7 @@ extension GoPay {
   }
 
   private func authorization(
-    _ submission: Submission, _ kind: GoPaySettings.CallbackAuthorization
+    _ submission: Submission, _ kind: GoPayBackendSettings.CallbackAuthorization
   ) -> String? {
     switch kind {
     case .token: submission.link
@@ -90,7 +90,7 @@ extension GoPay {
 
 extension Submission {
   /// The body of a callback. A submission that was not submitted yet is shown as initiated.
-  fileprivate func callback(_ settings: GoPaySettings, now: Date) -> [String: JSON] {
+  fileprivate func callback(_ settings: GoPayBackendSettings, now: Date) -> [String: JSON] {
     let kyc = kyc(settings, now: now) ?? .initiated
     var members: [String: JSON] = [
       "submissionId": .string(id), "partnerSessionId": .string(request.partnerSession),

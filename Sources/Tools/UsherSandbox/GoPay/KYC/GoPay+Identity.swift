@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-extension GoPay {
+extension GoPayBackend {
   /// Handles `POST /gopay-id/sdk/v1/auth-code`.
-  func authCode(_ call: Call) async -> Reply {
+  func authCode(_ call: EndpointCall) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
       let (person, _) = try holder(call, now)
@@ -17,7 +17,7 @@ extension GoPay {
   }
 
   /// Handles `POST /gopay-id/sdk/v1/token`.
-  func sessionToken(_ call: Call) async -> Reply {
+  func sessionToken(_ call: EndpointCall) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
       try call.checkMerchant()
@@ -41,7 +41,7 @@ extension GoPay {
   }
 
   /// Handles `GET /forward/gopay-id/identity/v1/gopay-id/token`.
-  func temporaryToken(_ call: Call) async -> Reply {
+  func temporaryToken(_ call: EndpointCall) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
       let (person, link) = try holder(call, now)
@@ -52,7 +52,7 @@ extension GoPay {
   }
 
   /// Handles `GET /forward/gopay-id/kyc/inbound/v1/users/submissions/current`.
-  func currentSubmission(_ call: Call) async -> Reply {
+  func currentSubmission(_ call: EndpointCall) async -> Reply {
     await answeringIdentity {
       let now = workbench.clock.now()
       let (person, _) = try holder(call, now)
@@ -63,8 +63,8 @@ extension GoPay {
     }
   }
 
-  /// Returns the linking token, which is the whole `Authorization` header, and its person.
-  private func holder(_ call: Call, _ now: Date) throws -> (GoPayPerson, token: String) {
+  /// Returns the linking token, which is the whole `TokenAuthorization` header, and its person.
+  private func holder(_ call: EndpointCall, _ now: Date) throws -> (GoPayPerson, token: String) {
     try call.checkMerchant()
     try call.checkCorrelation()
     let token = try call.identityHeader("authorization")

@@ -1,21 +1,21 @@
 import FoundationEssentials
 
-extension GoPay {
-  func listSubmissions(_ call: Call) async -> Reply {
+extension GoPayBackend {
+  func listSubmissions(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     return .json([
       "submissions": .array(ledger.submissions.values.map { $0.json(settings, now) })
     ])
   }
 
-  func showSubmission(_ call: Call) async -> Reply {
+  func showSubmission(_ call: EndpointCall) async -> Reply {
     await answering {
       .json(try named(call).json(settings, workbench.clock.now()))
     }
   }
 
   /// Sets the KYC state of a submission. A final state sends the callback.
-  func moveSubmission(_ call: Call) async -> Reply {
+  func moveSubmission(_ call: EndpointCall) async -> Reply {
     await answering {
       let submission = try named(call)
       var body = try ObjectReader(try? JSON(parsing: call.body))
@@ -23,7 +23,7 @@ extension GoPay {
       let pushes = try body.flag("push") ?? true
       try body.finish()
       guard submission.submitted != nil else {
-        throw Refusal("invalid_request", "the photographs have not been submitted", status: 409)
+        throw OAuthError("invalid_request", "the photographs have not been submitted", status: 409)
       }
       ledger.move(submission.id, to: kyc, now: workbench.clock.now())
       let answers = kyc.isFinal && pushes ? await push(submission.id, PushRequest()) : []
@@ -32,14 +32,14 @@ extension GoPay {
   }
 
   /// Ends the capture as the user would on its page.
-  func endCapture(_ call: Call) async -> Reply {
+  func endCapture(_ call: EndpointCall) async -> Reply {
     await answering {
       let submission = try named(call)
       var body = try call.optionalObject()
       let outcome = try body.text("outcome") ?? "SUBMITTED"
       try body.finish()
       guard case .open = submission.capture else {
-        throw Refusal("invalid_request", "the capture has ended", status: 409)
+        throw OAuthError("invalid_request", "the capture has ended", status: 409)
       }
       if outcome == "SUBMITTED" {
         handIn(submission.id)
@@ -54,41 +54,41 @@ extension GoPay {
   }
 
   /// Sends another callback, which may be invalid.
-  func pushSubmission(_ call: Call) async -> Reply {
+  func pushSubmission(_ call: EndpointCall) async -> Reply {
     await answering {
       let submission = try named(call)
       var body = try call.optionalObject()
       let request = try body.push()
       try body.finish()
       guard request.url != nil || !settings.callbackUrl.isEmpty else {
-        throw Refusal("invalid_request", "url and the setting callbackUrl are both missing")
+        throw OAuthError("invalid_request", "url and the setting callbackUrl are both missing")
       }
       return try shown(submission.id, await push(submission.id, request))
     }
   }
 
-  func listPushes(_ call: Call) async -> Reply {
+  func listPushes(_ call: EndpointCall) async -> Reply {
     .json(["pushes": .array(pushes.pushes.map(\.json))])
   }
 
-  private func named(_ call: Call) throws(Refusal) -> Submission {
+  private func named(_ call: EndpointCall) throws(OAuthError) -> Submission {
     guard let submission = ledger.submission(call.id) else {
-      throw Refusal("not_found", "there is no such submission", status: 404)
+      throw OAuthError("not_found", "there is no such submission", status: 404)
     }
     return submission
   }
 
-  private func shown(_ id: String, _ answers: [CallbackAnswer]) throws(Refusal) -> Reply {
+  private func shown(_ id: String, _ answers: [CallbackAnswer]) throws(OAuthError) -> Reply {
     guard let submission = ledger.submission(id),
       case .object(var members) = submission.json(settings, workbench.clock.now())
-    else { throw Refusal("not_found", "there is no such submission", status: 404) }
+    else { throw OAuthError("not_found", "there is no such submission", status: 404) }
     members["answers"] = .array(answers.map { .object($0.members) })
     return .json(.object(members))
   }
 }
 
 extension ObjectReader {
-  fileprivate mutating func kyc() throws(Refusal) -> KYC {
+  fileprivate mutating func kyc() throws(OAuthError) -> KYC {
     let status = try requiredText("status")
     let result = try text("result")
     let reason = try text("reasonCode")
@@ -105,7 +105,7 @@ extension ObjectReader {
     }
   }
 
-  fileprivate mutating func push() throws(Refusal) -> PushRequest {
+  fileprivate mutating func push() throws(OAuthError) -> PushRequest {
     var request = PushRequest()
     if let text = try text("url", limit: 2048) {
       guard let url = CallbackURL(text) else {
@@ -114,14 +114,14 @@ extension ObjectReader {
       request.url = url
     }
     if let name = try text("authorization") {
-      guard let kind = GoPaySettings.CallbackAuthorization(rawValue: name) else {
+      guard let kind = GoPayBackendSettings.CallbackAuthorization(rawValue: name) else {
         throw complaint(
           "authorization", "must be token, credential, bearer, otherPerson, wrong or absent")
       }
       request.authorization = kind
     }
     request.value = try text("value", limit: 8192)
-    request.times = try number("times", in: GoPaySettings.times)
+    request.times = try number("times", in: GoPayBackendSettings.times)
     if let json = take("body") {
       guard case .object(let members) = json else {
         throw complaint("body", "is not a JSON object")
@@ -133,7 +133,7 @@ extension ObjectReader {
 }
 
 extension Submission {
-  fileprivate func json(_ settings: GoPaySettings, _ now: Date) -> JSON {
+  fileprivate func json(_ settings: GoPayBackendSettings, _ now: Date) -> JSON {
     var members = members
     members["username"] = .string(person.username)
     members["partnerSessionId"] = .string(request.partnerSession)

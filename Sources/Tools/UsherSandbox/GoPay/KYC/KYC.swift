@@ -39,7 +39,7 @@ enum KYC: Sendable, Hashable {
   }
 }
 
-extension GoPaySettings {
+extension GoPayBackendSettings {
   /// The verdict that each submission gets without a control call; nil if a test must set it.
   var ownVerdict: KYC? {
     let reason = reasonCode.isEmpty ? nil : reasonCode
@@ -56,7 +56,7 @@ extension Submission {
   /// The KYC state: the one that a test set, else the one for the time since the submission.
   ///
   /// - Returns: Nil if card and face were not submitted.
-  func kyc(_ settings: GoPaySettings, now: Date) -> KYC? {
+  func kyc(_ settings: GoPayBackendSettings, now: Date) -> KYC? {
     guard let submitted else { return nil }
     if let moved { return moved }
     guard let verdict = settings.ownVerdict else { return .initiated }
@@ -66,7 +66,7 @@ extension Submission {
   }
 
   /// The response to a pull. It has documents and data of the card, which clients must discard.
-  func pulled(_ settings: GoPaySettings, now: Date) -> [String: JSON] {
+  func pulled(_ settings: GoPayBackendSettings, now: Date) -> [String: JSON] {
     var kyc = kyc(settings, now: now) ?? .initiated
     if case .error = kyc, !settings.pullsError { kyc = .inProgress }
     var members: [String: JSON] = [

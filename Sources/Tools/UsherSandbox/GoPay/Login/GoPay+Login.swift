@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-extension GoPay {
+extension GoPayBackend {
   private static let cookie = "gopay_session"
 
   /// Handles `GET /v1.0/get-auth-code`, which the browser opens.
-  func authCodePage(_ call: Call) async -> Reply {
+  func authCodePage(_ call: EndpointCall) async -> Reply {
     let form: Form
     let redirectURL: String
     do {
@@ -26,7 +26,7 @@ extension GoPay {
   }
 
   /// Handles the form of a log-in page; shows the next page or redirects to the app.
-  func login(_ call: Call) async -> Reply {
+  func login(_ call: EndpointCall) async -> Reply {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let visit = visits.visit(id, now: now), visit.csrf == form["csrf"]
@@ -116,7 +116,7 @@ extension GoPay {
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// The value of a cookie; nil if the request does not have it.
   func cookie(_ name: String) -> String? {
     headers["cookie"]?.split(separator: ";").lazy

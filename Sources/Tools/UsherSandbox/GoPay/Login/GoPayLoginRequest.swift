@@ -8,28 +8,28 @@ struct GoPayLoginRequest: Sendable, Hashable {
   static let stateLimit = 32
 
   /// Checks the partner and the redirect address. Its refusals must not be sent by redirect.
-  static func redirectURL(_ form: Form, _ settings: GoPaySettings) throws(Refusal) -> String {
+  static func redirectURL(_ form: Form, _ settings: GoPayBackendSettings) throws(OAuthError) -> String {
     guard try form.required("merchantId") == GoPayPartner.merchantID else {
-      throw Refusal("invalid_request", "merchantId is not known")
+      throw OAuthError("invalid_request", "merchantId is not known")
     }
     let url = try form.required("redirectURL")
     guard GoPayPartner.redirects.allowsRedirect(to: url) || settings.redirectUrls.contains(url)
-    else { throw Refusal("invalid_request", "redirectURL is not registered") }
+    else { throw OAuthError("invalid_request", "redirectURL is not registered") }
     return url
   }
 
   /// Parses the request. Its refusals may be sent to the app by redirect.
-  init(_ form: Form, redirectURL: String) throws(Refusal) {
+  init(_ form: Form, redirectURL: String) throws(OAuthError) {
     self.redirectURL = redirectURL
     guard try form.required("scopes") == "DEFAULT" else {
-      throw Refusal("invalid_request", "scopes is not DEFAULT")
+      throw OAuthError("invalid_request", "scopes is not DEFAULT")
     }
     state = try form.required("state")
     guard state.utf8.count <= Self.stateLimit else {
-      throw Refusal("invalid_request", "state is longer than \(Self.stateLimit) characters")
+      throw OAuthError("invalid_request", "state is longer than \(Self.stateLimit) characters")
     }
     guard let language = CaptureRequest.Language(rawValue: form["lang"] ?? "id") else {
-      throw Refusal("invalid_request", "lang is not id or en")
+      throw OAuthError("invalid_request", "lang is not id or en")
     }
     self.language = language
   }

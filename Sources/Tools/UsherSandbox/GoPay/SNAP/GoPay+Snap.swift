@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-extension GoPay {
+extension GoPayBackend {
   /// Handles `POST /v1.0/access-token/b2b`.
-  func b2b(_ call: Call) async -> Reply {
+  func b2b(_ call: EndpointCall) async -> Reply {
     await answeringSnap(.b2b) {
       let now = workbench.clock.now()
       let client = try call.snapHeader("X-CLIENT-KEY", .b2b)
@@ -31,7 +31,7 @@ extension GoPay {
   }
 
   /// Handles `POST /v1.0/registration-account-binding`.
-  func bind(_ call: Call) async -> Reply {
+  func bind(_ call: EndpointCall) async -> Reply {
     await answeringSnap(.binding) {
       let now = workbench.clock.now()
       try authenticate(call, .binding, now)
@@ -59,7 +59,7 @@ extension GoPay {
   }
 
   /// Handles `POST /v1.0/registration-account-unbinding`.
-  func unbind(_ call: Call) async -> Reply {
+  func unbind(_ call: EndpointCall) async -> Reply {
     await answeringSnap(.unbinding) {
       let now = workbench.clock.now()
       let customer = try call.snapHeader("Authorization-Customer", .unbinding)
@@ -81,7 +81,7 @@ extension GoPay {
   }
 
   /// Checks the token, partner, channel, time, signature and `X-EXTERNAL-ID` of a request.
-  private func authenticate(_ call: Call, _ service: SnapService, _ now: Date) throws(SnapRefusal) {
+  private func authenticate(_ call: EndpointCall, _ service: SnapService, _ now: Date) throws(SnapRefusal) {
     let authorization = try call.snapHeader("Authorization", service)
     let timestamp = try call.snapHeader("X-TIMESTAMP", service)
     let signature = try call.snapHeader("X-SIGNATURE", service)
@@ -130,7 +130,7 @@ extension GoPay {
   }
 }
 
-extension Call {
+extension EndpointCall {
   fileprivate func snapHeader(
     _ name: String, _ service: SnapService
   ) throws(SnapRefusal) -> String {

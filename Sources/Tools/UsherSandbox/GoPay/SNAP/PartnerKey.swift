@@ -35,9 +35,9 @@ struct PartnerKey: Sendable {
   /// Registers the partner's own public key.
   ///
   /// - Parameter pem: A SubjectPublicKeyInfo of 2048 bits or more.
-  mutating func register(_ pem: String) throws(Refusal) {
+  mutating func register(_ pem: String) throws(OAuthError) {
     guard let key = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else {
-      throw Refusal("invalid_request", "publicKey is not an RSA key of 2048 bits or more in PEM")
+      throw OAuthError("invalid_request", "publicKey is not an RSA key of 2048 bits or more in PEM")
     }
     kind = .registered(key)
   }

@@ -46,7 +46,7 @@ nonisolated(nonsending) func answeringSnap(
     return try await handle()
   } catch let refusal as SnapRefusal {
     return refusal.reply
-  } catch let refusal as Refusal {
+  } catch let refusal as OAuthError {
     return service.field(refusal.description).reply
   } catch {
     return service.refusal(500, service == .b2b ? "00" : "01", "the sandbox failed: \(error)").reply

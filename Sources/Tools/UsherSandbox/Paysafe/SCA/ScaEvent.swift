@@ -16,7 +16,7 @@ struct ScaEvent: Sendable {
   /// A challenge that was sent to the customer and waits for a response.
   struct Challenge: Sendable, Hashable {
     let id: String
-    let verification: Verification
+    let verification: SCAVerification
     var expires: Date
     /// The code, for the kinds of verification that send one.
     let code: String?
@@ -46,9 +46,9 @@ struct ScaEvent: Sendable {
   let walletOperationID: String
   let user: User
   /// The operation that the event permits once it is verified; nil if a test opened the event.
-  let operation: WalletOperation?
+  let operation: WalletRequestOperation?
   /// The verifications that the customer may use; empty: any.
-  let available: [Verification]
+  let available: [SCAVerification]
   let created: Date
   var expires: Date
   var terms: Terms
@@ -58,8 +58,8 @@ struct ScaEvent: Sendable {
   private(set) var state = State.pending(nil)
 
   init(
-    id: String, walletOperationID: String, user: User, operation: WalletOperation?,
-    available: [Verification], terms: Terms, now: Date
+    id: String, walletOperationID: String, user: User, operation: WalletRequestOperation?,
+    available: [SCAVerification], terms: Terms, now: Date
   ) {
     self.id = id
     self.walletOperationID = walletOperationID
@@ -90,7 +90,7 @@ struct ScaEvent: Sendable {
   ///
   /// The first challenge over the limit starts the cool-down, until whose end all are refused.
   mutating func send(
-    _ verification: Verification, id: String, code: String?, returnURL: ReturnURL?, now: Date
+    _ verification: SCAVerification, id: String, code: String?, returnURL: ReturnURL?, now: Date
   ) throws(WalletRefusal) -> Challenge {
     pass(now)
     try check(verification, now)
@@ -111,7 +111,7 @@ struct ScaEvent: Sendable {
 
   /// Checks a value. Each attempt counts, right or wrong.
   mutating func attempt(
-    _ verification: Verification, now: Date, isRight: (Challenge) -> Bool
+    _ verification: SCAVerification, now: Date, isRight: (Challenge) -> Bool
   ) throws(WalletRefusal) -> Attempt {
     try check(verification, now)
     guard let challenge = openChallenge(at: now), challenge.verification == verification else {
@@ -140,7 +140,7 @@ struct ScaEvent: Sendable {
 
   /// Uses the approval for the operation that it was given for. This works once.
   mutating func redeem(
-    for operation: WalletOperation, _ proof: ScaProof, now: Date
+    for operation: WalletRequestOperation, _ proof: ScaProof, now: Date
   ) throws(WalletRefusal) {
     guard proof.walletOperationID == walletOperationID else {
       throw .mismatch("walletOperationId does not match the event")
@@ -163,7 +163,7 @@ struct ScaEvent: Sendable {
     state = .pending(challenge)
   }
 
-  private func check(_ verification: Verification, _ now: Date) throws(WalletRefusal) {
+  private func check(_ verification: SCAVerification, _ now: Date) throws(WalletRefusal) {
     switch state {
     case .verified, .rejected:
       throw WalletRefusal(409, "EVENT_COMPLETED", "the event is completed")

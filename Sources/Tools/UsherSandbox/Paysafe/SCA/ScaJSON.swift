@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-extension Verification {
+extension SCAVerification {
   /// The verification as JSON; `target` is present only if the verification has one.
   func json(for user: User, action: [String: JSON]? = nil) -> JSON {
     var members: [String: JSON] = ["method": .string(method.rawValue)]
@@ -78,7 +78,7 @@ extension ScaEvent {
   }
 
   /// Returns the response to an attempt, without the counters.
-  func json(of attempt: Attempt, _ verification: Verification, id: String) -> [String: JSON] {
+  func json(of attempt: Attempt, _ verification: SCAVerification, id: String) -> [String: JSON] {
     var members = head
     members["id"] = .string(id)
     members["verification"] = verification.json(for: user)

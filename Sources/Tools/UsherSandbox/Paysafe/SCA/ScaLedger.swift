@@ -7,7 +7,7 @@ struct ScaLedger: Sendable {
   /// The parsed body of a challenge request.
   struct ChallengeRequest: Sendable, Hashable {
     var walletOperationID: String
-    var verification: Verification
+    var verification: SCAVerification
     var language: String?
     var returnURL: ReturnURL?
   }
@@ -15,7 +15,7 @@ struct ScaLedger: Sendable {
   /// The parsed body of an attempt.
   struct AttemptRequest: Sendable, Hashable {
     var walletOperationID: String
-    var verification: Verification
+    var verification: SCAVerification
     var value: String
   }
 
@@ -34,8 +34,8 @@ struct ScaLedger: Sendable {
   }
 
   mutating func open(
-    for user: User, _ operation: WalletOperation?, walletOperationID: String? = nil,
-    available: [Verification], terms: ScaEvent.Terms, now: Date
+    for user: User, _ operation: WalletRequestOperation?, walletOperationID: String? = nil,
+    available: [SCAVerification], terms: ScaEvent.Terms, now: Date
   ) -> ScaEvent {
     let event = ScaEvent(
       id: mint.token("evt"), walletOperationID: walletOperationID ?? mint.token("wop"),
@@ -130,7 +130,7 @@ struct ScaLedger: Sendable {
 
   /// Uses the approval for an operation. This works once.
   mutating func redeem(
-    _ proof: ScaProof, of user: User, for operation: WalletOperation, now: Date
+    _ proof: ScaProof, of user: User, for operation: WalletRequestOperation, now: Date
   ) throws(WalletRefusal) {
     guard var event = try? event(proof.eventID, of: user, now: now) else {
       throw .mismatch("there is no such event")

@@ -3,13 +3,13 @@ extension ScaLedger.ChallengeRequest {
   ///
   /// - Parameter allowed: The addresses that `returnUrl` may have, in addition to those on
   ///   loopback.
-  init(_ call: Call, allowed: [String]) throws {
+  init(_ call: EndpointCall, allowed: [String]) throws {
     var body = try call.postedObject()
     walletOperationID = try body.requiredText("walletOperationId")
     guard var members = try body.object("verification") else {
       throw body.complaint("verification", "is missing")
     }
-    verification = try Verification(&members)
+    verification = try SCAVerification(&members)
     if var action = try members.object("action") {
       language = try action.text("language")
       guard language?.isLanguageTag != false else {
@@ -49,13 +49,13 @@ extension ReturnURL {
 }
 
 extension ScaLedger.AttemptRequest {
-  init(_ call: Call) throws(Refusal) {
+  init(_ call: EndpointCall) throws(OAuthError) {
     var body = try call.postedObject()
     walletOperationID = try body.requiredText("walletOperationId")
     guard var members = try body.object("verification") else {
       throw body.complaint("verification", "is missing")
     }
-    verification = try Verification(&members)
+    verification = try SCAVerification(&members)
     try members.finish()
     value = try body.requiredText("value")
     try body.finish()

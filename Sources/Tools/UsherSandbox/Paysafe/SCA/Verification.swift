@@ -1,7 +1,7 @@
 /// A method by which customers authenticate, from the vendor's enumeration.
 ///
 /// Settings and control calls write it as `METHOD.CHANNEL` or `METHOD`.
-struct Verification: Sendable, Hashable {
+struct SCAVerification: Sendable, Hashable {
   enum Method: String, Sendable, CaseIterable {
     case password = "PASSWORD"
     case pin = "PIN"
@@ -51,7 +51,7 @@ struct Verification: Sendable, Hashable {
   }
 
   /// Reads the members `method` and `channel`.
-  init(_ members: inout ObjectReader) throws(Refusal) {
+  init(_ members: inout ObjectReader) throws(OAuthError) {
     guard let method = Method(rawValue: try members.requiredText("method")) else {
       throw members.complaint(
         "method", "must be one of \(Method.allCases.map(\.rawValue).joined(separator: ", "))")

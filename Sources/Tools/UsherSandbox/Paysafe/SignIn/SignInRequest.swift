@@ -13,18 +13,18 @@ struct SignInRequest: Sendable, Hashable {
   /// Parses a request, except the fingerprint. Refusals may be sent to the client by redirect.
   init(
     _ form: Form, client: Client, brand: Brand, redirectURI: String
-  ) throws(Refusal) {
+  ) throws(OAuthError) {
     guard form["response_type"] == "code" else {
-      throw Refusal("unsupported_response_type", "response_type must be code")
+      throw OAuthError("unsupported_response_type", "response_type must be code")
     }
     guard form["code_challenge_method"] == "S256" else {
-      throw Refusal("invalid_request", "code_challenge_method must be S256")
+      throw OAuthError("invalid_request", "code_challenge_method must be S256")
     }
-    guard let challenge = form["code_challenge"], PKCE.isChallenge(challenge) else {
-      throw Refusal("invalid_request", "code_challenge must be 43 base64url characters")
+    guard let challenge = form["code_challenge"], PKCEVerification.isChallenge(challenge) else {
+      throw OAuthError("invalid_request", "code_challenge must be 43 base64url characters")
     }
     let state = try form.required("state")
-    guard state.utf8.count <= 1024 else { throw Refusal("invalid_request", "state is too long") }
+    guard state.utf8.count <= 1024 else { throw OAuthError("invalid_request", "state is too long") }
     self.client = client
     self.brand = brand
     self.redirectURI = redirectURI
@@ -38,10 +38,10 @@ struct SignInRequest: Sendable, Hashable {
     }
   }
 
-  private static func strategy(_ form: Form) throws(Refusal) -> Brand.Strategy? {
+  private static func strategy(_ form: Form) throws(OAuthError) -> Brand.Strategy? {
     guard let name = form["login_strategy"] else { return nil }
     guard let strategy = Brand.Strategy(rawValue: name) else {
-      throw Refusal("invalid_request", "login_strategy must be PIN or PASSWORD")
+      throw OAuthError("invalid_request", "login_strategy must be PIN or PASSWORD")
     }
     return strategy
   }
@@ -51,9 +51,9 @@ extension Form {
   /// Returns an optional field; throws if it is present but invalid.
   fileprivate func checked(
     _ name: String, _ what: String, _ isRight: (String) -> Bool
-  ) throws(Refusal) -> String? {
+  ) throws(OAuthError) -> String? {
     guard let value = self[name] else { return nil }
-    guard isRight(value) else { throw Refusal("invalid_request", "\(name) must be \(what)") }
+    guard isRight(value) else { throw OAuthError("invalid_request", "\(name) must be \(what)") }
     return value
   }
 }

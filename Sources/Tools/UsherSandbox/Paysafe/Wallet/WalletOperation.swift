@@ -1,7 +1,7 @@
 import Crypto
 
 /// A wallet request that an event may permit. The approval is valid for exactly this request.
-struct WalletOperation: Sendable, Hashable {
+struct WalletRequestOperation: Sendable, Hashable {
   /// How the need for SCA is announced and how the proof is sent.
   enum Form: Sendable, Hashable {
     case header
@@ -19,7 +19,7 @@ struct WalletOperation: Sendable, Hashable {
   let announced: Form
 
   /// - Parameter body: The body without `scaDetails`; nil if the request has no body.
-  init(_ call: Call, body: JSON?, summary: String, announced: Form) {
+  init(_ call: EndpointCall, body: JSON?, summary: String, announced: Form) {
     method = call.method.rawValue
     path = call.query.isEmpty ? call.path : "\(call.path)?\(call.query)"
     self.summary = summary
@@ -39,14 +39,14 @@ struct WalletOperation: Sendable, Hashable {
 struct ScaProof: Sendable, Hashable {
   let eventID: String
   let walletOperationID: String
-  let form: WalletOperation.Form
+  let form: WalletRequestOperation.Form
 }
 
 extension ScaProof {
   /// Returns the proof that a request carries, if any, and its body without the proof.
   ///
   /// Throws if both the header and the body have a proof, or if a proof is malformed.
-  static func take(from call: Call, _ body: JSON?) throws(Refusal) -> (ScaProof?, JSON?) {
+  static func take(from call: EndpointCall, _ body: JSON?) throws(OAuthError) -> (ScaProof?, JSON?) {
     var rest = body
     let inBody = body?["scaDetails"]
     if case .object(var members)? = body {
@@ -54,13 +54,13 @@ extension ScaProof {
       rest = .object(members)
     }
     guard let header = call.headers["sca-authorization"] else {
-      return (try inBody.map { json throws(Refusal) in try ScaProof(json, .body) }, rest)
+      return (try inBody.map { json throws(OAuthError) in try ScaProof(json, .body) }, rest)
     }
     guard inBody == nil else {
-      throw Refusal("invalid_request", "scaDetails is in both the header and the body")
+      throw OAuthError("invalid_request", "scaDetails is in both the header and the body")
     }
     guard let bytes = Base64.decoded(header), let json = try? JSON(parsing: bytes) else {
-      throw Refusal("invalid_request", "SCA-Authorization is not JSON in Base64")
+      throw OAuthError("invalid_request", "SCA-Authorization is not JSON in Base64")
     }
     var members = try ObjectReader(json, at: "SCA-Authorization")
     let details = members.take("scaDetails")
@@ -68,7 +68,7 @@ extension ScaProof {
     return (try ScaProof(details, .header), rest)
   }
 
-  private init(_ json: JSON?, _ form: WalletOperation.Form) throws(Refusal) {
+  private init(_ json: JSON?, _ form: WalletRequestOperation.Form) throws(OAuthError) {
     var members = try ObjectReader(json, at: "scaDetails")
     eventID = try members.requiredText("eventId")
     walletOperationID = try members.requiredText("walletOperationId")

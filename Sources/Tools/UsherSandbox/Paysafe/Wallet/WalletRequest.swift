@@ -24,7 +24,7 @@ enum WalletRequest: Sendable, Hashable {
   static let currency = "EUR"
 
   /// Whether the request needs approval.
-  func needsSCA(_ settings: PaysafeSettings) -> Bool {
+  func needsSCA(_ settings: PaysafeBackendSettings) -> Bool {
     switch self {
     case .readBalance, .readPayments, .readPayees, .readLimits: settings.scaForReading
     case .pay(let order): Double(order.amount.cents) > (settings.scaAmount * 100).rounded()
@@ -48,7 +48,7 @@ enum WalletRequest: Sendable, Hashable {
 }
 
 extension WalletRequest {
-  static func payment(_ call: Call, _ body: JSON?) throws(Refusal) -> WalletRequest {
+  static func payment(_ call: EndpointCall, _ body: JSON?) throws(OAuthError) -> WalletRequest {
     var members = try ObjectReader(body)
     let amount = try members.amount("amount")
     guard let amount, amount.cents > 0 else {
@@ -64,7 +64,7 @@ extension WalletRequest {
     return .pay(order)
   }
 
-  static func payee(_ call: Call, _ body: JSON?) throws(Refusal) -> WalletRequest {
+  static func payee(_ call: EndpointCall, _ body: JSON?) throws(OAuthError) -> WalletRequest {
     var members = try ObjectReader(body)
     let payee = Payee(
       name: try members.requiredText("name"), iban: try members.requiredText("iban", limit: 34))
@@ -72,7 +72,7 @@ extension WalletRequest {
     return .setPayee(id: call.parameters["payeeId"] ?? "", payee)
   }
 
-  static func limits(_ call: Call, _ body: JSON?) throws(Refusal) -> WalletRequest {
+  static func limits(_ call: EndpointCall, _ body: JSON?) throws(OAuthError) -> WalletRequest {
     var members = try ObjectReader(body)
     let daily = try members.amount("daily")
     let single = try members.amount("single")
@@ -85,7 +85,7 @@ extension WalletRequest {
 }
 
 extension ObjectReader {
-  fileprivate mutating func amount(_ name: String) throws(Refusal) -> Amount? {
+  fileprivate mutating func amount(_ name: String) throws(OAuthError) -> Amount? {
     guard let json = take(name) else { return nil }
     guard let amount = Amount(json) else {
       throw complaint(name, "is not an amount like \"120.00\"")

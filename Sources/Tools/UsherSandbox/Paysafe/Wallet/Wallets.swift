@@ -102,7 +102,7 @@ struct Wallets: Sendable {
 
   /// Records a change as the newest one.
   mutating func note(
-    _ operation: WalletOperation, _ walletID: String, body: JSON?, eventID: String?, now: Date
+    _ operation: WalletRequestOperation, _ walletID: String, body: JSON?, eventID: String?, now: Date
   ) {
     count += 1
     if performed.count == Self.limit { performed.removeFirst() }

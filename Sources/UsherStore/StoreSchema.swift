@@ -1,7 +1,7 @@
 import GRDB
 
 /// The database schema and its migrations.
-enum Schema {
+enum StoreSchema {
   /// "Ushr": the `application_id` in the SQLite header of usherd's databases.
   static let applicationID: Int32 = 0x5573_6872
 

@@ -5,7 +5,7 @@ import UsherCore
 
 /// Runs a verification that has begun: shows its pages, has its credential exchanged, and returns
 /// its outcome.
-struct Verification: Sendable {
+struct IdentityVerification: Sendable {
   /// The maximum number of times that an answer is sent.
   private static let attempts = 10
 
@@ -81,7 +81,7 @@ struct Verification: Sendable {
 
 // MARK: - The steps
 
-extension Verification {
+extension IdentityVerification {
   private func present(_ page: String) throws {
     guard let url = URL(string: page) else {
       throw KitError(.unexpected, "the page to open has no valid address")

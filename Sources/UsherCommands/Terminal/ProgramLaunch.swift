@@ -6,7 +6,7 @@ import Glibc
 /// Signal handling is reset as a shell does it. Otherwise the program would inherit the signals
 /// that usherctl ignores (SIGINT, SIGTERM, SIGHUP, SIGPIPE) and those that a thread of its pool
 /// blocks.
-struct Launch {
+struct ProgramLaunch {
   /// glibc's POSIX_SPAWN_SETSID, a macro that Swift does not import.
   private static let newSession: Int16 = 0x80
   private static let ignoredHere = [SIGINT, SIGTERM, SIGHUP, SIGPIPE]

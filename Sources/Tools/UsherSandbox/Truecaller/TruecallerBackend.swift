@@ -3,7 +3,7 @@
 ///
 /// <doc:Truecaller> lists paths, members, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocol.
-package actor Truecaller: Backend {
+package actor TruecallerBackend: Backend {
   let workbench: Workbench
   var ledger: TruecallerLedger
   private(set) var profileKey = ProfileKey(1)
@@ -19,7 +19,7 @@ package actor Truecaller: Backend {
     ledger = TruecallerLedger(workbench.users, mint: workbench.mint)
   }
 
-  var settings: TruecallerSettings { ledger.settings }
+  var settings: TruecallerBackendSettings { ledger.settings }
 
   func changeProfileKey() -> ProfileKey {
     profileKey = ProfileKey(profileKey.number + 1)
@@ -96,7 +96,7 @@ package actor Truecaller: Backend {
 
   private nonisolated func row(
     _ name: String, _ method: Endpoint.Method, _ path: String, hidesPath: Bool = false,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     var row = Endpoint("truecaller.\(name)", method, Self.path + path, handle: handle)
     row.hidesPath = hidesPath
@@ -105,7 +105,7 @@ package actor Truecaller: Backend {
 
   private nonisolated func control(
     _ path: String, _ method: Endpoint.Method,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("truecaller.\(path)", method, "/_control/truecaller/\(path)", handle: handle)
   }

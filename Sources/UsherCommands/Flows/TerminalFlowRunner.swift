@@ -4,7 +4,7 @@ import UsherClient
 import UsherCore
 
 /// Runs a flow of any provider and kind in the terminal.
-struct FlowRunner {
+struct TerminalFlowRunner {
   /// The delay before an exchange command's answer is sent again after the connection was lost.
   private static let pause = Duration.seconds(1)
 
@@ -23,12 +23,12 @@ struct FlowRunner {
   static func begin(
     _ provider: String, _ kind: String, _ params: JSONValue, requestId: String? = nil,
     at context: CommandContext, _ options: FlowOptions
-  ) async throws -> FlowRunner {
+  ) async throws -> TerminalFlowRunner {
     let beginning = Task {
       try await context.app.flow(
         provider: provider, kind: kind, params: params, requestId: requestId)
     }
-    return FlowRunner(try await beginning.value, at: context, options)
+    return TerminalFlowRunner(try await beginning.value, at: context, options)
   }
 
   private init(_ session: FlowSession, at context: CommandContext, _ options: FlowOptions) {
@@ -50,14 +50,14 @@ struct FlowRunner {
 
   /// Runs the flow until it ends, with or without success. Cancelling the task cancels the flow.
   ///
-  /// - Throws: ``Failure`` with status 3 if the task was cancelled.
+  /// - Throws: ``CommandFailure`` with status 3 if the task was cancelled.
   func run() async throws -> Flow {
     do {
       return try await end()
     } catch is CancellationError {
       // Calls of a cancelled task throw at once, so another task makes the last call.
       _ = await Task { [session] in try? await session.cancel() }.value
-      throw Failure("the flow was cancelled", status: Failure.Status.flowFailed)
+      throw CommandFailure("the flow was cancelled", status: CommandFailure.Status.flowFailed)
     }
   }
 
@@ -109,7 +109,7 @@ struct FlowRunner {
 
 // MARK: - Answering
 
-extension FlowRunner {
+extension TerminalFlowRunner {
   private func submit(_ input: FlowInput, answering flow: Flow) async throws -> Flow {
     do {
       return try await session.submit(input, answering: flow)
@@ -161,7 +161,7 @@ extension FlowInput {
 
 // MARK: - Showing
 
-extension FlowRunner {
+extension TerminalFlowRunner {
   private func show(_ flow: Flow, after seen: Flow?) {
     if let problem = flow.problem, problem != seen?.problem || flow.revision != seen?.revision {
       for line in problem.lines { console.note(line) }
@@ -176,14 +176,14 @@ extension FlowRunner {
 }
 
 extension Flow {
-  /// - Throws: ``Failure`` with status 3 if the flow ended without success.
+  /// - Throws: ``CommandFailure`` with status 3 if the flow ended without success.
   func checkSuccess() throws {
     if status == .succeeded { return }
     let message = failure?.message ?? "the flow ended as \(status.rawValue)"
     var hints = failure.map { ["reason: \($0.reason.rawValue)"] } ?? []
     if let word = failure?.provider { hints.append(word.sentence) }
-    throw UsherCommands.Failure(
-      message, hints: hints, status: UsherCommands.Failure.Status.flowFailed)
+    throw UsherCommands.CommandFailure(
+      message, hints: hints, status: UsherCommands.CommandFailure.Status.flowFailed)
   }
 }
 

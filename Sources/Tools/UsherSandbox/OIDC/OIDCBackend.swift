@@ -2,7 +2,7 @@
 /// flow, userinfo, revocation and introspection.
 ///
 /// By default it is as strict as the RFCs ask. Its settings make it misbehave.
-package actor OIDCProvider: Backend {
+package actor OIDCBackend: Backend {
   let workbench: Workbench
   let clients: ClientRegistry
   nonisolated let path: String
@@ -18,9 +18,9 @@ package actor OIDCProvider: Backend {
     keys = SigningKeys()
   }
 
-  nonisolated func issuer(_ call: Call) -> String { call.base + path }
+  nonisolated func issuer(_ call: EndpointCall) -> String { call.base + path }
 
-  var settings: OIDCSettings { ledger.settings }
+  var settings: OIDCBackendSettings { ledger.settings }
 
   package nonisolated var title: String { "OpenID provider" }
 
@@ -87,41 +87,41 @@ nonisolated(nonsending) func answering(
 ) async -> Reply {
   do {
     return try await handle()
-  } catch let refusal as Refusal {
+  } catch let refusal as OAuthError {
     return refusal.reply
   } catch {
     return .refusal("server_error", "the sandbox failed: \(error)", status: 500)
   }
 }
 
-extension Call {
+extension EndpointCall {
   /// Parses the form in the body (RFC 6749 §3.2); throws a refusal that names the fault.
-  func postedForm() throws(Refusal) -> Form {
+  func postedForm() throws(OAuthError) -> Form {
     guard contentType == "application/x-www-form-urlencoded" else {
-      throw Refusal(
+      throw OAuthError(
         "invalid_request", "Content-Type must be application/x-www-form-urlencoded")
     }
     if let query = try? Form(parsing: query.utf8), query.has("client_secret") {
-      throw Refusal("invalid_request", "client_secret must not be in the URL")
+      throw OAuthError("invalid_request", "client_secret must not be in the URL")
     }
     return try Self.form(body)
   }
 
   /// Parses the form in the query.
-  func queryForm() throws(Refusal) -> Form { try Self.form(Array(query.utf8)) }
+  func queryForm() throws(OAuthError) -> Form { try Self.form(Array(query.utf8)) }
 
-  private static func form(_ bytes: [UInt8]) throws(Refusal) -> Form {
+  private static func form(_ bytes: [UInt8]) throws(OAuthError) -> Form {
     let form: Form
     do {
       form = try Form(parsing: bytes)
     } catch {
       switch error {
-      case .notUTF8: throw Refusal("invalid_request", "the form is not UTF-8")
-      case .tooManyFields: throw Refusal("invalid_request", "more than \(Form.limit) fields")
+      case .notUTF8: throw OAuthError("invalid_request", "the form is not UTF-8")
+      case .tooManyFields: throw OAuthError("invalid_request", "more than \(Form.limit) fields")
       }
     }
     if let name = form.repeated.sorted().first {
-      throw Refusal("invalid_request", "\(name.printable) is present more than once")
+      throw OAuthError("invalid_request", "\(name.printable) is present more than once")
     }
     return form
   }

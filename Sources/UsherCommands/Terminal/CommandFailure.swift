@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 
 /// The message lines and the exit status of a failed command.
-struct Failure: Error, Equatable {
+struct CommandFailure: Error, Equatable {
   var lines: [String]
   var status: Int32
 
@@ -24,8 +24,8 @@ struct Failure: Error, Equatable {
   }
 
   /// Returns a failure without a message, if everything is already printed.
-  static func silent(_ status: Int32) -> Failure {
-    var failure = Failure("", status: status)
+  static func silent(_ status: Int32) -> CommandFailure {
+    var failure = CommandFailure("", status: status)
     failure.lines = []
     return failure
   }
@@ -33,7 +33,7 @@ struct Failure: Error, Equatable {
   /// Creates a failure from an error; nil if ArgumentParser is to report the error.
   init?(_ error: any Error) {
     switch error {
-    case let failure as Failure: self = failure
+    case let failure as CommandFailure: self = failure
     case let error as UsherError: self.init(error)
     case let problem as ConnectionError: self.init(problem)
     case let ended as EventsEnded: self.init("\(ended)", status: Status.unreachable)

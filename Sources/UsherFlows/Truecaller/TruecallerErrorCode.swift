@@ -3,7 +3,7 @@ import UsherCore
 
 /// The SDK's error numbers that apply to a daemon (contract §1.4). The page Truecaller of the
 /// documentation explains why the others do not.
-enum TCError: Int {
+enum TruecallerErrorCode: Int {
   case appKeyMissing = 1
   case appLinkMissing = 2
   case userCancelled = 3
@@ -30,7 +30,7 @@ enum TCError: Int {
 
 extension Failure {
   /// The app's credentials differ from those that are configured here.
-  static func otherApp(_ error: TCError, _ what: String, _ provider: ProviderName) -> Failure {
+  static func otherApp(_ error: TruecallerErrorCode, _ what: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Another app",
       message: "\(what) is missing or is not the one configured", retryable: false,
@@ -40,11 +40,11 @@ extension Failure {
   static func impossible(_ number: ImpossibleNumber, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Not a phone number", message: number.message,
-      retryable: true, provider: TCError.badRequest.word(provider))
+      retryable: true, provider: TruecallerErrorCode.badRequest.word(provider))
   }
 
   static func refused(
-    _ error: TCError, _ refusal: TruecallerRefusal, _ provider: ProviderName
+    _ error: TruecallerErrorCode, _ refusal: TruecallerRefusal, _ provider: ProviderName
   ) -> Failure {
     let word = error.word(provider, refusal)
     return switch error {
@@ -64,7 +64,7 @@ extension Failure {
   static func capped(_ refusal: TruecallerRefusal, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .attemptsExhausted, title: "Too many attempts", message: refusal.sentence,
-      retryable: true, provider: TCError.internal.word(provider, refusal))
+      retryable: true, provider: TruecallerErrorCode.internal.word(provider, refusal))
   }
 
   /// A code may have been sent, and the verification token is lost. The failure is not retryable,
@@ -79,7 +79,7 @@ extension Failure {
     Failure(
       reason: .providerRejected, title: "Another phone number",
       message: "the provider's answer is about another phone number than the verified one",
-      retryable: false, provider: TCError.verificationFailed.word(provider))
+      retryable: false, provider: TruecallerErrorCode.verificationFailed.word(provider))
   }
 
   /// The profile's signature is invalid or malformed.
@@ -88,14 +88,14 @@ extension Failure {
   static func badSignature(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Not the provider's profile", message: message,
-      retryable: false, provider: TCError.verificationFailed.word(provider))
+      retryable: false, provider: TruecallerErrorCode.verificationFailed.word(provider))
   }
 
   /// The provider's reply cannot be used.
   ///
   /// - Parameter message: A user-facing sentence.
   static func unusable(
-    _ message: String, _ error: TCError, _ provider: ProviderName
+    _ message: String, _ error: TruecallerErrorCode, _ provider: ProviderName
   ) -> Failure {
     Failure(
       reason: .providerProtocolError, title: "Unusable answer of the provider", message: message,
@@ -110,7 +110,7 @@ extension Problem {
     Problem(
       reason: "wrong_code", title: "Wrong code",
       message: refusal.message ?? "the provider does not accept this code",
-      provider: TCError.internal.word(provider, refusal))
+      provider: TruecallerErrorCode.internal.word(provider, refusal))
   }
 
   /// The code has expired.
@@ -122,19 +122,19 @@ extension Problem {
     Problem(
       reason: "code_expired", title: "Code expired",
       message: "this code has expired: request another",
-      provider: TCError.internal.word(provider, refusal))
+      provider: TruecallerErrorCode.internal.word(provider, refusal))
   }
 
   static func tooEarly(_ wait: Duration?, _ message: String, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too early", message: message,
-      retryAfterMs: wait.map { Int($0.milliseconds) }, provider: TCError.internal.word(provider))
+      retryAfterMs: wait.map { Int($0.milliseconds) }, provider: TruecallerErrorCode.internal.word(provider))
   }
 
   static func invalidName(_ message: String, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "invalid_name", title: "Not a name", message: message,
-      provider: TCError.invalidName.word(provider))
+      provider: TruecallerErrorCode.invalidName.word(provider))
   }
 
   static func unreachable(_ fault: TruecallerReplyError, _ provider: ProviderName) -> Problem {
@@ -147,8 +147,8 @@ extension Problem {
 extension TruecallerReplyError {
   func word(_ provider: ProviderName) -> ProviderErrorCode {
     switch self {
-    case .network: TCError.network.word(provider)
-    case .server(let refusal, after: _): TCError.internal.word(provider, refusal)
+    case .network: TruecallerErrorCode.network.word(provider)
+    case .server(let refusal, after: _): TruecallerErrorCode.internal.word(provider, refusal)
     }
   }
 }

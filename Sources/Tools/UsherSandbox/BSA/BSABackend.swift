@@ -2,9 +2,9 @@
 ///
 /// <doc:BSA> lists paths, sign-ins, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocol.
-package actor BSA: Backend {
+package actor BSABackend: Backend {
   let workbench: Workbench
-  var settings = BSASettings()
+  var settings = BSABackendSettings()
   var contacts: BSAContacts
   var members = BSAMembers()
   var signIns: BSASignIns
@@ -91,7 +91,7 @@ package actor BSA: Backend {
 
   private nonisolated func row(
     _ name: String, _ method: Endpoint.Method, _ path: String, hidesPath: Bool = false,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     var row = Endpoint("bsa.\(name)", method, Self.path + path, handle: handle)
     row.hidesPath = hidesPath
@@ -100,7 +100,7 @@ package actor BSA: Backend {
 
   private nonisolated func control(
     _ path: String, _ method: Endpoint.Method,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("bsa.\(path)", method, "/_control\(Self.path)/\(path)", handle: handle)
   }

@@ -3,11 +3,11 @@
 ///
 /// <doc:Paysafe> lists paths, form fields, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocol.
-package actor Paysafe: Backend {
+package actor PaysafeBackend: Backend {
   let workbench: Workbench
   let clients = ClientRegistry(Client.paysafe)
   let signer = TokenSigner()
-  var settings = PaysafeSettings()
+  var settings = PaysafeBackendSettings()
   var signIns: SignIns
   var configTokens: ConfigTokens
   var tokens: TokenLedger
@@ -21,7 +21,7 @@ package actor Paysafe: Backend {
     self.workbench = workbench
     signIns = SignIns(mint: workbench.mint)
     configTokens = ConfigTokens(mint: workbench.mint)
-    tokens = TokenLedger(PaysafeSettings().terms, mint: workbench.mint)
+    tokens = TokenLedger(PaysafeBackendSettings().terms, mint: workbench.mint)
     events = ScaLedger(mint: workbench.mint)
     wallets = Wallets(workbench.users, mint: workbench.mint)
   }
@@ -112,29 +112,29 @@ package actor Paysafe: Backend {
 
   private nonisolated func row(
     _ name: String, _ method: Endpoint.Method, _ path: String,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("paysafe.\(name)", method, Self.path + path, handle: handle)
   }
 
   private nonisolated func wallet(
     _ name: String, _ method: Endpoint.Method, _ path: String,
-    _ read: @escaping @Sendable (Call, JSON?) throws(Refusal) -> WalletRequest
+    _ read: @escaping @Sendable (EndpointCall, JSON?) throws(OAuthError) -> WalletRequest
   ) -> Endpoint {
     row(name, method, "/wallets/{walletId}/\(path)") { await self.operate($0, read) }
   }
 
   private nonisolated func control(
     _ name: String, _ method: Endpoint.Method, _ path: String,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("paysafe.\(name)", method, "/_control/paysafe/\(path)", handle: handle)
   }
 }
 
-extension Paysafe {
+extension PaysafeBackend {
   /// Returns the user of the request's access token; throws a ``BearerRefusal``.
-  func customer(_ call: Call) async throws -> User {
+  func customer(_ call: EndpointCall) async throws -> User {
     guard let header = call.headers["authorization"] else { throw BearerRefusal.missing }
     guard header.lowercased().hasPrefix("bearer "),
       let id = await signer.claims(of: String(header.dropFirst("bearer ".count)))?["jti"]?.text
@@ -148,10 +148,10 @@ extension Paysafe {
   }
 
   /// Returns the brand in the request's path; throws a refusal with status 404.
-  nonisolated func brand(_ call: Call) throws(Refusal) -> Brand {
+  nonisolated func brand(_ call: EndpointCall) throws(OAuthError) -> Brand {
     let identity = call.parameters["brandIdentity"]
     guard let brand = Brand.standard.first(where: { $0.identity == identity }) else {
-      throw Refusal("invalid_request", "there is no such brand", status: 404)
+      throw OAuthError("invalid_request", "there is no such brand", status: 404)
     }
     return brand
   }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 
 /// A helper process that makes one call at a time, and writes the duration of each.
-struct Caller: ParsableCommand {
+struct CallerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "caller", abstract: "Makes the calls that are measured.", shouldDisplay: false)
 

@@ -4,7 +4,7 @@ import UsherCore
 
 /// Runs an authorization that has begun: has its screens shown, submits the person's answers, and
 /// returns the outcome.
-struct Authorization: Sendable {
+struct FreedomAuthorization: Sendable {
   private enum Event: Sendable {
     case moved(Flow)
     case answered(FreedomIDAnswer, ticket: Int)
@@ -107,7 +107,7 @@ struct Authorization: Sendable {
 
 // MARK: - Answers
 
-extension Authorization {
+extension FreedomAuthorization {
   /// Submits an answer once. If it is unknown whether it arrived, the person is asked again.
   ///
   /// If the flow has changed meanwhile, ``follow(_:)`` reports that.

@@ -12,7 +12,7 @@ import UsherStore
 ///
 /// A flow that has not moved for a while rests: only the packed bytes of its machine stay in
 /// memory, and each read unpacks them.
-final class FlowSession: Sendable {
+final class LiveFlow: Sendable {
   let id: FlowID
   private let family: SharedFlowMetadata
   let requestID: String?
@@ -105,7 +105,7 @@ final class FlowSession: Sendable {
       Current(
         form: packed.map { .resting($0) } ?? .awake(standing, nil),
         status: standing.ending.status, last: standing.transition,
-        earlier: earlier.suffix(FlowSession.rememberedTransitions - 1), isToResume: isToResume))
+        earlier: earlier.suffix(LiveFlow.rememberedTransitions - 1), isToResume: isToResume))
   }
 
   var owner: Owner { family.owner }
@@ -184,7 +184,7 @@ final class FlowSession: Sendable {
   }
 }
 
-extension FlowSession.Form {
+extension LiveFlow.Form {
   fileprivate var packed: PackedMachine? {
     switch self {
     case .awake(_, let packed): packed
@@ -194,7 +194,7 @@ extension FlowSession.Form {
 }
 
 // Resting: only the packed machine stays in memory.
-extension FlowSession {
+extension LiveFlow {
   /// Counts one more entry of this flow in `FlowHibernator`.
   func noteMove() { current.withLock { $0.moves += 1 } }
 
@@ -245,7 +245,7 @@ extension Bool {
 }
 
 // The mailbox.
-extension FlowSession {
+extension LiveFlow {
   /// Appends mail to the mailbox.
   ///
   /// - Returns: Whether the caller must start draining, because no task is doing so.
@@ -297,7 +297,7 @@ extension FlowSession {
   }
 }
 
-extension FlowSession.Current {
+extension LiveFlow.Current {
   @discardableResult
   fileprivate mutating func postResumption() -> Bool {
     guard isToResume else { return false }
@@ -307,7 +307,7 @@ extension FlowSession.Current {
   }
 }
 
-extension FlowSession.Mail {
+extension LiveFlow.Mail {
   fileprivate var isRequest: Bool {
     switch self {
     case .submit, .cancel, .callBack: true
@@ -317,7 +317,7 @@ extension FlowSession.Mail {
 }
 
 // Resources of a live flow.
-extension FlowSession {
+extension LiveFlow {
   func setTimer(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
 
   /// Clean-up for outcomes that arrive after the end; contains no secret.
@@ -344,7 +344,7 @@ extension FlowSession {
 }
 
 // Waiting.
-extension FlowSession {
+extension LiveFlow {
   /// Waits until `isDue` holds, the timeout is over, or the task is cancelled; then returns the
   /// standing.
   func wait(

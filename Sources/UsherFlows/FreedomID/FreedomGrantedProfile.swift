@@ -3,7 +3,7 @@ import UsherCore
 
 /// A user's data reduced to the granted fields: one member per grant, null if the provider has no
 /// value. Other members of the reply are dropped.
-struct GrantedProfile: Equatable {
+struct FreedomGrantedProfile: Equatable {
   let members: [String: JSONValue]
 
   /// - Throws: A sentence that names the invalid member.

@@ -2,10 +2,10 @@
 ///
 /// <doc:FreedomID> lists paths, people, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocols. `device-api.openapi.json` describes the device API.
-package actor FreedomID: Backend {
+package actor FreedomIDBackend: Backend {
   let workbench: Workbench
   let callBack: CallBack
-  var settings = FreedomSettings()
+  var settings = FreedomIDBackendSettings()
   var ledger: FreedomLedger
   var logins: FreedomLogins
   var visits: FreedomVisits
@@ -113,21 +113,21 @@ package actor FreedomID: Backend {
 
   private nonisolated func row(
     _ name: String, _ method: Endpoint.Method, _ path: String,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("freedomid.\(name)", method, Self.path + path, handle: handle)
   }
 
   private nonisolated func control(
     _ path: String, _ method: Endpoint.Method,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("freedomid.\(path)", method, "/_control\(Self.path)/\(path)", handle: handle)
   }
 }
 
-extension Call {
-  /// The text after `Bearer` in the `Authorization` header; nil if there is none.
+extension EndpointCall {
+  /// The text after `Bearer` in the `TokenAuthorization` header; nil if there is none.
   var bearer: String? {
     guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return nil }
     return String(header.dropFirst("Bearer ".count))

@@ -3,10 +3,10 @@
 ///
 /// <doc:GoPay> lists paths, people, tokens, control calls and settings. The contract in the
 /// daemon's documentation specifies the protocol.
-package actor GoPay: Backend {
+package actor GoPayBackend: Backend {
   let workbench: Workbench
   let callBack: CallBack
-  var settings = GoPaySettings()
+  var settings = GoPayBackendSettings()
   var ledger: GoPayLedger
   var visits: GoPayVisits
   var snap: SnapLedger
@@ -91,7 +91,7 @@ package actor GoPay: Backend {
 
   private nonisolated func row(
     _ name: String, _ method: Endpoint.Method, _ path: String, hidesPath: Bool = false,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     var row = Endpoint("gopay.\(name)", method, Self.path + path, handle: handle)
     row.hidesPath = hidesPath
@@ -100,7 +100,7 @@ package actor GoPay: Backend {
 
   private nonisolated func control(
     _ path: String, _ method: Endpoint.Method,
-    _ handle: @escaping @Sendable (Call) async -> Reply
+    _ handle: @escaping @Sendable (EndpointCall) async -> Reply
   ) -> Endpoint {
     Endpoint("gopay.\(path)", method, "/_control/gopay/\(path)", handle: handle)
   }

@@ -1,7 +1,7 @@
 import UsherCore
 
 /// Validates text that callers pass in a flow's parameters.
-enum FlowParams {
+enum ParamsValidation {
   /// Returns the text if it can be sent to the provider; nil for nil.
   ///
   /// - Throws: `invalidParams` for white space alone, for control characters and for more than 1024

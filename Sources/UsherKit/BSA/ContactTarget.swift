@@ -1,7 +1,7 @@
 import Crypto
 
 /// The contact to which an OTP number is sent.
-struct BSAContact: Sendable, Equatable {
+struct ContactTarget: Sendable, Equatable {
   let type: BSA.APICaller.OTPSendType
   /// The address or number as the caller passed it.
   let target: String
