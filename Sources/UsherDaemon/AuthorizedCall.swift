@@ -6,7 +6,7 @@ import UsherCore
 protocol Auditing: Sendable {
   /// - Throws: `storageUnavailable` while calls cannot be recorded.
   func admit() throws(UsherError)
-  func note(_ note: AuditEvent, by caller: AuditedCaller)
+  func record(_ note: AuditEvent, by caller: AuditedCaller)
   /// Records a call that equals one recorded before.
   ///
   /// - Returns: False while calls cannot be recorded; then this call is not recorded.
@@ -31,7 +31,7 @@ struct AuthorizedCall: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
     /// Objects given to or taken from this user.
-    case possessions(of: UInt32)
+    case storedObjects(of: UInt32)
   }
 
   /// Returns whether the permit also covers an account that the call does not name: a call that
@@ -46,7 +46,7 @@ struct AuthorizedCall: Sendable {
   }
 
   /// Runs the call to its end and records the outcome in the audit log.
-  func follow(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
+  func perform(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
     let response: Response
     do throws(UsherError) {
       response = try body()
@@ -111,7 +111,7 @@ struct AuthorizedCall: Sendable {
     guard let audit, request.moment == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
     else { return nil }
-    var note = note(.allowed)
+    var note = event(.allowed)
     note.scope = scope
     return AuditRepeat(note, by: caller.audited).map {
       .init(accounts: accounts, audit: audit, call: $0)
@@ -123,23 +123,23 @@ struct AuthorizedCall: Sendable {
   /// - Parameter flow: The flow that began.
   func succeeded(flow: FlowID? = nil) {
     guard let audit else { return }
-    var note = note(.allowed)
+    var note = event(.allowed)
     note.flow = flow
     // A row that several calls share cannot have the correlation ID of one of them.
     if flow != nil { note.correlationID = Cause.correlation?.rawValue ?? "" }
     switch given {
-    case nil: audit.note(note, by: caller.audited)
+    case nil: audit.record(note, by: caller.audited)
     case .token(let scope):
       note.scope = scope
-      audit.note(note, by: caller.audited)
-    case .possessions(of: let uid):
+      audit.record(note, by: caller.audited)
+    case .storedObjects(of: let uid):
       note.owner = uid
-      audit.note(note, by: caller.audited)
+      audit.record(note, by: caller.audited)
     case .profiles(let profiles):
       for (account, fields) in profiles() {
         note.account = account
         note.fields = fields
-        audit.note(note, by: caller.audited)
+        audit.record(note, by: caller.audited)
       }
     }
   }
@@ -152,15 +152,15 @@ struct AuthorizedCall: Sendable {
     var error = error
     let correlation = error.correlationID ?? Cause.correlation ?? correlation()
     error.correlationID = correlation
-    var note = note(.allowed)
+    var note = event(.allowed)
     note.failure = error.reason
     note.flow = error.detail.flow
     note.correlationID = correlation.rawValue
-    audit.note(note, by: caller.audited)
+    audit.record(note, by: caller.audited)
     return error
   }
 
-  private func note(_ decision: AuditEvent.Decision) -> AuditEvent {
+  private func event(_ decision: AuditEvent.Decision) -> AuditEvent {
     var conditions = permit.conditions
     // No person or proof is asked for a call about an object that does not exist for the caller.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }

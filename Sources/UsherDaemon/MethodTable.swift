@@ -213,7 +213,7 @@ struct MethodTable: Sendable {
     _ handler: @escaping @Sendable (M, AuthorizedCall) throws(UsherError) -> Response
   ) {
     enter(type, subject) { method, authorized throws(UsherError) in
-      try authorized.follow { () throws(UsherError) in try handler(method, authorized) }
+      try authorized.perform { () throws(UsherError) in try handler(method, authorized) }
     }
   }
 
@@ -223,7 +223,7 @@ struct MethodTable: Sendable {
     _ handler: @escaping @Sendable (M, Caller) throws(UsherError) -> M.Reply
   ) {
     enter(type, subject, isList: true) { method, authorized throws(UsherError) in
-      try authorized.follow { () throws(UsherError) in
+      try authorized.perform { () throws(UsherError) in
         try .now(try handler(method, authorized.caller))
       }
     }
@@ -238,7 +238,7 @@ struct MethodTable: Sendable {
     enterUndecided(type, .method) { method, call throws(UsherError) in
       var method = method
       let authorized = try services.authorise(&method, .method, call.caller)
-      return try authorized.follow { () throws(UsherError) in try handler(method, call.connection) }
+      return try authorized.perform { () throws(UsherError) in try handler(method, call.connection) }
     }
   }
 

@@ -12,7 +12,7 @@ final class RateLimiter: Sendable {
   private let buckets = Mutex<[Owner: Bucket]>([:])
 
   /// Takes one call from the owner's bucket; returns nil if it is allowed, else the time to wait.
-  func take(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
+  func acquire(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
     let room = Duration.milliseconds(60_000)
     let price = room / max(perMinute, 1)
     return buckets.withLock { buckets in

@@ -69,7 +69,7 @@ extension Services {
     var error = error
     let correlation = dependencies.correlationID()
     error.correlationID = correlation
-    audit.note(
+    audit.record(
       AuditEvent(
         request, .denied, rule: rule, conditions: conditions.union(unmet), unmet: unmet,
         failure: error.reason, correlation: correlation),
@@ -163,8 +163,8 @@ extension Services {
       return .profiles { [accounts] in accounts.shown(of: call.account, to: caller) }
     case let call as AccountList:
       return .profiles { [accounts] in accounts.shown(at: call.provider, to: caller) }
-    case let call as OwnerAccept: return .possessions(of: call.uid)
-    case let call as OwnerForget: return .possessions(of: call.uid)
+    case let call as OwnerAccept: return .storedObjects(of: call.uid)
+    case let call as OwnerForget: return .storedObjects(of: call.uid)
     default: return nil
     }
   }

@@ -135,7 +135,7 @@ final class Services: Sendable {
         dependencies: dependencies,
         log: log))
 
-    repository.follow { [revocations] update in
+    repository.addObserver { [revocations] update in
       guard let superseded = update.superseded else { return }
       Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
     }
@@ -151,7 +151,7 @@ final class Services: Sendable {
     let follower = OwnerFollower(
       engine: engine, repository: repository, localAuth: localAuthService, confirm: confirm,
       watch: watch, followUps: followUps, events: events)
-    owners.follow { await follower.follow($0, of: $1) }
+    owners.addObserver { await follower.apply($0, of: $1) }
     ownerService = OwnerService(
       registry: owners, engine: engine, repository: repository, revoker: revoker,
       localAuth: localAuthService, confirm: confirm, audit: audit)
@@ -220,7 +220,7 @@ final class Services: Sendable {
   private func takeCredentials() {
     let handed = credentials.reread()
     for problem in handed.problems { log.warning("\(problem)") }
-    credentials.take(handed)
+    credentials.install(handed)
   }
 
   /// Removes old flows, expired consents and old audit rows, and reviews the times of tokens in

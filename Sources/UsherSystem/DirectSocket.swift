@@ -119,7 +119,7 @@ package struct DirectSocket: Sendable {
   /// read.
   ///
   /// - Returns: Whether the call succeeded.
-  package func hearNoMore() -> Bool { shutdown(raw, CInt(SHUT_RD)) == 0 }
+  package func stopReceiving() -> Bool { shutdown(raw, CInt(SHUT_RD)) == 0 }
 
   package func close() { _ = Glibc.close(raw) }
 }

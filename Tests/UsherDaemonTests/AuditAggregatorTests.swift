@@ -11,10 +11,10 @@ struct AuditAggregatorTests {
   private let start = FakeClock().now()
   private var aggregator = AuditAggregator()
 
-  private mutating func note(
+  private mutating func record(
     _ note: AuditEvent, by caller: AuditedCaller = .till, after seconds: Int = 0
   ) {
-    aggregator.note(note, by: caller, at: start + .seconds(seconds))
+    aggregator.record(note, by: caller, at: start + .seconds(seconds))
   }
 
   private var rows: [String] {
@@ -207,7 +207,7 @@ struct AuditAggregatorTests {
     note.kind = text
     note.account = AccountID(text)
     note.scope = text
-    self.note(note)
+    self.record(note)
     let kept = aggregator.waiting[0].note
     #expect(kept.provider?.rawValue.utf8.count == 512)
     #expect(kept.kind?.utf8.count == 512)

@@ -32,10 +32,10 @@ struct AuditRecorderTests {
   @Test("an audit row is written 50 ms later, together with the rows noted meanwhile")
   func together() async throws {
     repository.open(keeper)
-    repository.note(.denied("flow.list"), by: .till)
+    repository.record(.denied("flow.list"), by: .till)
     scheduler.advance(by: .milliseconds(49))
     #expect(keeper.commits == [])
-    repository.note(.denied("flow.get"), by: .bert)
+    repository.record(.denied("flow.get"), by: .bert)
     await pass(.milliseconds(1))
     #expect(keeper.commits == [2])
     let row = try #require(keeper.rows.first)
@@ -59,7 +59,7 @@ struct AuditRecorderTests {
     let caller = AuditedCaller(
       client: "till", uid: 1, gid: 2, pid: 3, unit: "u.service", invocation: "4f",
       executable: "/bin/till")
-    repository.note(note, by: caller)
+    repository.record(note, by: caller)
     await repository.flush()
     #expect(
       keeper.rows == [
@@ -79,7 +79,7 @@ struct AuditRecorderTests {
   func minute() async throws {
     repository.open(keeper)
     scheduler.advance(by: .seconds(20))
-    for _ in 0..<5 { repository.note(.token(), by: .till) }
+    for _ in 0..<5 { repository.record(.token(), by: .till) }
     await pass(.milliseconds(50))
     #expect(keeper.rows.map(\.count) == [1])
     await pass(.seconds(39))
@@ -94,9 +94,9 @@ struct AuditRecorderTests {
   func refused() async throws {
     repository.open(keeper)
     keeper.isRefusing = true
-    repository.note(.denied("flow.list"), by: .till)
+    repository.record(.denied("flow.list"), by: .till)
     await pass(.milliseconds(50))
-    repository.note(.denied("flow.get"), by: .till)
+    repository.record(.denied("flow.get"), by: .till)
     #expect(keeper.rows == [])
     #expect(!repository.isFull)
     keeper.isRefusing = false
@@ -113,7 +113,7 @@ struct AuditRecorderTests {
     try repository.admit()
     for uid in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
-      for _ in 0..<60 { repository.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { repository.record(.denied("flow.list"), by: caller) }
     }
     #expect(repository.isFull)
     let error = #expect(throws: UsherError.self) { try repository.admit() }
@@ -132,7 +132,7 @@ struct AuditRecorderTests {
 
   @Test("without a store the recorder gathers rows, and writes them once a store is open")
   func unopened() async throws {
-    repository.note(.denied("system.unlock"), by: .till)
+    repository.record(.denied("system.unlock"), by: .till)
     #expect(scheduler.pending == [])
     await repository.flush()
     repository.open(keeper)
@@ -143,10 +143,10 @@ struct AuditRecorderTests {
   @Test("closing the recorder writes all rows and counts; later rows go to the next store")
   func closing() async throws {
     repository.open(keeper)
-    for _ in 0..<3 { repository.note(.token(), by: .till) }
+    for _ in 0..<3 { repository.record(.token(), by: .till) }
     await repository.close()
     #expect(keeper.rows.map(\.count) == [1, 2])
-    repository.note(.denied("flow.list"), by: .till)
+    repository.record(.denied("flow.list"), by: .till)
     await pass(.seconds(120))
     #expect(keeper.rows.count == 2)
     let other = FakeKeeper()
@@ -159,13 +159,13 @@ struct AuditRecorderTests {
   @Test("the recorder logs the number of lost rows at its end, and logs nothing if none are lost")
   func lost() async {
     repository.open(keeper)
-    repository.note(.token(), by: .till)
+    repository.record(.token(), by: .till)
     await repository.close()
     repository.end()
     #expect(lines.all == [])
     repository.open(keeper)
     keeper.isRefusing = true
-    for _ in 0..<3 { repository.note(.denied("flow.list"), by: .till) }
+    for _ in 0..<3 { repository.record(.denied("flow.list"), by: .till) }
     await repository.close()
     repository.end()
     #expect(
@@ -182,7 +182,7 @@ struct AuditRecorderTests {
     #expect(keeper.trims == ["100000 since \(clock.now() - .seconds(90 * 86_400))"])
     for uid in 0..<20 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
-      for _ in 0..<60 { repository.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { repository.record(.denied("flow.list"), by: caller) }
     }
     await pass(.milliseconds(50))
     #expect(keeper.trims.count == 2)
@@ -198,7 +198,7 @@ struct AuditRecorderTests {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
         group.addTask {
-          for _ in 0..<1000 { repository.note(.token(), by: .till) }
+          for _ in 0..<1000 { repository.record(.token(), by: .till) }
           await repository.flush()
         }
       }

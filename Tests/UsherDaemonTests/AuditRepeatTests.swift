@@ -34,17 +34,17 @@ struct AuditRepeatTests {
         let number = Int.random(in: 0..<repeats.count, using: &random)
         let (note, caller) = keys[number % keys.count]
         let isFull = anew.isFull
-        if !isFull { anew.note(note, by: caller, at: now) }
+        if !isFull { anew.record(note, by: caller, at: now) }
         #expect((again.again(&repeats[number], at: now) == .refused) == isFull)
         counted += 1
       case 850..<930:
         let (note, caller) = keys[Int.random(in: 0..<keys.count, using: &random)]
         guard !anew.isFull else { continue }
-        anew.note(note, by: caller, at: now)
-        again.note(note, by: caller, at: now)
+        anew.record(note, by: caller, at: now)
+        again.record(note, by: caller, at: now)
       case 930..<950:
-        anew.note(.denied("flow.list"), by: .bert, at: now)
-        again.note(.denied("flow.list"), by: .bert, at: now)
+        anew.record(.denied("flow.list"), by: .bert, at: now)
+        again.record(.denied("flow.list"), by: .bert, at: now)
       case 950..<985: now = now + .milliseconds(Int64.random(in: -3000...20_000, using: &random))
       case 985..<990:
         anew.turn(at: now)
@@ -56,8 +56,8 @@ struct AuditRepeatTests {
         for user in 0..<70 {
           let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
           for _ in 0..<60 {
-            anew.note(.denied("flow.list"), by: caller, at: now)
-            again.note(.denied("flow.list"), by: caller, at: now)
+            anew.record(.denied("flow.list"), by: caller, at: now)
+            again.record(.denied("flow.list"), by: caller, at: now)
           }
         }
       default:

@@ -33,7 +33,7 @@ struct AuditServiceTests {
       (.denied("token.get"), .till), (.token(method: "totp.code"), .bert),
     ] {
       clock.advance(by: .seconds(60))
-      repository.note(note, by: caller)
+      repository.record(note, by: caller)
     }
   }
 
@@ -132,7 +132,7 @@ struct AuditServiceTests {
         == .init(whole: true, first: 1, last: 6, begunAt: begunAt, findings: []))
     try await withThrowingTaskGroup(of: Bool.self) { group in
       for _ in 0..<4 { group.addTask { try await service.verify().whole } }
-      for _ in 0..<200 { repository.note(.denied("flow.list"), by: .bert) }
+      for _ in 0..<200 { repository.record(.denied("flow.list"), by: .bert) }
       for try await isWhole in group { #expect(isWhole) }
     }
   }

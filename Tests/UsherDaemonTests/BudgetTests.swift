@@ -13,48 +13,48 @@ struct RateLimiterTests {
   @Test("the rate limiter allows a minute's calls at once, then one more per share of the minute")
   func steady() {
     let budget = RateLimiter()
-    for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
-    #expect(budget.take(.anna, at: start, perMinute: 4) == .seconds(15))
-    #expect(budget.take(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
-    #expect(budget.take(.anna, at: start + .seconds(15), perMinute: 4) == nil)
-    #expect(budget.take(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
+    for _ in 0..<4 { #expect(budget.acquire(.anna, at: start, perMinute: 4) == nil) }
+    #expect(budget.acquire(.anna, at: start, perMinute: 4) == .seconds(15))
+    #expect(budget.acquire(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
+    #expect(budget.acquire(.anna, at: start + .seconds(15), perMinute: 4) == nil)
+    #expect(budget.acquire(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
   }
 
   @Test("after a minute the whole budget is back, and after an hour it is not larger")
   func full() {
     let budget = RateLimiter()
     for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {
-      for _ in 0..<3 { #expect(budget.take(.anna, at: start + pause, perMinute: 3) == nil) }
-      #expect(budget.take(.anna, at: start + pause, perMinute: 3) == .seconds(20))
+      for _ in 0..<3 { #expect(budget.acquire(.anna, at: start + pause, perMinute: 3) == nil) }
+      #expect(budget.acquire(.anna, at: start + pause, perMinute: 3) == .seconds(20))
     }
   }
 
   @Test("a clock set back by a day does not block calls for longer than their usual wait")
   func clockSetBack() {
     let budget = RateLimiter()
-    for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
+    for _ in 0..<4 { #expect(budget.acquire(.anna, at: start, perMinute: 4) == nil) }
     let earlier = start - .seconds(86_400)
-    #expect(budget.take(.anna, at: earlier, perMinute: 4) == .seconds(15))
+    #expect(budget.acquire(.anna, at: earlier, perMinute: 4) == .seconds(15))
     for second in 1...14 {
-      #expect(budget.take(.anna, at: earlier + .seconds(second), perMinute: 4) != nil)
+      #expect(budget.acquire(.anna, at: earlier + .seconds(second), perMinute: 4) != nil)
     }
     #expect(
-      budget.take(.anna, at: earlier + .seconds(15), perMinute: 4) == nil, "it fills steadily")
+      budget.acquire(.anna, at: earlier + .seconds(15), perMinute: 4) == nil, "it fills steadily")
   }
 
   @Test("one user's calls do not consume another user's budget")
   func owners() {
     let budget = RateLimiter()
-    #expect(budget.take(.anna, at: start, perMinute: 1) == nil)
-    #expect(budget.take(.anna, at: start, perMinute: 1) == .seconds(60))
-    #expect(budget.take(.bert, at: start, perMinute: 1) == nil)
+    #expect(budget.acquire(.anna, at: start, perMinute: 1) == nil)
+    #expect(budget.acquire(.anna, at: start, perMinute: 1) == .seconds(60))
+    #expect(budget.acquire(.bert, at: start, perMinute: 1) == nil)
   }
 
   @Test("a budget that does not divide a minute evenly allows exactly that many calls at once")
   func uneven() {
     for perMinute in [7, 11, 13, 59] {
       let budget = RateLimiter()
-      let taken = (0..<100).count { _ in budget.take(.anna, at: start, perMinute: perMinute) == nil
+      let taken = (0..<100).count { _ in budget.acquire(.anna, at: start, perMinute: perMinute) == nil
       }
       #expect(taken == perMinute)
     }

@@ -111,7 +111,7 @@ struct CachedReplyTests {
     let audit = try staged.lockController.services().audit
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(5000 + user), gid: 0, pid: 1)
-      for _ in 0..<60 { audit.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { audit.record(.denied("flow.list"), by: caller) }
     }
     for _ in 1...3 {
       #expect(try reason(await connection.answer(Self.call)) == "storage_unavailable")

@@ -36,15 +36,15 @@ private final class Shares {
 
   func reads(of party: Party, at now: NIODeadline) { share.reads(of: party, at: now) }
 
-  func landed(of party: Party) { share.landed(of: party) }
+  func callEnded(of party: Party) { share.callEnded(of: party) }
 
-  func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
-    share.knocked(cost, party, at: now)
+  func chargeConnectAttempt(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
+    share.chargeConnectAttempt(cost, party, at: now)
   }
 
   func comes(
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
-  ) -> FairScheduler.Welcome {
+  ) -> FairScheduler.ConnectionDecision {
     share.comes(party, isCrowded: isCrowded, at: now)
   }
 
@@ -277,9 +277,9 @@ final class FairSchedulerTests {
     enter(1..<2, anna)
     enter(10..<11, bert)
     #expect(call(1, anna, 10))
-    #expect(!share.knocked(.microseconds(50), bert, at: now))
-    for _ in 0..<10_000 { _ = share.knocked(.microseconds(50), bert, at: now) }
-    #expect(share.knocked(.microseconds(50), bert, at: now))
+    #expect(!share.chargeConnectAttempt(.microseconds(50), bert, at: now))
+    for _ in 0..<10_000 { _ = share.chargeConnectAttempt(.microseconds(50), bert, at: now) }
+    #expect(share.chargeConnectAttempt(.microseconds(50), bert, at: now))
     #expect(!share.called(10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn > now && turn <= now + .milliseconds(100))
@@ -289,33 +289,33 @@ final class FairSchedulerTests {
     "in a crowded queue a user that connects too often is refused, even if no other user calls")
   func crowded() {
     let welcomes = (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
-    #expect(welcomes.prefix(5).allSatisfy { $0 == .comesIn })
+    #expect(welcomes.prefix(5).allSatisfy { $0 == .accepted })
     #expect(welcomes.dropFirst(5).prefix(64).allSatisfy { $0 == .refused })
-    #expect(welcomes.dropFirst(69).allSatisfy { $0 == .turnedAway })
-    #expect(share.comes(anna, isCrowded: true, at: now) == .comesIn)
+    #expect(welcomes.dropFirst(69).allSatisfy { $0 == .dropped })
+    #expect(share.comes(anna, isCrowded: true, at: now) == .accepted)
     now = now + .seconds(1)
-    #expect(share.comes(bert, isCrowded: true, at: now) == .comesIn)
+    #expect(share.comes(bert, isCrowded: true, at: now) == .accepted)
   }
 
   @Test("a user over its share that keeps connecting is refused, then closed without a reply")
   func comingTooOften() {
     enter(1..<2, anna)
     enter(10..<11, bert)
-    func come(_ party: Party, _ count: Int) -> [FairScheduler.Welcome] {
+    func come(_ party: Party, _ count: Int) -> [FairScheduler.ConnectionDecision] {
       (0..<count).map { _ in share.comes(party, at: now) }
     }
-    #expect(come(bert, 100).allSatisfy { $0 == .comesIn }, "nobody else calls")
+    #expect(come(bert, 100).allSatisfy { $0 == .accepted }, "nobody else calls")
     #expect(call(1, anna, 10))
     now = now + .seconds(1)
-    for _ in 0..<1000 { _ = share.knocked(.microseconds(50), bert, at: now) }
+    for _ in 0..<1000 { _ = share.chargeConnectAttempt(.microseconds(50), bert, at: now) }
     let welcomes = come(bert, 100)
-    #expect(welcomes.prefix(5).allSatisfy { $0 == .comesIn })
+    #expect(welcomes.prefix(5).allSatisfy { $0 == .accepted })
     #expect(welcomes.dropFirst(5).prefix(64).allSatisfy { $0 == .refused })
-    #expect(welcomes.dropFirst(69).allSatisfy { $0 == .turnedAway })
-    #expect(come(anna, 100).allSatisfy { $0 == .comesIn })
-    #expect(come(.admin, 100).allSatisfy { $0 == .comesIn })
+    #expect(welcomes.dropFirst(69).allSatisfy { $0 == .dropped })
+    #expect(come(anna, 100).allSatisfy { $0 == .accepted })
+    #expect(come(.admin, 100).allSatisfy { $0 == .accepted })
     now = now + .seconds(1)
-    #expect(come(bert, 1) == [.comesIn])
+    #expect(come(bert, 1) == [.accepted])
   }
 
   @Test("the admin socket is never held up, and its calls throttle a user's flood")
@@ -354,7 +354,7 @@ final class FairSchedulerTests {
     for connectionID in 10..<12 { share.leave(connectionID, of: bert, at: now) }
     enter(12..<13, bert)
     #expect(!share.began(of: bert, at: now))
-    share.landed(of: bert)
+    share.callEnded(of: bert)
     #expect(share.began(of: bert, at: now))
   }
 
@@ -370,7 +370,7 @@ final class FairSchedulerTests {
     let turn = try #require(share.nextTurn())
     #expect(turn >= end + .seconds(7) && turn <= end + .seconds(9), "a quarter of the time")
     // Cheap work does not reduce the debt.
-    _ = share.knocked(.microseconds(50), bert, at: now)
+    _ = share.chargeConnectAttempt(.microseconds(50), bert, at: now)
     share.reads(of: bert, at: now)
     #expect(try #require(share.nextTurn()) >= turn)
     now = now + .seconds(3)
@@ -412,18 +412,18 @@ final class FairSchedulerTests {
 
   @Test("a user that keeps connecting is admitted evenly, not all at once after a second")
   func connectRate() {
-    func connect() -> [FairScheduler.Welcome] {
+    func connect() -> [FairScheduler.ConnectionDecision] {
       (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
     }
-    #expect(connect().count { $0 == .comesIn } == 5)
-    var welcomes: [FairScheduler.Welcome] = []
+    #expect(connect().count { $0 == .accepted } == 5)
+    var welcomes: [FairScheduler.ConnectionDecision] = []
     for _ in 0..<20 {
       now = now + .milliseconds(100)
       let these = connect()
-      #expect(these.count { $0 == .comesIn } <= 1)
+      #expect(these.count { $0 == .accepted } <= 1)
       #expect(these.count { $0 == .refused } <= 7)
       welcomes += these
     }
-    #expect(welcomes.count { $0 == .comesIn } == 10, "as many as within two seconds")
+    #expect(welcomes.count { $0 == .accepted } == 10, "as many as within two seconds")
   }
 }

@@ -35,7 +35,7 @@ struct FlowHibernatorTests {
     #expect(await harness.cancel(session) == nil)
     #expect(session.flow.status == .cancelled && !session.isResting)
     #expect(session.standing.machine == nil && !session.holdsPacked)
-    session.noteMove()
+    session.countMove()
     session.rest()
     #expect(!session.isResting, "it has no machine any more")
   }

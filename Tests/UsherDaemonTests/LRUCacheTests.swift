@@ -7,7 +7,7 @@ struct LRUCacheTests {
   private var cache = LRUCache<Int, String>()
 
   private mutating func keep(_ keys: some Sequence<Int>, room: Int) -> [Int] {
-    keys.flatMap { cache.keep("value \($0)", as: $0, room: room).keys }
+    keys.flatMap { cache.insert("value \($0)", as: $0, room: room).keys }
   }
 
   @Test("the LRU cache never exceeds its room", arguments: [2, 3, 8, 9])
@@ -44,7 +44,7 @@ struct LRUCacheTests {
     _ = keep(0..<5, room: 8)
     for key in [0, 4, 9] { cache.change(key) { $0 += "!" } }
     #expect(cache.peek(0) == "value 0!" && cache.peek(4) == "value 4!" && cache.peek(9) == nil)
-    _ = cache.keep("other", as: 0, room: 8)
+    _ = cache.insert("other", as: 0, room: 8)
     #expect(cache.use(0, room: 8).value == "other" && cache.count == 5)
     for key in [0, 4] { cache.remove(key) }
     #expect(cache.peek(0) == nil && cache.use(4, room: 8).value == nil && cache.count == 3)

@@ -24,7 +24,7 @@ struct ListenerTests {
       if bytes.contains(0) { transport.closeWhenSent() }
     }
 
-    override func heardAll() { transport.closeWhenSent() }
+    override func inputEnded() { transport.closeWhenSent() }
 
     override func closed() { counts.closed += 1 }
   }
@@ -119,7 +119,7 @@ struct ListenerTests {
     }
     let turns = try await loop.submit { [loop, path, counts] in
       let (turns, counts) = (TurnCounter(), counts.value)
-      loop.atEachTurnsEnd {
+      loop.atEndOfIteration {
         turns.most = max(turns.most, counts.come - turns.come)
         turns.come = counts.come
       }

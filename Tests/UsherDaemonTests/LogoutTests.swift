@@ -53,7 +53,7 @@ private final class LogoutHarness: Sendable {
   /// Delivers Freedom's logout callback.
   func logOut(_ body: String) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
     let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
-    let outcome = await calls.service.take(
+    let outcome = await calls.service.handle(
       .init(
         authorization: nil, body: Array(body.utf8), provider: calls.provider, dialect: dialect))
     return (outcome, dialect.answer(outcome))

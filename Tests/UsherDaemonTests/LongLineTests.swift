@@ -82,7 +82,7 @@ extension HarnessConnection {
   fileprivate func countTurnsWithBatch() async throws -> OnLoop<TurnCount> {
     try await handler.loop.submit { [handler] in
       let turns = TurnCount()
-      handler.loop.atEachTurnsEnd { [weak handler = handler.value] in
+      handler.loop.atEndOfIteration { [weak handler = handler.value] in
         if handler?.batches.isEmpty == false { turns.count += 1 }
       }
       return OnLoop(turns, handler.loop)

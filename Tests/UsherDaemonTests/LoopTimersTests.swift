@@ -17,7 +17,7 @@ struct LoopTimersTests {
     timers.add(.uptimeNanoseconds(UInt64(nanoseconds))) { [log] in log.entries.append(number) }
   }
 
-  private func goOff(at nanoseconds: Int) {
+  private func runDueTimers(at nanoseconds: Int) {
     while let body = timers.pop(at: .uptimeNanoseconds(UInt64(nanoseconds))) { body() }
   }
 
@@ -26,12 +26,12 @@ struct LoopTimersTests {
     var random = SeededGenerator(seed: 1)
     let times = (0..<2000).map { _ in Int.random(in: 100..<300, using: &random) }
     for (number, time) in times.enumerated() { _ = add(number, at: time) }
-    goOff(at: 99)
+    runDueTimers(at: 99)
     #expect(log.entries.isEmpty)
-    goOff(at: 199)
+    runDueTimers(at: 199)
     #expect(log.entries.count == times.count { $0 < 200 })
     #expect(timers.next == .uptimeNanoseconds(200))
-    goOff(at: 300)
+    runDueTimers(at: 300)
     #expect(log.entries == times.indices.sorted { (times[$0], $0) < (times[$1], $1) })
     #expect(timers.next == nil)
   }
@@ -44,7 +44,7 @@ struct LoopTimersTests {
     for number in gone { timers[number].cancel() }
     for number in gone where number % 2 == 0 { timers[number].cancel() }
     let kept = timers.indices.filter { !gone.contains($0) }
-    goOff(at: 300)
+    runDueTimers(at: 300)
     #expect(log.entries.sorted() == kept)
     #expect(log.entries == kept.sorted { (timers[$0].deadline, $0) < (timers[$1].deadline, $1) })
     for timer in timers { timer.cancel() }
@@ -70,9 +70,9 @@ struct LoopTimersTests {
       log.entries.append(1)
       _ = add(2, at: 5)
     }
-    goOff(at: 4)
+    runDueTimers(at: 4)
     #expect(log.entries == [1])
-    goOff(at: 5)
+    runDueTimers(at: 5)
     #expect(log.entries == [1, 2])
   }
 }

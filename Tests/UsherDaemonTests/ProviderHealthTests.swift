@@ -28,7 +28,7 @@ struct ProviderHealthTests {
 
   private func health(after outcomes: [CallOutcome]) -> ProviderHealth {
     let health = ProviderHealth { _, _ in }
-    for outcome in outcomes { health.note(outcome, of: work, at: now) }
+    for outcome in outcomes { health.record(outcome, of: work, at: now) }
     return health
   }
 
@@ -54,10 +54,10 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, at: now + .seconds(1)) == .seconds(1))
     #expect(health.pause(for: .work, at: now + .seconds(2)) == nil)
     #expect(health.health(of: .work) == .failing)
-    health.note(.fine, of: work, at: now)
+    health.record(.fine, of: work, at: now)
     #expect(health.pause(for: .work, at: now) == nil)
     #expect(health.health(of: .work) == .ok)
-    health.note(.gone, of: work, at: now)
+    health.record(.gone, of: work, at: now)
     #expect(health.pause(for: .work, at: now) == .seconds(1))
   }
 
@@ -72,7 +72,7 @@ struct ProviderHealthTests {
     for status in [429, 503] {
       let outcome = CallOutcome.status(status, retryAfter: asked)
       let health = health(after: [outcome])
-      health.note(outcome, ofRefresh: anna, of: work, at: now)
+      health.record(outcome, ofRefresh: anna, of: work, at: now)
       #expect(health.pause(for: .work, anna, at: now) == .seconds(seconds))
       #expect(health.pause(for: .work, bert, at: now) == .seconds(min(seconds, 5)))
     }
@@ -84,12 +84,12 @@ struct ProviderHealthTests {
     for outcome: CallOutcome in [
       .gone, .status(429, retryAfter: "60"), .status(500), .unreadable(message: "a redirect"),
     ] {
-      health.note(outcome, of: work, by: .other, at: now)
+      health.record(outcome, of: work, by: .other, at: now)
       #expect(health.pause(for: .work, anna, at: now) == nil)
     }
     #expect(health.health(of: .work) == .failing)
-    health.note(.gone, of: work, by: .token, at: now)
-    health.note(.fine, of: work, by: .other, at: now)
+    health.record(.gone, of: work, by: .token, at: now)
+    health.record(.fine, of: work, by: .other, at: now)
     #expect(health.pause(for: .work, at: now) == .seconds(1), "of another endpoint")
   }
 
@@ -99,7 +99,7 @@ struct ProviderHealthTests {
     let health = health(after: Array(repeating: reset, count: 8))
     #expect(health.pause(for: .work, bert, at: now) == .seconds(5))
     #expect(health.health(of: .work) == .failing)
-    for _ in 1...8 { health.note(reset, ofRefresh: anna, of: work, at: now) }
+    for _ in 1...8 { health.record(reset, ofRefresh: anna, of: work, at: now) }
     #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "its own refreshes")
   }
 
@@ -108,7 +108,7 @@ struct ProviderHealthTests {
     let health = health(after: [.gone, .gone, .gone])
     #expect(health.pause(for: .work, anna, at: now) == .seconds(4))
     for second in 1...10 {
-      health.note(.gone, of: work, at: now + .seconds(second))
+      health.record(.gone, of: work, at: now + .seconds(second))
     }
     #expect(health.pause(for: .work, anna, at: now + .seconds(3)) == .seconds(1))
     #expect(health.pause(for: .work, anna, at: now + .seconds(4)) == nil)
@@ -119,13 +119,13 @@ struct ProviderHealthTests {
   func ownBackOff() {
     let health = ProviderHealth { _, _ in }
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-      health.note(.status(500), ofRefresh: anna, of: work, at: now)
+      health.record(.status(500), ofRefresh: anna, of: work, at: now)
       #expect(health.pause(for: .work, anna, at: now) == .seconds(seconds))
     }
     #expect(health.pause(for: .work, bert, at: now) == nil)
-    health.note(.fine, of: work, at: now)
+    health.record(.fine, of: work, at: now)
     #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "another account's success")
-    health.note(.fine, ofRefresh: anna, of: work, at: now)
+    health.record(.fine, ofRefresh: anna, of: work, at: now)
     #expect(health.pause(for: .work, anna, at: now) == nil)
   }
 
@@ -148,14 +148,14 @@ struct ProviderHealthTests {
     config.providers = [work]
     let configStore = ConfigStore.fake(config)
     let health = ProviderHealth(configStore) { _, _ in }
-    health.note(.fine, of: work, at: now)
+    health.record(.fine, of: work, at: now)
     var next = work
     next.http.requestTimeoutSeconds += 1
     config.providers = [next]
     configStore.replace(by: config, configStore.current.policy)
-    health.note(.gone, of: work, at: now)
+    health.record(.gone, of: work, at: now)
     #expect(health.health(of: .work) == .ok && health.pause(for: .work, at: now) == nil)
-    health.note(.gone, of: next, at: now)
+    health.record(.gone, of: next, at: now)
     #expect(health.health(of: .work) == .failing)
   }
 
@@ -164,7 +164,7 @@ struct ProviderHealthTests {
     let told = Mutex<[SystemStatus.Health]>([])
     let health = ProviderHealth { _, health in told.withLock { $0.append(health) } }
     for outcome: CallOutcome in [.fine, .fine, .gone, .gone, .status(500), .fine, .status(404)] {
-      health.note(outcome, of: work, at: now)
+      health.record(outcome, of: work, at: now)
     }
     #expect(told.withLock { $0 } == [.ok, .failing, .ok])
   }

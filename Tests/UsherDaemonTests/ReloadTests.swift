@@ -142,7 +142,7 @@ struct ReloadTests {
     let loop = try SocketLoop()
     let places = Recorded<Bool>()
     var setting = harness.setting
-    setting.follow = { _ in places.add(loop.isOnLoop) }
+    setting.applyLogSettings = { _ in places.add(loop.isOnLoop) }
     let log = Logger.silent
     let lockController = LockController(
       ProcessContext(
@@ -231,7 +231,7 @@ struct ReloadTests {
     _ = try await reload(lockController)
     let health = try lockController.services().health
     for provider in try lockController.services().providers.all {
-      health.note(.unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
+      health.record(.unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
     }
     _ = try await reload(lockController)
     #expect(health.health(of: other) == .failing && health.health(of: .work) == .failing)

@@ -145,7 +145,7 @@ struct ReplyCacheTests {
     #expect(keeper.rows.map(\.count) == [1, 4])
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
-      for _ in 0..<60 { audit.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { audit.record(.denied("flow.list"), by: caller) }
     }
     #expect(audit.isFull)
     #expect(ask() == nil)

@@ -20,7 +20,7 @@ private final class RecordedAudit: Auditing {
   }
 
   func admit() throws(UsherError) {}
-  func note(_ note: AuditEvent, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
+  func record(_ note: AuditEvent, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool { true }
 }
 

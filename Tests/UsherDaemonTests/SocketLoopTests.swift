@@ -23,7 +23,7 @@ struct SocketLoopTests {
     log = OnLoop(Log(), loop)
   }
 
-  private func noted() async throws -> [String] {
+  private func recorded() async throws -> [String] {
     try await loop.submit { [log] in log.value.entries }
   }
 
@@ -58,7 +58,7 @@ struct SocketLoopTests {
       try transport.begin(for: user)
       // All of it is ready when the next turn begins.
       _ = far.send([1])
-      loop.atEachTurnsEnd { log.entries.append("end") }
+      loop.atEndOfIteration { log.entries.append("end") }
       _ = loop.scheduleTask(deadline: .now()) {
         log.entries.append("timer")
         _ = loop.scheduleTask(in: .nanoseconds(0)) { log.entries.append("next timer") }

@@ -34,7 +34,7 @@ struct TokenPlanTests {
   /// Returns the next action and its time, in seconds after the tokens were issued.
   private func next(
     _ record: AccountRecord, _ progress: TokenPlan.Progress = .init(), age: Int = 0
-  ) -> (TokenPlan.Deed, Int)? {
+  ) -> (TokenPlan.TransitionKey, Int)? {
     let plan = TokenPlan.next(
       for: record, warning: Self.warning, after: progress, at: Self.issued + .seconds(age))
     return plan.map { ($0.deed, Int(($0.at - Self.issued).milliseconds / 1000)) }

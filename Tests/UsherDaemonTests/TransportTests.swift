@@ -11,7 +11,7 @@ import UsherTestKit
 private final class Hearer: TransportUser {
   let transport: Transport
   var heard: [UInt8] = []
-  var rooms: [Bool] = []
+  var buffers: [Bool] = []
   var ends = 0
   var closings = 0
   var onBytes: (Hearer, UnsafeRawBufferPointer) -> Void = { _, _ in }
@@ -24,10 +24,10 @@ private final class Hearer: TransportUser {
     onBytes(self, bytes)
   }
 
-  override func heardAll() { ends += 1 }
+  override func inputEnded() { ends += 1 }
 
   override func roomChanged() {
-    rooms.append(transport.hasRoom)
+    buffers.append(transport.hasRoom)
     onRoom(self)
   }
 
@@ -144,14 +144,14 @@ struct TransportTests {
     }
     let unsent = try await ask(hearer) { $0.transport.unsent }
     #expect(unsent > 100_000 && unsent <= 130_000)
-    #expect(try await ask(hearer) { $0.rooms } == [false])
+    #expect(try await ask(hearer) { $0.buffers } == [false])
     var received: [UInt8] = []
     try await until("all is received") {
       received += far.receive(atMost: 10_000) ?? []
       return received.count == pieces * piece.count
     }
     #expect(received == (0..<pieces).flatMap { _ in piece })
-    try await until("there is room") { try await ask(hearer) { $0.rooms } == [false, true] }
+    try await until("there is room") { try await ask(hearer) { $0.buffers } == [false, true] }
     #expect(try await ask(hearer) { $0.transport.unsent } == 0)
     await loop.stop()
   }

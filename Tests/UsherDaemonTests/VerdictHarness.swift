@@ -120,7 +120,7 @@ final class VerdictHarness: Sendable {
     guard let dialect = ProviderRegistry.callback(of: provider) else {
       throw TestError("the provider takes no calls")
     }
-    return await service.take(
+    return await service.handle(
       .init(
         authorization: authorization.map { Secret($0) }, body: Array(body.utf8),
         provider: provider, dialect: dialect))

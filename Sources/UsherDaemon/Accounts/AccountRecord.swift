@@ -20,7 +20,7 @@ struct AccountRecord: Sendable {
   /// The stored tag of the key from ``calling(for:)``.
   var callTag: Data?
 
-  var shelf: AccountRepository.Shelf { .init(owner: owner, provider: provider) }
+  var shelf: AccountRepository.OwnerAtProvider { .init(owner: owner, provider: provider) }
 
   /// The key of the token that `token.get` returns if the call names no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }

@@ -26,7 +26,7 @@ final class AccountRepository: Sendable {
 
   /// The lock key for changes: a sign-in may not know yet which account of the owner at the
   /// provider it changes.
-  struct Shelf: Hashable, Sendable {
+  struct OwnerAtProvider: Hashable, Sendable {
     let owner: Owner
     let provider: ProviderName
   }
@@ -53,7 +53,7 @@ final class AccountRepository: Sendable {
 
   /// Serializes planning, commit and install of a change. Otherwise a refresh that is being
   /// committed could recreate a forgotten account.
-  let turns = AsyncKeyedLock<Shelf>()
+  let turns = AsyncKeyedLock<OwnerAtProvider>()
   /// Serializes a user's list calls that read the disk: a long list occupies a thread for a while.
   let lists = AsyncKeyedLock<UInt32>()
   let dependencies: Dependencies
@@ -304,7 +304,7 @@ extension AccountRepository {
     let room = room
     let (record, _) = state.withLock { state in
       if let changed = state.reads[read]?[record.id] { return (changed, [:]) }
-      return (record, state.records.keep(record, as: record.id, room: room))
+      return (record, state.records.insert(record, as: record.id, room: room))
     }
     return record
   }
@@ -326,10 +326,10 @@ extension AccountRepository {
         return (found, LRUCache<List, Set<AccountID>>.Gone(), others)
       }
       for record in found.values {
-        let gone = state.records.keep(record, as: record.id, room: room)
+        let gone = state.records.insert(record, as: record.id, room: room)
         if !gone.isEmpty { others.append(gone) }
       }
-      return (found, state.lists.keep(Set(found.keys), as: list, room: room), others)
+      return (found, state.lists.insert(Set(found.keys), as: list, room: room), others)
     }
     return Array(records.values)
   }
@@ -339,7 +339,7 @@ extension AccountRepository {
 
 extension AccountRepository {
   /// Calls `body` for each later change that is not silent, before its event is published.
-  func follow(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
+  func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {
     keep(update.record)
@@ -356,7 +356,7 @@ extension AccountRepository {
     state.withLock { state in
       state.records.remove(record.id)
       state.changeLists(of: record) { $0.remove(record.id) }
-      state.note(nil, as: record.id)
+      state.recordChange(nil, as: record.id)
     }
     changes.add(1, ordering: .releasing)
     events.publish(.account("forgotten", record, at: dependencies.clock.now()), of: record)
@@ -367,8 +367,8 @@ extension AccountRepository {
     _ = state.withLock { state in
       state.changeLists(of: record) { $0.insert(record.id) }
       state.dropLists(of: record, longerThan: longest)
-      state.note(record, as: record.id)
-      return state.records.keep(record, as: record.id, room: room)
+      state.recordChange(record, as: record.id)
+      return state.records.insert(record, as: record.id, room: room)
     }
     changes.add(1, ordering: .releasing)
   }
@@ -394,7 +394,7 @@ extension AccountRepository.State {
     ]
   }
 
-  fileprivate mutating func note(_ record: AccountRecord?, as id: AccountID) {
+  fileprivate mutating func recordChange(_ record: AccountRecord?, as id: AccountID) {
     for read in reads.keys { reads[read]?.updateValue(record, forKey: id) }
   }
 }

@@ -67,7 +67,7 @@ final class FollowUpWatch: ProviderObserver {
   /// announced again.
   func start() {
     waking.advance()
-    repository.follow { [weak self] update in update.before.map { self?.recall($0) } }
+    repository.addObserver { [weak self] update in update.before.map { self?.recall($0) } }
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)

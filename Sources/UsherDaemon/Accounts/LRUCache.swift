@@ -35,7 +35,7 @@ struct LRUCache<Key: Hashable, Value> {
   }
 
   /// Stores a value and marks it as used.
-  mutating func keep(_ value: Value, as key: Key, room: Int) -> Gone {
+  mutating func insert(_ value: Value, as key: Key, room: Int) -> Gone {
     old[key] = nil
     return put(value, as: key, room: room)
   }

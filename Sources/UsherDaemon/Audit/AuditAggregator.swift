@@ -54,7 +54,7 @@ struct AuditAggregator {
   }
 
   /// Outcome of recording a call that equals an earlier one.
-  enum OnRepeat: Sendable, Equatable {
+  enum RepeatOutcome: Sendable, Equatable {
     case counted
     /// The call became a row of its own: it is the first of its minute.
     case written
@@ -70,7 +70,7 @@ struct AuditAggregator {
   /// Whether there are counts that become rows when the minute ends.
   var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
 
-  mutating func note(_ note: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
+  mutating func record(_ note: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
     let note = note.shortened
     turn(at: now)
     if note.isRepeatable {
@@ -81,7 +81,7 @@ struct AuditAggregator {
   }
 
   /// Records a call that equals one recorded before.
-  mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> OnRepeat {
+  mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> RepeatOutcome {
     if isFull { return .refused }
     turn(at: now)
     if let place = call.place, place.round == round, counts[place.index].calls > 0 {

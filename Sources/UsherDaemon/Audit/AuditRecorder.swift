@@ -61,10 +61,10 @@ final class AuditRecorder: Sendable {
       .storageUnavailable, "the audit log cannot be written, so the call is refused")
   }
 
-  func note(_ note: AuditEvent, by caller: AuditedCaller) {
+  func record(_ note: AuditEvent, by caller: AuditedCaller) {
     let now = dependencies.clock.now()
     let due = state.withLock { state in
-      state.aggregator.note(note, by: caller, at: now)
+      state.aggregator.record(note, by: caller, at: now)
       return (row: state.setTimer(), minute: state.setMinute())
     }
     if due.row { ring(after: Self.delay) }

@@ -27,7 +27,7 @@ struct AuditService: Sendable {
     var seen = 0
     while let rest = page.rest, seen < mostSeen {
       let stretch = try await log.stretch(of: rest, at: times)
-      page.take(stretch)
+      page.append(stretch)
       seen += stretch.seen
     }
     return page.reply
@@ -72,7 +72,7 @@ private struct AuditPage {
       next: seen < last ? Int(seen) : nil)
   }
 
-  mutating func take(_ stretch: AuditStretch) {
+  mutating func append(_ stretch: AuditStretch) {
     for row in stretch.rows {
       // A row that can be decrypted was written by the daemon, but perhaps by another version.
       guard let entry = try? AuditList.Entry(row) else {

@@ -84,7 +84,7 @@ extension ConfirmationService {
     }
     let now = dependencies.clock.now()
     let (ruling, replaced) = rule(on: call, caller, at: now)
-    if let replaced { tellExpired(replaced) }
+    if let replaced { publishExpiry(replaced) }
     switch ruling {
     case .agreed: return
     case .refused: throw UsherError(.permissionDenied, "a person has refused this call")
@@ -144,7 +144,7 @@ extension ConfirmationService {
 
   private func timeIsOver(_ question: OpenQuestion) {
     guard state.withLock({ $0.repository.expire(question) }) != nil else { return }
-    tellExpired(question)
+    publishExpiry(question)
   }
 
   private func prune(at now: Timestamp) {
@@ -153,10 +153,10 @@ extension ConfirmationService {
       state.isStale = state.isStale || isStale
       return expired
     }
-    for question in expired { tellExpired(question) }
+    for question in expired { publishExpiry(question) }
   }
 
-  private func tellExpired(_ question: OpenQuestion) {
+  private func publishExpiry(_ question: OpenQuestion) {
     drop(question)
     tell("expired", question)
   }

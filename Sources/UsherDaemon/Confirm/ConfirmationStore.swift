@@ -24,7 +24,7 @@ struct ConfirmationStore: Sendable {
     case answered(OpenQuestion)
   }
 
-  private struct Shelf {
+  private struct PersonEntries {
     var questions: [ConfirmCall: OpenQuestion] = [:]
     var answers: [ConfirmCall: GivenAnswer] = [:]
     /// Answered questions that would still be open without the answer.
@@ -37,7 +37,7 @@ struct ConfirmationStore: Sendable {
   /// conflict.
   private static let settledLimit = 256
 
-  private var shelves = SharedLimits<LocalPerson, Shelf>()
+  private var entries = SharedLimits<LocalPerson, PersonEntries>()
 
   /// Decides about a call. Consumes a single-use answer.
   ///
@@ -46,15 +46,15 @@ struct ConfirmationStore: Sendable {
     on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int,
     _ users: SubordinateUsers
   ) -> Ruling {
-    if let answer = shelves[person]?.answers[call], answer.holds(at: now) {
+    if let answer = entries[person]?.answers[call], answer.holds(at: now) {
       guard answer.allow else { return .refused }
-      if answer.remember == .once { shelves[person]?.answers[call] = nil }
+      if answer.remember == .once { entries[person]?.answers[call] = nil }
       return .agreed
     }
-    if let question = shelves[person]?.questions[call], question.isOpen(at: now) {
+    if let question = entries[person]?.questions[call], question.isOpen(at: now) {
       return .asked(question)
     }
-    let others = shelves.sharing(with: person, users).flatMap(\.questions.values).filter {
+    let others = entries.sharing(with: person, users).flatMap(\.questions.values).filter {
       $0.isOpen(at: now) && ($0.call != call || $0.person != person)
     }
     guard others.count >= limit else { return .unasked }
@@ -65,24 +65,24 @@ struct ConfirmationStore: Sendable {
   ///
   /// - Returns: The expired question that the new one replaces, if any.
   mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
-    shelves[question.person, or: Shelf()].questions.updateValue(
+    entries[question.person, or: PersonEntries()].questions.updateValue(
       question, forKey: question.call)
   }
 
   func find(_ id: ConfirmationID, at now: Timestamp) -> Finding? {
-    for shelf in shelves.values.values {
-      if let question = shelf.questions.values.first(where: { $0.id == id }) {
+    for entry in entries.values.values {
+      if let question = entry.questions.values.first(where: { $0.id == id }) {
         return question.isOpen(at: now) ? .open(question) : nil
       }
-      if let question = shelf.settled.first(where: { $0.id == id }) { return .answered(question) }
+      if let question = entry.settled.first(where: { $0.id == id }) { return .answered(question) }
     }
     return answer(id, at: now).map { .answered($0.question) }
   }
 
   /// Returns a valid answer.
   func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
-    for shelf in shelves.values.values {
-      if let answer = shelf.answers.values.first(where: { $0.question.id == id }) {
+    for entry in entries.values.values {
+      if let answer = entry.answers.values.first(where: { $0.question.id == id }) {
         return answer.holds(at: now) ? answer : nil
       }
     }
@@ -91,7 +91,7 @@ struct ConfirmationStore: Sendable {
 
   /// Returns the answer to a call, even if it has expired.
   func answer(to call: ConfirmCall, of person: LocalPerson) -> GivenAnswer? {
-    shelves[person]?.answers[call]
+    entries[person]?.answers[call]
   }
 
   /// Returns the number of the user's answers to other calls.
@@ -100,32 +100,32 @@ struct ConfirmationStore: Sendable {
   mutating func answers(
     of person: LocalPerson, beside call: ConfirmCall, _ users: SubordinateUsers
   ) -> Int {
-    let count = shelves.sharing(with: person, users).map(\.answers.count).reduce(0, +)
-    return count - (shelves[person]?.answers[call] == nil ? 0 : 1)
+    let count = entries.sharing(with: person, users).map(\.answers.count).reduce(0, +)
+    return count - (entries[person]?.answers[call] == nil ? 0 : 1)
   }
 
   /// Stores an answer and closes its question.
   mutating func settle(_ answer: GivenAnswer) {
     let question = answer.question
     restore(answer)
-    guard var shelf = shelves[question.person] else { return }
-    if shelf.questions[question.call]?.id == question.id { shelf.questions[question.call] = nil }
-    shelf.settled.append(question)
-    if shelf.settled.count > Self.settledLimit { shelf.settled.removeFirst() }
-    shelves[question.person] = shelf
+    guard var entry = entries[question.person] else { return }
+    if entry.questions[question.call]?.id == question.id { entry.questions[question.call] = nil }
+    entry.settled.append(question)
+    if entry.settled.count > Self.settledLimit { entry.settled.removeFirst() }
+    entries[question.person] = entry
   }
 
   mutating func restore(_ answer: GivenAnswer) {
-    shelves[answer.question.person, or: Shelf()].answers[answer.question.call] = answer
+    entries[answer.question.person, or: PersonEntries()].answers[answer.question.call] = answer
   }
 
   /// Removes an answer; returns whether it existed.
   mutating func forget(_ answer: GivenAnswer) -> Bool {
     let question = answer.question
-    guard shelves[question.person]?.answers[question.call]?.question.id == question.id else {
+    guard entries[question.person]?.answers[question.call]?.question.id == question.id else {
       return false
     }
-    shelves[question.person]?.answers[question.call] = nil
+    entries[question.person]?.answers[question.call] = nil
     return true
   }
 
@@ -133,17 +133,17 @@ struct ConfirmationStore: Sendable {
   ///
   /// - Returns: The open questions, and the answers that are on disk.
   mutating func forget(_ person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
-    let shelf = shelves[person] ?? Shelf()
-    shelves[person] = nil
-    return (Array(shelf.questions.values), shelf.answers.values.filter(\.isStored))
+    let entry = entries[person] ?? PersonEntries()
+    entries[person] = nil
+    return (Array(entry.questions.values), entry.answers.values.filter(\.isStored))
   }
 
   /// Removes a question that was not answered in time.
   ///
   /// - Returns: Nil if the question is no longer open.
   mutating func expire(_ question: OpenQuestion) -> OpenQuestion? {
-    guard shelves[question.person]?.questions[question.call]?.id == question.id else { return nil }
-    shelves[question.person]?.questions[question.call] = nil
+    guard entries[question.person]?.questions[question.call]?.id == question.id else { return nil }
+    entries[question.person]?.questions[question.call] = nil
     return question
   }
 
@@ -153,27 +153,27 @@ struct ConfirmationStore: Sendable {
   mutating func prune(at now: Timestamp) -> (expired: [OpenQuestion], isStale: Bool) {
     var expired: [OpenQuestion] = []
     var isStale = false
-    for (person, before) in shelves.values {
-      var shelf = before
-      expired += shelf.questions.values.filter { !$0.isOpen(at: now) }
-      shelf.questions = shelf.questions.filter { $0.value.isOpen(at: now) }
-      isStale = isStale || shelf.answers.values.contains { $0.isStored && $0.hasExpired(at: now) }
-      shelf.answers = shelf.answers.filter { !$0.value.hasExpired(at: now) }
-      shelf.settled = shelf.settled.filter { $0.isOpen(at: now) }
-      shelves[person] = shelf.isEmpty ? nil : shelf
+    for (person, before) in entries.values {
+      var entry = before
+      expired += entry.questions.values.filter { !$0.isOpen(at: now) }
+      entry.questions = entry.questions.filter { $0.value.isOpen(at: now) }
+      isStale = isStale || entry.answers.values.contains { $0.isStored && $0.hasExpired(at: now) }
+      entry.answers = entry.answers.filter { !$0.value.hasExpired(at: now) }
+      entry.settled = entry.settled.filter { $0.isOpen(at: now) }
+      entries[person] = entry.isEmpty ? nil : entry
     }
     return (expired, isStale)
   }
 
   /// Returns the open questions, the oldest first.
   func questions(at now: Timestamp) -> [OpenQuestion] {
-    shelves.values.values.flatMap(\.questions.values).filter { $0.isOpen(at: now) }
+    entries.values.values.flatMap(\.questions.values).filter { $0.isOpen(at: now) }
       .sorted { ($0.askedAt, $0.id.rawValue) < ($1.askedAt, $1.id.rawValue) }
   }
 
   /// Returns the valid answers, the oldest first.
   func answers(at now: Timestamp) -> [GivenAnswer] {
-    shelves.values.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
+    entries.values.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
       .sorted { ($0.at, $0.question.id.rawValue) < ($1.at, $1.question.id.rawValue) }
   }
 }

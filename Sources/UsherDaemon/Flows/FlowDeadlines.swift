@@ -21,7 +21,7 @@ final class FlowDeadlines: Sendable {
   init(_ dependencies: Dependencies) { self.dependencies = dependencies }
 
   /// Sets the function that receives each expired flow, once; the flow is no longer watched then.
-  func tell(_ body: @escaping @Sendable (LiveFlow) -> Void) {
+  func onExpiry(_ body: @escaping @Sendable (LiveFlow) -> Void) {
     state.withLock { $0.onEnd = body }
   }
 

@@ -223,7 +223,7 @@ final class FlowEngine: Sendable {
     guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = dependencies.config.limits
     let users = dependencies.subordinates.current
-    let wait = starts.take(
+    let wait = starts.acquire(
       owner.limitHolder(users), at: dependencies.clock.monotonicNow(),
       perMinute: limits.flowStartsPerMinute)
     if let wait {

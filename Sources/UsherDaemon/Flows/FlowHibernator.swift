@@ -18,7 +18,7 @@ final class FlowHibernator: Sendable {
   /// Records that a flow has moved; if there are too many entries, drops the oldest and lets its
   /// flow rest.
   func moved(_ session: LiveFlow) {
-    session.noteMove()
+    session.countMove()
     let longest = state.withLock { state -> LiveFlow? in
       state.sessions.append(session)
       guard state.sessions.count - state.first > most else { return nil }

@@ -6,7 +6,7 @@ import UsherSystem
 /// The flows in memory, indexed by id and owner, by request id, and by owner for limits.
 final class FlowIndex: Sendable {
   /// The flows of one owner.
-  private struct Shelf {
+  private struct OwnerFlows {
     var flows: [FlowID: LiveFlow] = [:]
     var live = 0
     /// The number of places reserved for flows that are about to start.
@@ -25,25 +25,25 @@ final class FlowIndex: Sendable {
   }
 
   private struct State {
-    var shelves = SharedLimits<Owner, Shelf>()
+    var byOwner = SharedLimits<Owner, OwnerFlows>()
     var live = 0
     /// Live flows by the request id that a provider's callback contains.
     var requests: [Request: [LiveFlow]] = [:]
 
     mutating func insert(_ session: LiveFlow) {
-      shelves[session.owner, or: Shelf()].flows[session.id] = session
+      byOwner[session.owner, or: OwnerFlows()].flows[session.id] = session
       guard !session.isFinished else {
         if session.standing.ending.handoffSecret != nil { recordHandoffSecret(of: session) }
         return
       }
-      shelves[session.owner]?.live += 1
+      byOwner[session.owner]?.live += 1
       live += 1
       if let request = session.request { requests[request, default: []].append(session) }
     }
 
     mutating func end(_ session: LiveFlow, handsOnSecret: Bool) {
-      guard shelves[session.owner]?.flows[session.id] === session else { return }
-      shelves[session.owner]?.live -= 1
+      guard byOwner[session.owner]?.flows[session.id] === session else { return }
+      byOwner[session.owner]?.live -= 1
       live -= 1
       if handsOnSecret { recordHandoffSecret(of: session) }
       guard let request = session.request else { return }
@@ -52,35 +52,35 @@ final class FlowIndex: Sendable {
     }
 
     mutating func recordHandoffSecret(of session: LiveFlow) {
-      shelves[session.owner]?.keepers.insert(session.id)
+      byOwner[session.owner]?.keepers.insert(session.id)
     }
 
     mutating func release(_ owner: Owner) {
-      shelves[owner]?.reserved -= 1
+      byOwner[owner]?.reserved -= 1
       tidy(owner)
     }
 
     mutating func tidy(_ owner: Owner) {
-      if shelves[owner]?.isEmpty == true { shelves[owner] = nil }
+      if byOwner[owner]?.isEmpty == true { byOwner[owner] = nil }
     }
   }
 
   private let state = Mutex(State())
 
-  var all: [LiveFlow] { state.withLock { $0.shelves.values.values.flatMap(\.flows.values) } }
+  var all: [LiveFlow] { state.withLock { $0.byOwner.values.values.flatMap(\.flows.values) } }
 
   func session(_ id: FlowID, of owner: Owner) -> LiveFlow? {
-    state.withLock { $0.shelves[owner]?.flows[id] }
+    state.withLock { $0.byOwner[owner]?.flows[id] }
   }
 
   func sessions(of owner: Owner) -> [LiveFlow] {
-    state.withLock { $0.shelves[owner].map { Array($0.flows.values) } ?? [] }
+    state.withLock { $0.byOwner[owner].map { Array($0.flows.values) } ?? [] }
   }
 
   /// Returns the owner's ended flows that have a handoff secret for later flows.
   func keepers(of owner: Owner) -> [LiveFlow] {
     state.withLock { state in
-      guard let shelf = state.shelves[owner] else { return [] }
+      guard let shelf = state.byOwner[owner] else { return [] }
       return shelf.keepers.compactMap { shelf.flows[$0] }
     }
   }
@@ -89,13 +89,13 @@ final class FlowIndex: Sendable {
   ///
   /// - Returns: False if another flow has claimed it.
   func claim(_ keeper: LiveFlow) -> Bool {
-    state.withLock { $0.shelves[keeper.owner]?.keepers.remove(keeper.id) != nil }
+    state.withLock { $0.byOwner[keeper.owner]?.keepers.remove(keeper.id) != nil }
   }
 
   /// Undoes ``claim(_:)``.
   func giveBack(_ keeper: LiveFlow) {
     state.withLock { state in
-      guard state.shelves[keeper.owner]?.flows[keeper.id] === keeper else { return }
+      guard state.byOwner[keeper.owner]?.flows[keeper.id] === keeper else { return }
       state.recordHandoffSecret(of: keeper)
     }
   }
@@ -107,7 +107,7 @@ final class FlowIndex: Sendable {
 
   /// Returns the number of live flows of an owner, or of all owners if `owner` is nil.
   func liveCount(of owner: Owner?) -> Int {
-    state.withLock { state in owner.map { state.shelves[$0]?.live ?? 0 } ?? state.live }
+    state.withLock { state in owner.map { state.byOwner[$0]?.live ?? 0 } ?? state.live }
   }
 
   func insert(_ session: LiveFlow) { state.withLock { $0.insert(session) } }
@@ -130,9 +130,9 @@ final class FlowIndex: Sendable {
     _ owner: Owner, atMost most: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {
     state.withLock { state in
-      let taken = state.shelves.sharing(with: owner, users).reduce(0) { $0 + $1.taken }
+      let taken = state.byOwner.sharing(with: owner, users).reduce(0) { $0 + $1.taken }
       guard taken < most else { return false }
-      state.shelves[owner, or: Shelf()].reserved += 1
+      state.byOwner[owner, or: OwnerFlows()].reserved += 1
       return true
     }
   }
@@ -150,8 +150,8 @@ final class FlowIndex: Sendable {
   /// Removes a flow that has ended.
   func remove(_ session: LiveFlow) {
     state.withLock { state in
-      state.shelves[session.owner]?.flows[session.id] = nil
-      state.shelves[session.owner]?.keepers.remove(session.id)
+      state.byOwner[session.owner]?.flows[session.id] = nil
+      state.byOwner[session.owner]?.keepers.remove(session.id)
       state.tidy(session.owner)
     }
   }

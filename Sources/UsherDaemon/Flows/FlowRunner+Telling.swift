@@ -9,7 +9,7 @@ extension FlowRunner {
     case started, moved, finished
   }
 
-  func tell(_ what: News, _ session: LiveFlow, at now: Timestamp) {
+  func publish(_ what: News, _ session: LiveFlow, at now: Timestamp) {
     let flow = session.flow
     events.publish(.flow(what.rawValue, flow, at: now), owner: session.owner)
     switch what {

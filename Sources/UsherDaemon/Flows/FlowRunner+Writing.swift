@@ -64,7 +64,7 @@ extension FlowRunner {
     of grant: AccountGrant?, _ session: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
-    let shelf = AccountRepository.Shelf(owner: session.owner, provider: session.provider)
+    let shelf = AccountRepository.OwnerAtProvider(owner: session.owner, provider: session.provider)
     try await accounts.turns.withLock(shelf, body)
   }
 
@@ -186,7 +186,7 @@ extension FlowRunner {
       rest.moved(session)
     }
     // Before the effects: the outcome of an effect may move the flow at once.
-    if let news { tell(news, session, at: decision.at) }
+    if let news { publish(news, session, at: decision.at) }
     guard let machine else { return }
     for call in decision.clearUp where call.revokedToken == nil {
       effects.tidy(call, machine.provider, session)

@@ -46,7 +46,7 @@ final class FlowRunner: Sendable {
     self.isWithheld = isWithheld
     coder = FlowCoder(nonce: dependencies.identifier("provider_"))
     deadlines = FlowDeadlines(dependencies)
-    deadlines.tell { [weak self] in self?.deliver(.expire, to: $0) }
+    deadlines.onExpiry { [weak self] in self?.deliver(.expire, to: $0) }
   }
 
   /// Posts mail to a flow and starts a task to process it if none is running.

@@ -196,7 +196,7 @@ extension LiveFlow.Form {
 // Resting: only the packed machine stays in memory.
 extension LiveFlow {
   /// Counts one more entry of this flow in `FlowHibernator`.
-  func noteMove() { current.withLock { $0.moves += 1 } }
+  func countMove() { current.withLock { $0.moves += 1 } }
 
   /// Counts one entry less in `FlowHibernator`. At zero, the flow rests unless its mail is being
   /// processed.

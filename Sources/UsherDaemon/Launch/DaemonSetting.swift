@@ -16,7 +16,7 @@ package struct DaemonSetting: Sendable {
   /// Reads the configuration again. Blocks.
   package var reread: @Sendable () throws(ConfigError) -> Config
   /// Applies the log settings of a new configuration to all loggers.
-  package var follow: @Sendable (LogSettings) -> Void = { _ in }
+  package var applyLogSettings: @Sendable (LogSettings) -> Void = { _ in }
   /// The requests for a reload (SIGHUP).
   package var hangUps = AsyncStream<Void> { $0.finish() }
   /// The directory of the database and, unless systemd passes one as a credential, of the master

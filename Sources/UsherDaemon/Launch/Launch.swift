@@ -38,7 +38,7 @@ package struct Launch: Sendable {
       var setting = try setting(sockets)
       let threshold = LogThreshold(try level(setting.config.log))
       bootstrapLogging(threshold)
-      setting.follow = { if let level = try? level($0) { threshold.level = level } }
+      setting.applyLogSettings = { if let level = try? level($0) { threshold.level = level } }
       setting.hangUps = hangUps
       let log = Logger(label: "usherd")
       setting.log = log

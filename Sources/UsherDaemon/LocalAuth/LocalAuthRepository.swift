@@ -87,7 +87,7 @@ final class LocalAuthRepository: Sendable {
   }
 
   /// Stores a record, then installs it.
-  func keep(_ record: LocalAuthRecord, of person: LocalPerson) async throws(UsherError) {
+  func persist(_ record: LocalAuthRecord, of person: LocalPerson) async throws(UsherError) {
     let row = LocalAuthRow(
       realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))
     try await store.commit([.putLocalAuth(row)])

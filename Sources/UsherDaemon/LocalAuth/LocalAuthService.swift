@@ -235,7 +235,7 @@ extension LocalAuthService {
       return try await repository.turns.withLock(person) { () throws(UsherError) in
         var record = repository.record(of: person, at: dependencies.clock.now())
         let outcome = change(&record)
-        try await repository.keep(record, of: person)
+        try await repository.persist(record, of: person)
         return outcome
       }
     } catch {
@@ -303,7 +303,7 @@ extension LocalAuthService {
       var record = repository.record(of: person, at: dependencies.clock.now())
       record.passcode = hash
       record.passcodes = AttemptCount()
-      try await repository.keep(record, of: person)
+      try await repository.persist(record, of: person)
       memory.forget(person)
       return .done
     }
@@ -319,7 +319,7 @@ extension LocalAuthService {
     if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
     // Counted before the check: killing the daemon must not save an attempt.
     record.passcodes.countWrong(at: now)
-    try await repository.keep(record, of: person)
+    try await repository.persist(record, of: person)
     FailPoint.reach("local-auth.before-check")
     let isRight = try await compute { () throws(UsherError) in try hash.accepts(passcode) }
     guard isRight else {
@@ -332,7 +332,7 @@ extension LocalAuthService {
     }
     record.passcodes = AttemptCount()
     record.fingers = AttemptCount()
-    try await repository.keep(record, of: person)
+    try await repository.persist(record, of: person)
     return .accepted
   }
 

@@ -16,7 +16,7 @@ struct CallAuditor: Sendable {
       var error = UsherError(.permissionDenied, "you may not call \(method)")
       let correlation = processContext.dependencies.correlationID()
       error.correlationID = correlation
-      processContext.audit.note(
+      processContext.audit.record(
         AuditEvent(
           request, .denied, rule: denial.rule, unmet: denial.cause.unmet, failure: error.reason,
           correlation: correlation),
@@ -26,24 +26,24 @@ struct CallAuditor: Sendable {
   }
 
   /// - Parameter failure: The error if the call was answered but achieved nothing.
-  func note(
+  func record(
     _ method: String, _ permit: Permit, _ caller: Caller, failure: UsherError.Reason? = nil
   ) {
     let request = PolicyRequest(method: method)
-    processContext.audit.note(
+    processContext.audit.record(
       AuditEvent(request, .allowed, rule: permit.rule, failure: failure), by: caller.audited)
   }
 
   /// Records a failed call.
   ///
   /// - Returns: The error with the correlation ID of the audit entry.
-  func noted(
+  func recorded(
     _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
   ) -> UsherError {
     var error = error
     let correlation = processContext.dependencies.correlationID()
     error.correlationID = correlation
-    processContext.audit.note(
+    processContext.audit.record(
       AuditEvent(
         PolicyRequest(method: method), .allowed, rule: permit.rule, failure: error.reason,
         correlation: correlation),

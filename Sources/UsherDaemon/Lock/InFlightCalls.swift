@@ -8,10 +8,10 @@ final class InFlightCalls: Sendable {
   private struct State {
     var isOver = false
     var next = 0
-    var running: [Int: Flight] = [:]
+    var running: [Int: InFlightCall] = [:]
   }
 
-  private struct Flight {
+  private struct InFlightCall {
     let refuse: @Sendable () -> Void
     var task: Task<Void, Never>?
   }
@@ -31,7 +31,7 @@ final class InFlightCalls: Sendable {
     let number = state.withLock { state -> Int? in
       guard !state.isOver else { return nil }
       state.next += 1
-      state.running[state.next] = Flight { answer.give(.failure(.locked)) }
+      state.running[state.next] = InFlightCall { answer.give(.failure(.locked)) }
       return state.next
     }
     guard let number else { throw .locked }
@@ -49,16 +49,16 @@ final class InFlightCalls: Sendable {
   }
 
   /// Returns the response with every part of it that waits run by ``run(_:)``.
-  func follow(_ response: Response) -> Response {
+  func track(_ response: Response) -> Response {
     switch response {
     case .now, .standing: response
     case .later(let body): .later { () async throws(UsherError) in try await self.run(body) }
     case .cold(let read):
-      .cold { () async throws(UsherError) in self.follow(try await self.run(read)) }
+      .cold { () async throws(UsherError) in self.track(try await self.run(read)) }
     case .resumed(let body):
       .resumed { call throws(UsherError) in
         if self.state.withLock({ $0.isOver }) { throw .locked }
-        return self.follow(try body(call))
+        return self.track(try body(call))
       }
     }
   }

@@ -21,12 +21,12 @@ final class LockController: Sendable {
     case over
   }
 
-  private enum Deed { case any }
+  private enum TransitionKey { case any }
 
   let processContext: ProcessContext
   private let state = Mutex(State.locked)
   private let changes = Atomic<Int>(0)
-  private let turns = AsyncKeyedLock<Deed>()
+  private let turns = AsyncKeyedLock<TransitionKey>()
 
   init(_ processContext: ProcessContext) { self.processContext = processContext }
 
@@ -48,7 +48,7 @@ final class LockController: Sendable {
     try await turns.withLock(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
-      guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
+      guard try bootstrap.isLocked else { return become(.open(try await start(bootstrap))) }
       await close(bootstrap)
       processContext.log.notice("usherd is locked, as it was before the start")
     }
@@ -76,8 +76,8 @@ final class LockController: Sendable {
     return bootstrap
   }
 
-  private func take(_ bootstrap: StoreBootstrap) async throws(UsherError) -> UnlockedServices {
-    let unlocked = try await UnlockedServices.take(bootstrap, of: processContext)
+  private func start(_ bootstrap: StoreBootstrap) async throws(UsherError) -> UnlockedServices {
+    let unlocked = try await UnlockedServices.start(bootstrap, of: processContext)
     return unlocked
   }
 
@@ -161,7 +161,7 @@ final class LockController: Sendable {
 
   // If this function throws, the restored services are released when it returns.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
-    let unlocked = try await take(bootstrap)
+    let unlocked = try await start(bootstrap)
     do throws(UsherError) {
       try await bootstrap.store.setLocked(false)
     } catch {
@@ -178,7 +178,7 @@ final class LockController: Sendable {
   ///
   /// - Parameter body: Gets the services, or nil while the daemon is locked.
   /// - Throws: `shuttingDown`; errors of `body`.
-  func undisturbed<Value>(
+  func withLockState<Value>(
     _ body: (UnlockedServices?) async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await turns.withLock(.any) { () throws(UsherError) in

@@ -19,9 +19,9 @@ struct LockService: Sendable {
     try processContext.audit.admit()
     return try await toTheEnd { () throws(UsherError) in
       do throws(UsherError) {
-        try await lockController.lock { calls.note(SystemLock.name, permit, caller) }
+        try await lockController.lock { calls.record(SystemLock.name, permit, caller) }
       } catch {
-        throw calls.noted(error, SystemLock.name, permit, caller)
+        throw calls.recorded(error, SystemLock.name, permit, caller)
       }
     }
   }
@@ -32,7 +32,7 @@ struct LockService: Sendable {
     if !caller.isAdmin, call.passcode == nil {
       let error = UsherError(
         .invalidParams, "the passcode is required to unlock", detail: .init(field: "passcode"))
-      throw calls.noted(error, SystemUnlock.name, permit, caller)
+      throw calls.recorded(error, SystemUnlock.name, permit, caller)
     }
     let passcode = caller.isAdmin ? nil : call.passcode?.secret
     return try await toTheEnd { () throws(UsherError) in
@@ -41,12 +41,12 @@ struct LockService: Sendable {
         try await lockController.unlock { store throws(UsherError) in
           if let passcode { try await check(passcode, caller, in: store) }
         } orElse: { error in
-          told = calls.noted(error, SystemUnlock.name, permit, caller)
+          told = calls.recorded(error, SystemUnlock.name, permit, caller)
         }
       } catch {
-        throw told ?? calls.noted(error, SystemUnlock.name, permit, caller)
+        throw told ?? calls.recorded(error, SystemUnlock.name, permit, caller)
       }
-      calls.note(SystemUnlock.name, permit, caller)
+      calls.record(SystemUnlock.name, permit, caller)
     }
   }
 

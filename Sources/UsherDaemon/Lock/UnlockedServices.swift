@@ -16,7 +16,7 @@ final class UnlockedServices: Sendable {
   ///
   /// - Throws: An error with a message for the operator if a row cannot be read or an address
   ///   cannot be bound.
-  static func take(_ bootstrap: StoreBootstrap, of processContext: ProcessContext)
+  static func start(_ bootstrap: StoreBootstrap, of processContext: ProcessContext)
     async throws(UsherError)
     -> UnlockedServices
   {
@@ -48,8 +48,8 @@ final class UnlockedServices: Sendable {
     } catch {
       throw services.withheld(error, entry.type.name, caller)
     }
-    if isAdmitted { return inFlightCalls.follow(try entry.run(params, call)) }
-    return inFlightCalls.follow(
+    if isAdmitted { return inFlightCalls.track(try entry.run(params, call)) }
+    return inFlightCalls.track(
       .cold { () async throws(UsherError) in
         do throws(UsherError) {
           try await services.owners.verify(caller)

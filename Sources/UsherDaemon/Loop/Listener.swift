@@ -53,7 +53,7 @@ final class Listener: LoopSource {
       switch accept(socket) {
       case .connection(let accepted):
         inARow += 1
-        welcome(accepted, inARow > Self.crowd).map(tellSeldom)
+        welcome(accepted, inARow > Self.crowd).map(logRarely)
       case .closed(let count): inARow += count
       case .nobody:
         inARow = 0
@@ -74,12 +74,12 @@ final class Listener: LoopSource {
   /// Stops accepting for a while, because each waiting connection would be reported again and
   /// again.
   private func pause(_ words: String) {
-    tellSeldom(words)
+    logRarely(words)
     want([])
     timer = loop.scheduleTask(in: Self.rest) { [self] in want(.readable) }
   }
 
-  private func tellSeldom(_ words: String) {
+  private func logRarely(_ words: String) {
     let now = loop.now
     guard told.map({ $0 + Self.silence <= now }) ?? true else { return }
     told = now

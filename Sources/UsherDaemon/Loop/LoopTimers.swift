@@ -27,7 +27,7 @@ final class LoopTimers {
   /// Removes and returns the body of the next timer that is due at `now`; nil if none is.
   func pop(at now: NIODeadline) -> (() -> Void)? {
     guard let next, next <= now else { return nil }
-    return heap.removeMin().take()
+    return heap.removeMin().takeBody()
   }
 
   func removeAll() {
@@ -70,7 +70,7 @@ final class LoopTimer: Comparable {
 
   fileprivate var isCancelled: Bool { body == nil }
 
-  fileprivate func take() -> (() -> Void)? {
+  fileprivate func takeBody() -> (() -> Void)? {
     defer { body = nil }
     return body
   }

@@ -5,7 +5,7 @@ import UsherSystem
 
 /// Event loop of the daemon's sockets: one thread that waits and then handles what is due.
 ///
-/// An iteration handles ready sockets, then submitted jobs, then ``atEachTurnsEnd(_:)``, then
+/// An iteration handles ready sockets, then submitted jobs, then ``atEndOfIteration(_:)``, then
 /// timers. ``execute(_:)``, ``submit(_:)``, ``scheduleRepeatedTask(every:_:)`` and ``stop()`` may
 /// be called from any thread, all else on the loop only.
 final class SocketLoop: @unchecked Sendable {
@@ -15,7 +15,7 @@ final class SocketLoop: @unchecked Sendable {
   private struct Inbox {
     var jobs: [@Sendable () -> Void] = []
     /// Whether the loop has been woken for the jobs.
-    var isRung = false
+    var isWoken = false
     var isOver = false
     var awaitsEnd: [CheckedContinuation<Void, Never>] = []
   }
@@ -73,8 +73,8 @@ extension SocketLoop {
       inbox.jobs.append(job)
       hasJobs.store(true, ordering: .releasing)
       // The loop itself checks for jobs before its next wait.
-      guard !isHere, !inbox.isRung else { return (true, false) }
-      inbox.isRung = true
+      guard !isHere, !inbox.isWoken else { return (true, false) }
+      inbox.isWoken = true
       return (true, true)
     }
     if rings { poller.ring() }
@@ -134,7 +134,7 @@ extension SocketLoop {
   }
 
   /// Runs `body` at the end of every iteration, for as long as the loop runs.
-  func atEachTurnsEnd(_ body: @escaping () -> Void) {
+  func atEndOfIteration(_ body: @escaping () -> Void) {
     assertOnLoop()
     turnsEnds.append(body)
   }
@@ -206,7 +206,7 @@ extension SocketLoop {
     }
     doJobs()
     for end in turnsEnds { end() }
-    return goOff()
+    return runDueTimers()
   }
 
   /// Returns the nanoseconds until the next timer; 0 if there are jobs, negative if there is no
@@ -225,7 +225,7 @@ extension SocketLoop {
     let jobs = inbox.withLock { inbox in
       var jobs: [@Sendable () -> Void] = []
       swap(&jobs, &inbox.jobs)
-      inbox.isRung = false
+      inbox.isWoken = false
       hasJobs.store(false, ordering: .relaxed)
       return jobs
     }
@@ -235,7 +235,7 @@ extension SocketLoop {
   /// Runs the timers that are due.
   ///
   /// - Returns: The current time, if it is known.
-  private func goOff() -> NIODeadline? {
+  private func runDueTimers() -> NIODeadline? {
     guard timers.next != nil else { return nil }
     let now = self.now
     let due = now + ahead

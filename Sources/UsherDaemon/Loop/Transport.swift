@@ -8,7 +8,7 @@ class TransportUser {
   func received(_ bytes: UnsafeRawBufferPointer) {}
 
   /// Handles the end of the peer's input; the peer may still read.
-  func heardAll() {}
+  func inputEnded() {}
 
   /// Handles a change of ``Transport/hasRoom``.
   func roomChanged() {}
@@ -87,7 +87,7 @@ final class Transport: LoopSource {
   /// Makes the kernel refuse new bytes from the peer; bytes that were sent before are still read.
   ///
   /// - Returns: Whether that succeeded.
-  func hearNoMore() -> Bool { socket?.hearNoMore() ?? false }
+  func stopReceiving() -> Bool { socket?.stopReceiving() ?? false }
 
   /// Closes the transport at once; unsent bytes are lost.
   override func close() {
@@ -101,7 +101,7 @@ final class Transport: LoopSource {
   }
 
   override func ready(_ events: Readiness) {
-    if !events.isDisjoint(with: .gone) { return hearOut() }
+    if !events.isDisjoint(with: .gone) { return drainInput() }
     if events.contains(.writable) { sendOn() }
     if events.contains(.readable), reads, !hasHeardAll { _ = hear() }
   }
@@ -124,14 +124,14 @@ final class Transport: LoopSource {
     case .end:
       hasHeardAll = true
       adjust()
-      user.heardAll()
+      user.inputEnded()
     }
     return false
   }
 
   /// Reads the remaining input of a peer that is gone: its calls still run, until the first reply
   /// fails.
-  private func hearOut() {
+  private func drainInput() {
     while !hasHeardAll, hear() {}
     close()
   }

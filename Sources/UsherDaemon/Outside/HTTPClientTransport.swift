@@ -20,7 +20,7 @@ package protocol ProviderTransport: Sendable {
 
   /// Keeps the connections of these settings and closes all others, each when its last call has
   /// ended.
-  func keep(_ settings: [HTTPSettings])
+  func retain(_ settings: [HTTPSettings])
 
   /// Whether no connections are being closed.
   var isIdle: Bool { get }
@@ -81,7 +81,7 @@ final class HTTPClientTransport: ProviderTransport {
     for client in last { try? await client.shutdown() }
   }
 
-  func keep(_ settings: [HTTPSettings]) {
+  func retain(_ settings: [HTTPSettings]) {
     let unused = clients.withLock { clients in
       clients.wanted = Set(settings.map(\.key))
       return clients.bySettings.keys.filter { clients.isUnused($0) }

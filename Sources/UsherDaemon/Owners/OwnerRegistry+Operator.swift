@@ -57,7 +57,7 @@ extension OwnerRegistry {
       var entry = Entry()
       (entry.record, entry.isStored, entry.comparedAt) = (record, true, began)
       entries.withLock { $0[person] = entry }
-      await tellOfChange(from: before, to: entry, person)
+      await publishChange(from: before, to: entry, person)
       return name
     }
   }

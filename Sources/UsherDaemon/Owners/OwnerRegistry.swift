@@ -105,7 +105,7 @@ final class OwnerRegistry: Sendable {
   }
 
   /// Calls `body` for each change, before a call that waits for the change continues.
-  func follow(_ body: @escaping Follower) {
+  func addObserver(_ body: @escaping Follower) {
     follower.withLock { $0 = HeldFollower(tell: body) }
   }
 
@@ -211,7 +211,7 @@ extension OwnerRegistry {
     await save(&entry, after: before, of: person)
     entries.withLock { [entry] in $0[person] = entry }
     _ = forgotten.withLock { $0.remove(person) }
-    await tellOfChange(from: before, to: entry, person)
+    await publishChange(from: before, to: entry, person)
   }
 
   /// Whether the user owns something and has lost the record, which usherd itself deletes last.
@@ -263,7 +263,7 @@ extension OwnerRegistry {
     }
   }
 
-  func tellOfChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
+  func publishChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
     guard before.isWithheld != after.isWithheld else {
       if before.verdict != after.verdict { await tell(.reconsidered, person) }
       return

@@ -62,7 +62,7 @@ struct OwnerService: Sendable {
         group.addTask {
           do throws(UsherError) {
             let result = try await revoker.forget(record, revoke: true, by: .init(caller))
-            tellAudit(record, caller)
+            recordForget(record, caller)
             return .success(result)
           } catch {
             return .failure(error)
@@ -78,11 +78,11 @@ struct OwnerService: Sendable {
     return notRevoked
   }
 
-  private func tellAudit(_ record: AccountRecord, _ caller: Caller) {
+  private func recordForget(_ record: AccountRecord, _ caller: Caller) {
     var note = AuditEvent(
       PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
     note.owner = record.owner.uid
-    audit.note(note, by: caller.audited)
+    audit.record(note, by: caller.audited)
   }
 
   private func person(_ uid: UInt32) -> LocalPerson {
@@ -100,7 +100,7 @@ struct OwnerFollower: Sendable {
   let followUps: FollowUpWatch
   let events: EventBus
 
-  func follow(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
+  func apply(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
     let owner = person.owner
     // Invalidates the replies that connections cache.
     repository.changes.add(1, ordering: .releasing)

@@ -179,7 +179,7 @@ private final class CallbackHandler: ChannelInboundHandler {
 
   private static func judge(_ call: Call, _ service: CallbackService, _ channel: any Channel) {
     Task(executorPreference: service.dependencies.executor) {
-      let outcome = await service.take(call)
+      let outcome = await service.handle(call)
       write(call.dialect.answer(outcome), to: channel)
     }
   }

@@ -24,7 +24,7 @@ struct CallbackService: Sendable {
     let dialect: any CallbackDialect
   }
 
-  func take(_ call: Call) async -> CallbackOutcome {
+  func handle(_ call: Call) async -> CallbackOutcome {
     let (provider, dialect) = (call.provider, call.dialect)
     let outcome: CallbackOutcome
     do throws(CallbackRefusal) {

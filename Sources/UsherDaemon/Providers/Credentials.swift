@@ -44,7 +44,7 @@ final class Credentials: Sendable {
   ///   or the old ones after it.
   /// - Returns: The names whose effective credential has changed.
   @discardableResult
-  func take(_ handed: HandedCredentials, with change: () -> Void = {}) -> Set<String> {
+  func install(_ handed: HandedCredentials, with change: () -> Void = {}) -> Set<String> {
     let names = self.handed.withLock { current in
       defer { current = handed }
       change()

@@ -83,7 +83,7 @@ final class ProviderHTTP: ProviderObserver {
       }
       outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
-        health.note(outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
+        health.record(outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
       }
     } catch {
       // Nothing was sent, so this says nothing about the provider's health.
@@ -119,7 +119,7 @@ final class ProviderHTTP: ProviderObserver {
   /// any more.
   func providersChanged(_ providers: Set<ProviderName>) {
     clientTokens.forget(providers)
-    transport.keep(dependencies.config.providers.map(\.http))
+    transport.retain(dependencies.config.providers.map(\.http))
   }
 
   /// Renders a call. A missing credential, or one of another provider, is left out if the call does

@@ -81,7 +81,7 @@ final class ProviderHealth: ProviderObserver {
   }
 
   /// Records the outcome of an account's refresh, for that account only.
-  func note(
+  func record(
     _ outcome: CallOutcome, ofRefresh account: AccountID, of provider: ProviderConfig,
     at now: Timestamp
   ) {
@@ -97,7 +97,7 @@ final class ProviderHealth: ProviderObserver {
 
   /// Records a call's outcome for all accounts. Ignores a provider that has been replaced under its
   /// name.
-  func note(
+  func record(
     _ outcome: CallOutcome, of provider: ProviderConfig, by endpoint: ProviderEndpoint = .token,
     at now: Timestamp
   ) {

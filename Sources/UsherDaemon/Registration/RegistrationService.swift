@@ -83,7 +83,7 @@ struct RegistrationService: Sendable {
   private func spend(_ caller: Caller) throws(UsherError) {
     let perMinute = dependencies.config.limits.registrationChecksPerMinute
     let holder = caller.owner.limitHolder(dependencies.subordinates.current)
-    let wait = budget.take(holder, at: dependencies.clock.monotonicNow(), perMinute: perMinute)
+    let wait = budget.acquire(holder, at: dependencies.clock.monotonicNow(), perMinute: perMinute)
     guard let wait else { return }
     throw UsherError(
       .rateLimited, "this user has made \(perMinute) registration checks within a minute",

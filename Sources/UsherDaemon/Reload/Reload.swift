@@ -23,7 +23,7 @@ struct Reload: Sendable {
       notifier.reloading()
       // Reading files and names may take long: a lock or a shutdown must not wait for it.
       let read = await read()
-      return try await lockController.undisturbed { unlocked throws(UsherError) in
+      return try await lockController.withLockState { unlocked throws(UsherError) in
         var problems: [ConfigProblem] = []
         do throws(ConfigError) {
           try await change(to: try read.get(), unlocked)
@@ -52,7 +52,7 @@ struct Reload: Sendable {
     let others = config.providers(otherThanIn: before)
     let exchange: @Sendable () -> Set<ProviderName> = { [processContext] in
       processContext.dependencies.configStore.replace(by: config, policy)
-      processContext.setting.follow(config.log)
+      processContext.setting.applyLogSettings(config.log)
       return others
     }
     let changed: Set<ProviderName>

@@ -14,9 +14,9 @@ struct ReloadService: Sendable {
     do throws(UsherError) {
       problems = try await Reload(lockController: lockController).run()
     } catch {
-      throw service.noted(error, SystemReload.name, permit, caller)
+      throw service.recorded(error, SystemReload.name, permit, caller)
     }
-    service.note(
+    service.record(
       SystemReload.name, permit, caller, failure: problems.isEmpty ? nil : .invalidParams)
     return .init(problems: problems)
   }

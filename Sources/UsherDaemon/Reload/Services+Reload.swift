@@ -39,7 +39,7 @@ extension Services {
     let (others, names) = await processContext.betweenCalls {
       [credentials] in
       var others: Set<ProviderName> = []
-      let names = credentials.take(preparation.credentials) { others = exchange() }
+      let names = credentials.install(preparation.credentials) { others = exchange() }
       return (others, names)
     }
     var changed = others

@@ -41,7 +41,7 @@ extension ConnectionHandler {
   }
 
   /// Runs the remaining calls of the batch for one slice.
-  func goOnWithBatch() {
+  func resumeBatch() {
     guard var batch = unfinished else { return }
     batch.line.bytes.withUnsafeBytes { line in
       repeat {

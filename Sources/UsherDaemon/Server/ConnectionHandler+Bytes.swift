@@ -22,7 +22,7 @@ extension ConnectionHandler {
   }
 
   func write(_ line: [UInt8]) {
-    guard takeRoom() else { return }
+    guard takeBuffer() else { return }
     replies.append(contentsOf: line)
     slice.spend(line.count)
     endLine()
@@ -30,15 +30,15 @@ extension ConnectionHandler {
 
   /// Writes the reply of a call, assembled directly in the output buffer.
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
-    guard takeRoom() else { return }
+    guard takeBuffer() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }
     slice.spendLittle(result.count)
     endLine()
   }
 
-  private func takeRoom() -> Bool {
+  private func takeBuffer() -> Bool {
     guard !isClosing else { return false }
-    if replies.isEmpty { replies = turns.coalescer.takeRoom() }
+    if replies.isEmpty { replies = turns.coalescer.takeBuffer() }
     return true
   }
 
@@ -55,7 +55,7 @@ extension ConnectionHandler {
     swap(&lines, &replies)
     transport.send(lines)
     lines.wipe()
-    turns.coalescer.giveRoom(lines)
+    turns.coalescer.returnBuffer(lines)
   }
 
   /// Closes the connection once written replies are sent, or once the time for unread replies is
@@ -99,7 +99,7 @@ extension ConnectionHandler {
     guard unreadTimer == nil, !isClosing else { return }
     unreadTimer = transport.loop.scheduleTask(in: .seconds(Int64(limits.unreadReplySeconds))) {
       [self] in
-      service.noteSlowReader(caller)
+      service.logSlowReader(caller)
       transport.close()
     }
   }

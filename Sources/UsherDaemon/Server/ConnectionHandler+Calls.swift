@@ -11,7 +11,7 @@ extension ConnectionHandler {
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin,
     _ decoded: DecodedCall? = nil
   ) {
-    followRules()
+    applyCurrentRules()
     if answerAgain(envelope, line, origin) { return }
     let id = envelope.id(in: line)
     if isRefused(id, origin) { return }
@@ -24,7 +24,7 @@ extension ConnectionHandler {
         answers.remember(standing, to: params, in: epoch)
         turns.remember()
       }
-      try follow(response, id, origin)
+      try finish(response, id, origin)
     } catch {
       fail(id, error, origin)
     }
@@ -42,7 +42,7 @@ extension ConnectionHandler {
   }
 
   /// Updates the caller to the current rules.
-  func followRules() {
+  func applyCurrentRules() {
     if let other = standing.caller(otherThanAt: &generation) { caller = other }
   }
 
@@ -54,21 +54,21 @@ extension ConnectionHandler {
     return true
   }
 
-  func follow(_ response: Response, _ id: RequestID?, _ origin: Origin) throws(UsherError) {
+  func finish(_ response: Response, _ id: RequestID?, _ origin: Origin) throws(UsherError) {
     switch response {
     case .now(let result): succeed(id, result, origin)
     case .standing(let standing): succeed(id, standing.reply, origin)
     case .later(let body): try start(id, origin, body)
     case .cold(let read):
       wait(for: ColdCall(number: newNumber(), id: id, origin: origin, read: read))
-    case .resumed: try follow(try resumed(response), id, origin)
+    case .resumed: try finish(try resumed(response), id, origin)
     }
   }
 
   /// Runs a call that waited for the disk, under the rules that apply now.
   func resumed(_ response: Response) throws(UsherError) -> Response {
     guard case .resumed(let body) = response else { return response }
-    followRules()
+    applyCurrentRules()
     return try body(Call(caller: caller, connection: self))
   }
 
@@ -83,7 +83,7 @@ extension ConnectionHandler {
     guard !answers.isEmpty, inFlight.isEmpty else { return false }
     if let other = standing.caller(otherThanAt: &generation) { caller = other }
     guard let epoch,
-      let (result, id) = answers.reply(toLine: line, in: epoch, at: lookAtClock())
+      let (result, id) = answers.reply(toLine: line, in: epoch, at: currentTime())
     else { return false }
     write(result, id: id)
     return true
@@ -100,7 +100,7 @@ extension ConnectionHandler {
       inFlight.isEmpty || envelope.id(in: line).map({ inFlight[$0] == nil }) ?? true,
       let epoch,
       let result = answers.reply(
-        to: params, by: shape(envelope, line, origin), in: epoch, at: lookAtClock())
+        to: params, by: shape(envelope, line, origin), in: epoch, at: currentTime())
     else { return false }
     switch origin {
     case .line: write(result, id: id)
@@ -123,7 +123,7 @@ extension ConnectionHandler {
   }
 
   /// Returns the time, read once for all input that is answered in one go.
-  private func lookAtClock() -> Timestamp {
+  private func currentTime() -> Timestamp {
     let now = moment ?? service.now
     moment = now
     return now
@@ -159,23 +159,23 @@ extension ConnectionHandler {
       } catch {
         outcome = .failure(error)
       }
-      loop.execute { handler.value.landed(id, number, outcome) }
+      loop.execute { handler.value.callEnded(id, number, outcome) }
     }
     if let id {
-      inFlight[id] = Flight(number: number, origin: origin, task: task)
+      inFlight[id] = InFlightCall(number: number, origin: origin, task: task)
     } else {
       silent[number] = task
     }
   }
 
-  private func landed(
+  private func callEnded(
     _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
   ) {
     callsInFlight -= 1
-    turns.landed(party)
+    turns.callEnded(party)
     silent[number] = nil
     defer {
-      if keepsNothing { dropUnread() }
+      if dropsUnread { dropUnread() }
       closeWhenDone()
     }
     guard let id, let flight = inFlight[id], flight.number == number else {

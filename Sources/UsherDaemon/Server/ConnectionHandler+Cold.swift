@@ -28,18 +28,18 @@ extension ConnectionHandler {
 
   private func hasRead(_ number: Int, _ outcome: Result<Response, UsherError>) {
     guard let call = cold.first, call.number == number else { return }
-    take(outcome, of: call)
+    complete(outcome, of: call)
     // The reply may have closed the connection.
     guard !cold.isEmpty else { return }
     cold.removeFirst()
     readNext()
-    if keepsNothing { dropUnread() }
+    if dropsUnread { dropUnread() }
     if cold.isEmpty { comeBack() }
     flush()
     closeWhenDone()
   }
 
-  private func take(_ outcome: Result<Response, UsherError>, of call: ColdCall) {
+  private func complete(_ outcome: Result<Response, UsherError>, of call: ColdCall) {
     do throws(UsherError) {
       let response = try resumed(try outcome.get())
       // Another call of the batch may be in flight under the same id by now.
@@ -48,7 +48,7 @@ extension ConnectionHandler {
       if case .now(let result) = response, case .batch = call.origin {
         try checkRoom(for: result)
       }
-      try follow(response, call.id, call.origin)
+      try finish(response, call.id, call.origin)
     } catch {
       fail(call.id, error, call.origin)
     }

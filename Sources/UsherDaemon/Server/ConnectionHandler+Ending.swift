@@ -5,11 +5,11 @@ import UsherCore
 // End of a connection.
 extension ConnectionHandler {
   /// Handles the end of the peer's input, as after `echo … | socat`: its calls are still answered.
-  func hearNoMore() {
+  func stopReceiving() {
     switch ending {
-    case .open: ending = .heardAll
+    case .open: ending = .inputEnded
     case .draining: ending = .answering
-    case .heardAll, .answering: break
+    case .inputEnded, .answering: break
     }
     lineTimer?.cancel()
     lineTimer = nil
@@ -21,14 +21,14 @@ extension ConnectionHandler {
   func dropUnread() {
     answers.forget()
     flush()
-    keepsNothing = isAwaited
+    dropsUnread = isAwaited
     if transport.unsent > 0 { transport.close() }
   }
 
   func closeWhenDone() {
     switch ending {
     case .open, .draining: return
-    case .heardAll:
+    case .inputEnded:
       if !isAwaited, backlog.isEmpty, feed.count == 0 { close() }
     case .answering:
       if !isAwaited, backlog.isEmpty { close() }
@@ -48,12 +48,12 @@ extension ConnectionHandler {
     guard !isClosing else { return closeAtLast() }
     switch ending {
     case .open: ending = .draining
-    case .heardAll: ending = .answering
+    case .inputEnded: ending = .answering
     case .draining, .answering: return
     }
     lineTimer?.cancel()
     lineTimer = nil
-    guard transport.hearNoMore() else {
+    guard transport.stopReceiving() else {
       refuseInFlight()
       return close()
     }

@@ -17,7 +17,7 @@ extension ConnectionHandler: ConnectionLink {
 
   /// Returns the index of the call in flight with exactly this id; else that of the oldest call
   /// whose id is the same number; else nil.
-  private func place(ofCall id: RequestID) -> Dictionary<RequestID, Flight>.Index? {
+  private func place(ofCall id: RequestID) -> Dictionary<RequestID, InFlightCall>.Index? {
     if let place = inFlight.index(forKey: id) { return place }
     return inFlight.indices.filter { inFlight[$0].key.hasValue(of: id) }
       .min { inFlight[$0].value.number < inFlight[$1].value.number }

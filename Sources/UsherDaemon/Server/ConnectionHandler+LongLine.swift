@@ -12,7 +12,7 @@ extension ConnectionHandler {
   }
 
   func read(_ line: LongLine) {
-    followRules()
+    applyCurrentRules()
     let (service, scanner, caller, party) = (service, scanner, caller, party)
     let loop = transport.loop
     let handler = OnLoop(self, loop)
@@ -33,7 +33,7 @@ extension ConnectionHandler {
     slice = isRefusing ? .endless : turns.slice(for: self)
     line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }
     turns.spent(content.cost, since: begun, by: party)
-    if keepsNothing { dropUnread() }
+    if dropsUnread { dropUnread() }
     comeBack()
     flush()
     closeWhenDone()

@@ -65,9 +65,9 @@ final class ConnectionHandler: TransportUser {
   var lastReplySeconds: Int
   /// Whether replies that cannot be sent at once are dropped: from a lock until the calls that were
   /// in flight at that time are answered.
-  var keepsNothing = false
+  var dropsUnread = false
 
-  var inFlight: [RequestID: Flight] = [:]
+  var inFlight: [RequestID: InFlightCall] = [:]
   /// Tasks of notifications (calls without an id) that wait. They get no reply and end with the
   /// connection.
   var silent: [Int: Task<Void, Never>] = [:]
@@ -94,7 +94,7 @@ final class ConnectionHandler: TransportUser {
   }
 
   /// Call that waits.
-  struct Flight {
+  struct InFlightCall {
     let number: Int
     let origin: Origin
     let task: Task<Void, Never>
@@ -112,7 +112,7 @@ final class ConnectionHandler: TransportUser {
   enum Ending {
     case open
     /// The peer has sent its last byte: its calls are answered, its subscriptions continue.
-    case heardAll
+    case inputEnded
     /// The daemon stops: input that was sent before is read to its end.
     case draining
     /// The daemon stops and all input is read: it is being answered.
@@ -178,7 +178,7 @@ final class ConnectionHandler: TransportUser {
     onClose(self)
   }
 
-  override func heardAll() { hearNoMore() }
+  override func inputEnded() { stopReceiving() }
 
   override func roomChanged() { adjustToRoom() }
 
@@ -208,13 +208,13 @@ final class ConnectionHandler: TransportUser {
       return
     }
     work {
-      goOnWithBatch()
+      resumeBatch()
       var bytes = ByteQueue()
       swap(&bytes, &backlog)
       bytes.removeFirst(bytes.withUnsafeBytes { answerLines(in: $0) })
       if isClosing { bytes.removeAll() } else { swap(&bytes, &backlog) }
     }
-    if keepsNothing { dropUnread() }
+    if dropsUnread { dropUnread() }
     flush()
     closeWhenDone()
   }

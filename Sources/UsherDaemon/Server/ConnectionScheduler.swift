@@ -7,7 +7,7 @@ import UsherCore
 final class ConnectionScheduler {
   /// Delay between two turns, in which the loop polls for new input; a turn that begins at once
   /// would prevent that.
-  private static let breath = TimeAmount.microseconds(10)
+  private static let pollInterval = TimeAmount.microseconds(10)
 
   private var share: FairScheduler
   private let configStore: ConfigStore
@@ -39,11 +39,11 @@ final class ConnectionScheduler {
     generation = snapshot.generation
     share = FairScheduler(FairScheduler.Terms(snapshot.config.limits))
     self.loop = loop
-    loop.atEachTurnsEnd { [coalescer] in coalescer.sendAll() }
+    loop.atEndOfIteration { [coalescer] in coalescer.sendAll() }
   }
 
   /// Applies new limits if the configuration has been reloaded.
-  private func follow() {
+  private func applySteps() {
     guard configStore.generation != generation else { return }
     let snapshot = configStore.current
     generation = snapshot.generation
@@ -68,15 +68,15 @@ final class ConnectionScheduler {
   /// Decides whether a new connection is accepted.
   func comes(
     _ party: FairScheduler.Party, isCrowded: Bool, at now: NIODeadline
-  ) -> FairScheduler.Welcome {
-    follow()
+  ) -> FairScheduler.ConnectionDecision {
+    applySteps()
     return share.comes(party, isCrowded: isCrowded, at: now)
   }
 
   /// Charges a user for a connect that was refused.
   func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
     let now = loop.now
-    _ = share.knocked(cost(since: begun, at: now) + Self.acceptance, party, at: now)
+    _ = share.chargeConnectAttempt(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
 
   /// The cost of a connection beside the measured time: accepting, registering and closing it.
@@ -90,7 +90,7 @@ final class ConnectionScheduler {
 
   /// Returns whether a connection that has received calls works on them at once.
   func mayWork(_ handler: ConnectionHandler) -> Bool {
-    follow()
+    applySteps()
     // The usual case must not cost a reading of the clock.
     if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
@@ -140,7 +140,7 @@ final class ConnectionScheduler {
   ///
   /// - Returns: False if its user has too many.
   func began(_ party: FairScheduler.Party) -> Bool {
-    follow()
+    applySteps()
     return share.began(of: party, at: loop.now)
   }
 
@@ -154,11 +154,11 @@ final class ConnectionScheduler {
     share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
   }
 
-  func landed(_ party: FairScheduler.Party) { share.landed(of: party) }
+  func callEnded(_ party: FairScheduler.Party) { share.callEnded(of: party) }
 
   private func plan() {
     guard let turn = share.nextTurn() else { return }
-    let at = max(turn, loop.now + Self.breath)
+    let at = max(turn, loop.now + Self.pollInterval)
     if let wake {
       guard at < wake.at else { return }
       wake.timer.cancel()
@@ -216,7 +216,7 @@ extension ConnectionScheduler {
 
   private func planDelivery(to party: FairScheduler.Party, at turn: NIODeadline) {
     deliveries[party]?.isPlanned = true
-    _ = loop.scheduleTask(deadline: max(turn, loop.now + Self.breath)) { [self] in
+    _ = loop.scheduleTask(deadline: max(turn, loop.now + Self.pollInterval)) { [self] in
       deliveries[party]?.isPlanned = false
       sendEvents(of: party)
     }
@@ -255,7 +255,7 @@ extension ConnectionScheduler {
 
   private func sweep() {
     isSweeping = false
-    coalescer.giveUpRooms()
+    coalescer.releaseBuffers()
     var isAnyLeft = false
     for handler in handlers.values where handler.answers.forgetUnused() { isAnyLeft = true }
     if isAnyLeft { remember() }

@@ -91,7 +91,7 @@ final class EventFeed: Sendable {
     state.withLock { state in
       guard let name = state.ready.first,
         let place = state.subscriptions.index(forKey: name),
-        let message = state.subscriptions.values[place].take()
+        let message = state.subscriptions.values[place].nextMessage()
       else {
         state.isAwake = false
         return nil

@@ -18,7 +18,7 @@ extension FairScheduler {
     /// The maximum connects per second of a throttled user.
     var connectAttempts: Int
     /// The maximum refused connects per second that get an error.
-    var toldKnocks = 64
+    var reportedRefusals = 64
     /// The time for which a user stays throttled after it last exceeded its share or made
     /// concurrent calls.
     var memory = TimeAmount.seconds(1)

@@ -40,29 +40,29 @@ struct FairScheduler {
   }
 
   /// Decision about a new connection.
-  enum Welcome {
-    case comesIn
+  enum ConnectionDecision {
+    case accepted
     /// The peer gets an error.
     case refused
     /// The connection is closed without an error: its user has received enough errors.
-    case turnedAway
+    case dropped
   }
 
   private struct User {
     var connectionCount = 0
     var callsInFlight = 0
     /// The time at which the user's consumption is within its share again.
-    var paidAt: NIODeadline
+    var withinShareAt: NIODeadline
     var throttledUntil: NIODeadline
     /// The time until which the user counts as making concurrent calls.
-    var crowdUntil: NIODeadline
+    var contendedUntil: NIODeadline
     /// The connection of the last call, and the time at which it was answered.
     var lastCall: (connectionID: ConnectionID, at: NIODeadline)?
     /// Connects that were accepted, and connects that were refused with an error.
     var connectAttempts: ConnectRate
     var told: ConnectRate
     /// The time of the last connect.
-    var lastKnock: NIODeadline?
+    var lastConnectAttempt: NIODeadline?
     /// The user's connections that wait for a turn and do not read.
     var line: [Place] = []
     /// The connection that reads, among those that have worked since the user became throttled.
@@ -70,7 +70,7 @@ struct FairScheduler {
 
     static func new(at now: NIODeadline) -> User {
       User(
-        paidAt: .distantPast, throttledUntil: now, crowdUntil: now,
+        withinShareAt: .distantPast, throttledUntil: now, contendedUntil: now,
         connectAttempts: ConnectRate(now),
         told: ConnectRate(now))
     }
@@ -114,13 +114,13 @@ extension FairScheduler {
   ///   may be another user's.
   mutating func comes(
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
-  ) -> Welcome {
-    guard case .user(let uid) = party else { return .comesIn }
+  ) -> ConnectionDecision {
+    guard case .user(let uid) = party else { return .accepted }
     var user = users[uid] ?? .new(at: now)
     defer { users[uid] = user }
     let isWithin = user.connectAttempts.add(now, perSecond: terms.connectAttempts)
-    guard isCrowded || user.isThrottled(now), !isWithin else { return .comesIn }
-    return user.told.add(now, perSecond: terms.toldKnocks) ? .refused : .turnedAway
+    guard isCrowded || user.isThrottled(now), !isWithin else { return .accepted }
+    return user.told.add(now, perSecond: terms.reportedRefusals) ? .refused : .dropped
   }
 
   /// Adds a connection; `cost` is the time that accepting it took.
@@ -137,7 +137,7 @@ extension FairScheduler {
     if user.connectionCount == 0 { connectedUsers += 1 }
     user.connectionCount += 1
     users[uid] = user
-    guard knocked(cost, party, at: now) else { return true }
+    guard chargeConnectAttempt(cost, party, at: now) else { return true }
     change(uid) { $0.line.append(Place(connectionID: connectionID, hasBytes: false)) }
     return false
   }
@@ -174,7 +174,7 @@ extension FairScheduler {
   private mutating func forgetIdle(at now: NIODeadline) {
     users = users.filter { _, user in
       user.connectionCount > 0 || user.callsInFlight > 0 || user.isThrottled(now)
-        || user.paidAt > now
+        || user.withinShareAt > now
         || !user.connectAttempts.isEmpty(now)
     }
   }
@@ -184,13 +184,13 @@ extension FairScheduler {
   /// - Returns: Whether the connection works on them at once, for one slice; else it waits for its
   ///   turn and does not read.
   mutating func called(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) -> Bool {
-    note(party, at: now)
+    recordActivity(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
     defer { keep(user, uid) }
     let isAtOnce =
       user.lastCall.map { $0.connectionID != connectionID && $0.at + terms.atOnce > now } ?? false
     if isAtOnce || user.line.contains(where: { $0.hasBytes && $0.connectionID != connectionID }) {
-      user.crowdUntil = now + terms.memory
+      user.contendedUntil = now + terms.memory
     }
     user.lastCall = (connectionID, now)
     if let place = user.line.firstIndex(where: { $0.connectionID == connectionID }) {
@@ -200,7 +200,7 @@ extension FairScheduler {
     let hadItsTurn = user.listening == connectionID
     if hadItsTurn { user.listening = nil }
     guard user.isThrottled(now) || isShared && !user.line.isEmpty else { return true }
-    if hadItsTurn, user.paidAt <= now { return true }
+    if hadItsTurn, user.withinShareAt <= now { return true }
     user.line.insert(
       Place(connectionID: connectionID, hasBytes: true), at: hadItsTurn ? 0 : user.line.endIndex)
     return false
@@ -214,7 +214,7 @@ extension FairScheduler {
     at now: NIODeadline
   ) -> Bool {
     guard case .user(let uid) = party else { return true }
-    if rest == .bytes { users[uid]?.crowdUntil = now + terms.memory }
+    if rest == .bytes { users[uid]?.contendedUntil = now + terms.memory }
     spent(now - start, by: party, at: now)
     guard var user = users[uid] else { return true }
     defer { keep(user, uid) }
@@ -239,7 +239,7 @@ extension FairScheduler {
   /// Charges a user for work on its calls, on the event loop or off it.
   mutating func spent(_ cost: TimeAmount, by party: Party, at now: NIODeadline) {
     if case .user(let uid) = party, cost > terms.longCall {
-      users[uid]?.crowdUntil = now + terms.memory
+      users[uid]?.contendedUntil = now + terms.memory
     }
     charge(cost, to: party, at: now)
   }
@@ -262,7 +262,7 @@ extension FairScheduler {
   }
 
   /// Removes a call that waited; its connection may have closed already.
-  mutating func landed(of party: Party) {
+  mutating func callEnded(of party: Party) {
     guard case .user(let uid) = party else { return }
     users[uid]?.callsInFlight -= 1
   }
@@ -274,14 +274,14 @@ extension FairScheduler {
   var isAwaited: Bool { !waiting.isEmpty }
 
   /// Returns the time of the next turn; nil if no connection waits.
-  func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.paidAt }.min() }
+  func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.withinShareAt }.min() }
 
   /// Returns the next step: of the users whose share has room, the turn goes to the one that has
   /// waited longest.
   mutating func next(at now: NIODeadline) -> Step {
-    let first = waiting.min { (users[$0]?.paidAt ?? now) < (users[$1]?.paidAt ?? now) }
+    let first = waiting.min { (users[$0]?.withinShareAt ?? now) < (users[$1]?.withinShareAt ?? now) }
     guard let uid = first, var user = users[uid] else { return .nothing }
-    guard user.paidAt <= now else { return .wait(until: user.paidAt) }
+    guard user.withinShareAt <= now else { return .wait(until: user.withinShareAt) }
     let place = user.line.removeFirst()
     guard !place.hasBytes else {
       keep(user, uid)
@@ -306,22 +306,22 @@ extension FairScheduler {
   /// - Parameter isRest: Whether a slice of events has just ended.
   func nextEvents(of party: Party, isRest: Bool, at now: NIODeadline) -> NIODeadline? {
     guard case .user(let uid) = party, let user = users[uid], isRest || user.isThrottled(now),
-      user.paidAt > now
+      user.withinShareAt > now
     else { return nil }
-    return min(user.paidAt, now + terms.longestWait)
+    return min(user.withinShareAt, now + terms.longestWait)
   }
 
   /// Charges a user for a connect, whether accepted or refused.
   ///
   /// - Returns: Whether the user is throttled now.
-  mutating func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
+  mutating func chargeConnectAttempt(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
     // This connect waited while the previous one was handled, so they are concurrent. A client that
     // connects, calls and closes in a loop delays others by one such connect only.
-    if let last = user.lastKnock, now - cost <= last {
-      user.crowdUntil = now + terms.memory
+    if let last = user.lastConnectAttempt, now - cost <= last {
+      user.contendedUntil = now + terms.memory
     }
-    user.lastKnock = now
+    user.lastConnectAttempt = now
     users[uid] = user
     return charge(cost, to: party, at: now)
   }
@@ -338,16 +338,16 @@ extension FairScheduler {
     // Time that was unused long ago is not credited; a throttled user gets no credit at all.
     let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.percent
     let end = now + max(price, terms.longestWait)
-    user.paidAt = max(user.paidAt, min(max(user.paidAt, now - saved) + price, end))
-    if othersCall, user.paidAt > now, user.crowdUntil > now {
+    user.withinShareAt = max(user.withinShareAt, min(max(user.withinShareAt, now - saved) + price, end))
+    if othersCall, user.withinShareAt > now, user.contendedUntil > now {
       // Also for as long as the user is in debt.
-      user.throttledUntil = max(now + terms.memory, user.paidAt)
+      user.throttledUntil = max(now + terms.memory, user.withinShareAt)
     }
     users[uid] = user
     return user.isThrottled(now)
   }
 
-  private mutating func note(_ party: Party, at now: NIODeadline) {
+  private mutating func recordActivity(_ party: Party, at now: NIODeadline) {
     if let latest, latest.party != party { beforeLatest = latest.at }
     latest = (party, now)
   }

@@ -179,13 +179,13 @@ final class RPCService: Sendable {
   /// Logs that new connections are not accepted for now.
   ///
   /// - Parameter cause: The kernel's error.
-  func noteFullHouse(_ cause: String) {
+  func logNotAccepting(_ cause: String) {
     logger.warning("new connections are rejected for now", metadata: ["cause": .string(cause)])
   }
 
   /// Logs that a client was disconnected because it does not read. Any client can cause this at
   /// will, so it is logged once a minute, with a count.
-  func noteSlowReader(_ caller: Caller) {
+  func logSlowReader(_ caller: Caller) {
     guard let count = slowReaders.due() else { return }
     logger.notice(
       "a client did not read its replies and was disconnected",

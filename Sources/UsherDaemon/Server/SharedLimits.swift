@@ -35,7 +35,7 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
       let wasKept = values[holder] != nil
       yield &values[holder]
       let isKept = values[holder] != nil
-      if isKept != wasKept { note(holder, isKept: isKept) }
+      if isKept != wasKept { count(holder, isKept: isKept) }
     }
   }
 
@@ -44,7 +44,7 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
     _modify {
       if values[holder] == nil {
         values[holder] = fresh()
-        note(holder, isKept: true)
+        count(holder, isKept: true)
       }
       yield &values[holder, default: fresh()]
     }
@@ -65,10 +65,10 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
   private mutating func regroup(by users: SubordinateUsers) {
     self.users = users
     subordinates = [:]
-    for holder in values.keys { note(holder, isKept: true) }
+    for holder in values.keys { count(holder, isKept: true) }
   }
 
-  private mutating func note(_ holder: Holder, isKept: Bool) {
+  private mutating func count(_ holder: Holder, isKept: Bool) {
     let first = holder.limitHolder(users)
     guard first != holder else { return }
     if isKept {

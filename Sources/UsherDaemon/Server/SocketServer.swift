@@ -36,7 +36,7 @@ final class SocketServer: Sendable {
         socket, on: loop,
         accept: { isAdmin ? $0.accept() : acceptor.accept(from: $0, on: loop) },
         welcome: { acceptor.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
-        tell: { acceptor.service.noteFullHouse($0) })
+        tell: { acceptor.service.logNotAccepting($0) })
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }
@@ -70,7 +70,7 @@ final class ConnectionAcceptor: Sendable {
   private let turns = Mutex<OnLoop<ConnectionScheduler>?>(nil)
   /// Users that connected so often that they get no error; their connects are closed after a look
   /// at the uid.
-  private let turnedAway = Mutex(TurnedAway())
+  private let dropped = Mutex(TurnedAway())
   private let closer: SocketCloser
   /// The last refusal; repeated connects of a user get the same line.
   private let lastRefusal = Mutex<Refused?>(nil)
@@ -113,10 +113,10 @@ final class ConnectionAcceptor: Sendable {
   /// - Parameter limits: Calls that are unanswered after `drain_seconds` get `shutting_down`.
   ///   Replies that are unread after another `unread_reply_seconds` are lost.
   func drain(within limits: Limits, _ scheduler: any Scheduler) async {
-    open.tell { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
+    open.forEach { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
     let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
       service.drain()
-      open.tell { $0.end() }
+      open.forEach { $0.end() }
     }
     await open.allClosed()
     timer.cancel()
@@ -126,9 +126,9 @@ final class ConnectionAcceptor: Sendable {
   /// are closed at once, so in a flood of connects the queue empties faster than one user fills it.
   func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
     let begun = loop.now
-    let (uids, party) = turnedAway.withLock { turnedAway in
-      if turnedAway.until <= begun { turnedAway.uids = [] }
-      return (turnedAway.uids, turnedAway.party)
+    let (uids, party) = dropped.withLock { dropped in
+      if dropped.until <= begun { dropped.uids = [] }
+      return (dropped.uids, dropped.party)
     }
     guard !uids.isEmpty else { return listener.accept() }
     let (accepted, closed) = listener.accept(closing: uids, by: closer)
@@ -141,12 +141,12 @@ final class ConnectionAcceptor: Sendable {
   private static let turnedAwayTime = TimeAmount.milliseconds(10)
 
   private func turnAway(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
-    turnedAway.withLock { turnedAway in
-      if turnedAway.uids.isEmpty {
-        turnedAway.party = party
-        turnedAway.until = now + Self.turnedAwayTime
+    dropped.withLock { dropped in
+      if dropped.uids.isEmpty {
+        dropped.party = party
+        dropped.until = now + Self.turnedAwayTime
       }
-      if turnedAway.uids.count < TurnedAway.most { turnedAway.uids.append(uid) }
+      if dropped.uids.count < TurnedAway.most { dropped.uids.append(uid) }
     }
   }
 
@@ -180,13 +180,13 @@ final class ConnectionAcceptor: Sendable {
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
     do throws(UsherError) {
       switch turns.comes(party, isCrowded: isCrowded, at: begun) {
-      case .turnedAway:
+      case .dropped:
         socket.close()
         turnAway(own, party, at: begun)
         turns.refused(party, since: begun)
         return nil
       case .refused: throw Self.comesTooOften
-      case .comesIn:
+      case .accepted:
         let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
         guard service.descriptors.allows(socket.raw, for: use) else {
           refuse(socket, refusal(DescriptorBudget.exhausted, uid, at: begun))

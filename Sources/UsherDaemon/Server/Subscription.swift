@@ -57,7 +57,7 @@ struct Subscription {
   }
 
   /// Removes and returns the next message.
-  mutating func take() -> Message? {
+  mutating func nextMessage() -> Message? {
     if oldest.isEmpty {
       oldest = queue.reversed()
       queue = []

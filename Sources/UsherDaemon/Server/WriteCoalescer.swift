@@ -10,8 +10,8 @@ final class WriteCoalescer {
   /// Maximum total capacity, in bytes, of the pooled buffers.
   private static let mostKept = 1 << 20
 
-  private var rooms: [[UInt8]] = []
-  /// Total capacity of `rooms` in bytes.
+  private var buffers: [[UInt8]] = []
+  /// Total capacity of `buffers` in bytes.
   private var kept = 0
   private var unsent: [ConnectionHandler] = []
 
@@ -39,8 +39,8 @@ final class WriteCoalescer {
   }
 
   /// Returns an empty output buffer.
-  func takeRoom() -> [UInt8] {
-    if let room = rooms.popLast() {
+  func takeBuffer() -> [UInt8] {
+    if let room = buffers.popLast() {
       kept -= room.capacity
       return room
     }
@@ -52,16 +52,16 @@ final class WriteCoalescer {
   /// Returns a buffer to the pool.
   ///
   /// - Parameter used: An empty buffer whose bytes have been wiped.
-  func giveRoom(_ used: [UInt8]) {
+  func returnBuffer(_ used: [UInt8]) {
     guard kept + used.capacity <= Self.mostKept else { return }
     kept += used.capacity
-    rooms.append(used)
+    buffers.append(used)
   }
 
   /// Empties the pool. Called from time to time, because a burst may have left more buffers than
   /// needed.
-  func giveUpRooms() {
-    rooms = []
+  func releaseBuffers() {
+    buffers = []
     kept = 0
   }
 }

@@ -11,7 +11,7 @@ extension Refresher {
     let word: ProviderErrorCode
     /// The refresh token that the provider refused.
     let refused: Sealed<Secret>?
-    let shelf: AccountRepository.Shelf
+    let shelf: AccountRepository.OwnerAtProvider
   }
 
   /// Records that the provider has ended the grant, so that the provider is not asked again.

@@ -273,13 +273,13 @@ actor Refresher: ProviderObserver {
     unsaved[account] = nil
     FailPoint.reach("refresh.after-commit")
     repository.install(update)
-    noteNarrowing(update)
+    logNarrowing(update)
     events.publish(
       .token("refreshed", update.record, at: dependencies.clock.now()), of: update.record)
     return try current(update.record.id, key)
   }
 
-  private func noteNarrowing(_ update: AccountRepository.Update) {
+  private func logNarrowing(_ update: AccountRepository.Update) {
     let grant = update.record.details.grant
     guard let scope = grant.narrowedTo, update.before?.details.grant.narrowedTo != scope else {
       return

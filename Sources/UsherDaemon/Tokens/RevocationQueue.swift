@@ -189,7 +189,7 @@ actor RevocationQueue {
   /// - Parameter failure: Nil if the provider has revoked the tokens.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
     running[revocation.id] = nil
-    audit?.note(
+    audit?.record(
       AuditEvent(
         method: "token.revocation", provider: revocation.provider, account: revocation.account,
         decision: .allowed, rule: "(usherd)", failure: failure, correlationID: ""),

@@ -2,14 +2,14 @@ import UsherCore
 
 /// The next background task for an account's tokens, and its time.
 struct TokenPlan: Sendable, Equatable {
-  enum Deed: Sendable, Equatable {
+  enum TransitionKey: Sendable, Equatable {
     /// Refresh the access token, and with it the grant.
     case renew
     /// Notify the owner that the grant is about to expire.
     case warn
   }
 
-  let deed: Deed
+  let deed: TransitionKey
   let at: Timestamp
 
   /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, from one
@@ -83,7 +83,7 @@ struct TokenPlan: Sendable, Equatable {
   }
 }
 
-extension TokenPlan.Deed {
+extension TokenPlan.TransitionKey {
   /// At the same time, refresh first: it makes the warning unnecessary.
   fileprivate var order: Int {
     switch self {

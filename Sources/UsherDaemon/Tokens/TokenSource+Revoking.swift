@@ -24,7 +24,7 @@ extension TokenSource {
     var attempt = RevocationAttempt()
     var living = tokens.filter { $0.kind == .accessToken }
     if let refreshToken = tokens.first(where: { $0.kind == .refreshToken }) {
-      var taken = await office.take(back: refreshToken, bearer: living.last)
+      var taken = await office.revoke(back: refreshToken, bearer: living.last)
       var last = refreshToken
       // The provider may require a bearer token, and the last access token may have expired.
       if taken == .refused, dialect.isPublicClient,
@@ -34,27 +34,27 @@ extension TokenSource {
       {
         living.append(fresh.token)
         last = fresh.rotated(from: refreshToken)
-        taken = await office.take(back: last, bearer: living.last)
+        taken = await office.revoke(back: last, bearer: living.last)
       }
-      attempt.note(taken, last)
+      attempt.record(taken, last)
     }
     // The last access token authorizes the other revocations, so it is revoked last.
     let bearer = living.last
     for token in living {
       let taken: Office.Taken =
         if attempt.unanswered.isEmpty {
-          await office.take(back: token, bearer: bearer)
+          await office.revoke(back: token, bearer: bearer)
         } else {
           .unanswered(after: nil)
         }
-      attempt.note(taken, token)
+      attempt.record(taken, token)
     }
     return attempt
   }
 }
 
 extension RevocationAttempt {
-  fileprivate mutating func note(_ taken: Office.Taken, _ token: Revocation.Token) {
+  fileprivate mutating func record(_ taken: Office.Taken, _ token: Revocation.Token) {
     switch taken {
     case .done: verdicts.append((token, .revoked))
     case .refused: verdicts.append((token, .living(.refused)))
@@ -105,7 +105,7 @@ private struct Office {
   /// Whether the provider supports revocation.
   var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
 
-  func take(back token: Revocation.Token, bearer: Revocation.Token?) async -> Taken {
+  func revoke(back token: Revocation.Token, bearer: Revocation.Token?) async -> Taken {
     let (secret, kind) = (token.secret.unsealed(), TokenKind(token.kind))
     let taken = await send(dialect.revocation(secret, kind, bearer: nil))
     // Some servers require a public client's own access token instead.

@@ -70,7 +70,7 @@ struct TokenSource: Sendable {
     case .failure(let error):
       if error.reason == .providerUnreachable {
         let outcome = CallOutcome.unreachable(message: error.message, sent: false)
-        health.note(
+        health.record(
           outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
       }
       return .failed(error)
@@ -83,7 +83,7 @@ struct TokenSource: Sendable {
           message: "tokens of this provider are not renewed"))
     }
     let outcome = await http.send(call, for: provider)
-    health.note(outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
+    health.record(outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, scope)
     if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
       error.reason == .providerProtocolError, let rotated = reply.salvagedRefreshToken,
