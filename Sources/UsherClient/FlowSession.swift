@@ -43,19 +43,19 @@ public final class FlowSession: Sendable {
   @discardableResult
   public func submit(_ input: FlowInput, answering seen: Flow? = nil) async throws -> Flow {
     let submit = FlowSubmit(flow: id, revision: (seen ?? flow).revision, input: input.json)
-    return take(try await client.call(submit).flow)
+    return store(try await client.call(submit).flow)
   }
 
   /// Cancels the flow. A flow that has ended does not change.
   @discardableResult
   public func cancel() async throws -> Flow {
-    take(try await client.call(FlowCancel(flow: id)).flow)
+    store(try await client.call(FlowCancel(flow: id)).flow)
   }
 
   /// Asks the daemon for the current state of the flow.
   @discardableResult
   public func refresh() async throws -> Flow {
-    take(try await client.call(FlowGet(flow: id)).flow)
+    store(try await client.call(FlowGet(flow: id)).flow)
   }
 
   /// Waits without a time limit until the flow is newer than a revision or has ended.
@@ -73,13 +73,13 @@ public final class FlowSession: Sendable {
       let seen = flow
       if seen.revision > revision || seen.status.isFinished { return seen }
       let wait = FlowWait(flow: id, revision: revision, timeoutMs: Self.pollMs)
-      take(try await client.call(wait, patience: patience).flow)
+      store(try await client.call(wait, patience: patience).flow)
     }
   }
 
   /// Stores a received flow unless a newer revision is stored, and returns it.
   @discardableResult
-  private func take(_ flow: Flow) -> Flow {
+  private func store(_ flow: Flow) -> Flow {
     latest.withLock { latest in
       if flow.revision >= latest.revision { latest = flow }
     }

@@ -79,7 +79,7 @@ extension UsherClient {
   ///   `messageTooLarge` if the call is longer than the daemon accepts; ``ConnectionError``;
   ///   `CancellationError`.
   public func call<M: Method>(_ method: M, deadline: Duration? = nil) async throws -> M.Reply {
-    try await answer(to: method, deadline: deadline).reply
+    try await callWithJSON(method, deadline: deadline).reply
   }
 
   /// Makes a call by name, for methods that have no Swift type.
@@ -89,7 +89,7 @@ extension UsherClient {
   public func call(
     _ method: String, params: JSONValue = [:], deadline: Duration? = nil
   ) async throws -> JSONValue {
-    let bytes = try await exchange(method, params, params.encoded(), deadline)
+    let bytes = try await callWithRetries(method, params, params.encoded(), deadline)
     guard let value = try? JSONValue(parsing: bytes, limits: JSONLimits(nesting: 128)) else {
       throw ConnectionError(.garbled, socketPath: socketPath)
     }
@@ -97,11 +97,11 @@ extension UsherClient {
   }
 
   /// Makes a call and returns its reply, decoded and as the JSON that the daemon sent.
-  package func answer<M: Method>(
-    to method: M, deadline: Duration? = nil
+  package func callWithJSON<M: Method>(
+    _ method: M, deadline: Duration? = nil
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
     let params = try ReplyCoding.encode(method)
-    let json = try await exchange(M.name, try JSONValue(parsing: params), params, deadline)
+    let json = try await callWithRetries(M.name, try JSONValue(parsing: params), params, deadline)
     return (try decoded(json), json)
   }
 
@@ -109,8 +109,8 @@ extension UsherClient {
   func call(_ wait: FlowWait, patience: Duration) async throws -> FlowWait.Reply {
     let params = try ReplyCoding.encode(wait)
     return try decoded(
-      try await exchange(
-        FlowWait.name, try JSONValue(parsing: params), params, nil, losses: .max,
+      try await callWithRetries(
+        FlowWait.name, try JSONValue(parsing: params), params, nil, retriesAfterLoss: .max,
         patience: patience))
   }
 
@@ -121,36 +121,36 @@ extension UsherClient {
     return reply
   }
 
-  private func exchange(
+  private func callWithRetries(
     _ method: String, _ params: JSONValue, _ bytes: [UInt8], _ deadline: Duration?,
-    losses: Int = 1, patience: Duration = UsherClient.patience
+    retriesAfterLoss: Int = 1, patience: Duration = UsherClient.patience
   ) async throws -> [UInt8] {
     guard bytes.count + method.utf8.count < JSONLimits().lineBytes - 128 else {
       throw UsherError(.messageTooLarge, "the call is larger than usherd accepts")
     }
     let limit = deadline ?? Self.defaultDeadline + params.wait
-    let persistence = Persistence(
-      isSafe: Methods.traits(of: method).repetition.allows(params), losses: losses,
+    let policy = RetryPolicy(
+      isSafe: Methods.traits(of: method).repetition.allows(params), retriesAfterLoss: retriesAfterLoss,
       patience: patience)
-    return try await persist(persistence, within: limit) { left in
+    return try await retry(policy, within: limit) { left in
       try await self.attempt(method, bytes, left)
     }
   }
 
-  /// Repeats attempts until one succeeds, or `persistence` or the time limit allows no other.
-  private func persist<Reply>(
-    _ persistence: Persistence, within limit: Duration,
+  /// Repeats attempts until one succeeds, or `policy` or the time limit allows no other.
+  private func retry<Reply>(
+    _ policy: RetryPolicy, within limit: Duration,
     _ attempt: (Duration) async throws -> Reply
   ) async throws -> Reply {
-    var persistence = persistence
+    var policy = policy
     let end = ContinuousClock.now + limit
     while true {
       do {
         return try await attempt(max(.zero, end - ContinuousClock.now))
       } catch {
-        let pause = persistence.pause(after: error, knowsDaemon: await dialer.hasConnected)
+        let pause = policy.pause(after: error, knowsDaemon: await dialer.hasConnected)
         guard let pause, ContinuousClock.now + pause < end else {
-          throw error is Unheard ? ConnectionError(.lost, socketPath: socketPath) : error
+          throw error is CallNotSent ? ConnectionError(.lost, socketPath: socketPath) : error
         }
         try await Task.sleep(for: pause)
       }
@@ -236,8 +236,8 @@ extension UsherClient {
       let subscribing = Task { [self] in
         do {
           let params = try ReplyCoding.encode(EventsSubscribe(topics: topics, since: since))
-          let persistence = Persistence(isSafe: true, patience: Self.patience)
-          try await persist(persistence, within: Self.defaultDeadline) { left in
+          let policy = RetryPolicy(isSafe: true, patience: Self.patience)
+          try await retry(policy, within: Self.defaultDeadline) { left in
             let connection = try await dialer.connection()
             try await connection.subscribe(params, deadline: left, feed: feed, dialer: dialer)
           }

@@ -35,7 +35,7 @@ struct CommandContext: Sendable {
   func show<M: Method>(
     _ method: M, on chosen: UsherClient? = nil, _ show: (M.Reply) -> Void
   ) async throws {
-    let (reply, json) = try await client(for: M.self, chosen).answer(to: method)
+    let (reply, json) = try await client(for: M.self, chosen).callWithJSON(method)
     if printsJSON { console.json(json) } else { show(reply) }
   }
 

@@ -17,7 +17,7 @@ package struct CommandEnvironment: Sendable {
   package var names: PrincipalResolver
   /// The runner of system programs such as systemctl.
   package var tools: any Tools
-  package var places: Places
+  package var directories: SystemDirectories
   /// The file descriptor for binary output: a backup that is written to standard output.
   package var output: Int32
 
@@ -25,7 +25,7 @@ package struct CommandEnvironment: Sendable {
     terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
     sleep: @escaping @Sendable (Duration) async throws -> Void,
     variables: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
-    names: PrincipalResolver = .machine, tools: (any Tools)? = nil, places: Places? = nil,
+    names: PrincipalResolver = .machine, tools: (any Tools)? = nil, directories: SystemDirectories? = nil,
     output: Int32 = 1
   ) {
     self.terminal = terminal
@@ -38,7 +38,7 @@ package struct CommandEnvironment: Sendable {
     self.configFolder = configFolder
     self.names = names
     self.tools = tools ?? MachineTools(environment: variables)
-    self.places = places ?? Places(environment: variables)
+    self.directories = directories ?? SystemDirectories(environment: variables)
     self.output = output
   }
 }
@@ -104,6 +104,6 @@ package enum CommandEnding: Sendable, Equatable {
   case failed(status: Int32)
   case killed(signal: Int32)
   /// The command wrote more than the output limit.
-  case endless
+  case outputTooLong
   case outOfTime
 }

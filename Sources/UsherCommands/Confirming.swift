@@ -45,11 +45,11 @@ struct AnswerSpan: ParsableArguments {
 extension Remember {
   /// The sentence to print, such as `allowed for 7 d`.
   fileprivate func sentence(_ allow: Bool) -> String {
-    let word = allow ? "allowed" : "refused"
+    let outcome = allow ? "allowed" : "refused"
     return switch self {
     case .once: allow ? "allowed once" : "refused for a minute"
-    case .session: "\(word) until usherd ends or is locked"
-    case .seconds(let seconds): "\(word) for \(Duration.seconds(seconds).words)"
+    case .session: "\(outcome) until usherd ends or is locked"
+    case .seconds(let seconds): "\(outcome) for \(Duration.seconds(seconds).text)"
     }
   }
 }
@@ -60,25 +60,25 @@ extension CommandContext {
   ) async throws {
     let method = ConfirmAnswer(
       confirmation: ConfirmationID(question), allow: allow, remember: remember)
-    let (_, json) = try await proving(method, on: client)
+    let (_, json) = try await callRunningRequiredFlow(method, on: client)
     if printsJSON { return console.json(json) }
-    console.note((remember ?? .once).sentence(allow))
+    console.printMessage((remember ?? .once).sentence(allow))
   }
 
   /// Makes a call. If the daemon requires a flow first, such as local authentication, runs that
   /// flow and makes the call once more.
-  func proving<M: Method>(
+  func callRunningRequiredFlow<M: Method>(
     _ method: M, on client: UsherClient
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
     do {
-      return try await client.answer(to: method)
+      return try await client.callWithJSON(method)
     } catch let error as UsherError {
       guard error.reason == .interactionRequired, let next = error.detail.next else { throw error }
-      console.note(error.message)
+      console.printMessage(error.message)
       let runner = try await TerminalFlowRunner.begin(
         next.provider.rawValue, next.kind, next.params, at: self, try FlowOptions.parse([]))
       try await runner.run().checkSuccess()
-      return try await client.answer(to: method)
+      return try await client.callWithJSON(method)
     }
   }
 }

@@ -26,7 +26,7 @@ enum Files {
   /// files or the directories they are in. Each problem has the path and the command that fixes it.
   ///
   /// - Parameter user: The user that the daemon runs as; root means the system's daemon.
-  static func distrust(of files: [String], as user: UInt32) -> [ConfigProblem] {
+  static func trustProblems(of files: [String], as user: UInt32) -> [ConfigProblem] {
     let trust = FileTrust(user: user == 0 ? nil : user)
     let folders = Set(files.map(folder)).sorted()
     // The daemon also reads the `conf.d` directory next to the main file.

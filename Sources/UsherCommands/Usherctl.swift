@@ -28,12 +28,12 @@ package struct Usherctl {
 
   private static func report(_ error: any Error, on console: Console) -> Int32 {
     if let failure = CommandFailure(error) {
-      for line in failure.lines { console.note(line) }
+      for line in failure.lines { console.printMessage(line) }
       return failure.status
     }
     let status = Root.exitCode(for: error)
     let text = Root.fullMessage(for: error)
-    if status == .success { console.page(text) } else { console.notePage(text) }
+    if status == .success { console.printLines(text) } else { console.printMessageLines(text) }
     return status.rawValue
   }
 }

@@ -54,7 +54,7 @@ struct KitError: Error, Sendable, Equatable {
 
 /// The error type of an SDK's API.
 protocol SDKError: Error {
-  init(_ setback: KitError)
+  init(_ error: KitError)
 }
 
 /// Runs a closure that calls the daemon, and converts its errors into the SDK's error type.
@@ -73,7 +73,7 @@ func translating<Value: Sendable, Failure: SDKError>(
 extension KitError {
   init(_ error: any Error) {
     switch error {
-    case let setback as KitError: self = setback
+    case let error as KitError: self = error
     case let error as UsherError: self.init(error)
     case let fault as ConnectionError: self.init(fault)
     case is CancellationError: self.init(.cancelled, "the call was cancelled")

@@ -7,13 +7,13 @@ import Testing
 struct CallTableTests {
   private struct SampleError: Error {}
 
-  private struct Deaf: Error {}
+  private struct NotSent: Error {}
 
   /// Begins a call and, unless the call is queued, marks it as written.
   private func begun(_ table: inout CallTable<Int>, _ waiter: Int) -> RequestID {
     let id = table.reserve()
     if case .send = table.begin(id, line: [UInt8(waiter)], waiter: waiter) {
-      #expect(table.depart(id) == true)
+      #expect(table.markSent(id) == true)
     }
     return id
   }
@@ -39,7 +39,7 @@ struct CallTableTests {
     let reply = table.replied(first)
     #expect(reply.waiter == nil)
     #expect(reply.send?.bytes == [2])
-    #expect(table.depart(second) == true)
+    #expect(table.markSent(second) == true)
     #expect(table.replied(second).waiter == 2)
   }
 
@@ -56,7 +56,7 @@ struct CallTableTests {
   }
 
   @Test("a call that is given up before it begins is refused")
-  func stillborn() {
+  func cancelledEarly() {
     var table = CallTable<Int>(limit: 1)
     let id = table.reserve()
     guard case .nothing = table.giveUp(id, SampleError()),
@@ -78,46 +78,46 @@ struct CallTableTests {
       return
     }
     #expect(next == .init(id: second, bytes: [2]))
-    #expect(table.depart(first) == false)
-    #expect(table.depart(second) == true)
+    #expect(table.markSent(first) == false)
+    #expect(table.markSent(second) == true)
   }
 
   @Test("the end of a connection fails each call once; unsent calls get their own error")
   func end() {
     var table = CallTable<Int>(limit: 2)
     let first = begun(&table, 1)
-    let leaving = table.reserve()
-    _ = table.begin(leaving, line: [2], waiter: 2)
+    let aboutToSend = table.reserve()
+    _ = table.begin(aboutToSend, line: [2], waiter: 2)
     _ = begun(&table, 3)
     let reserved = table.reserve()
-    let ended = table.end(SampleError(), unsent: Deaf())
+    let ended = table.end(SampleError(), unsent: NotSent())
     #expect(ended.map(\.waiter) == [1, 2, 3])
-    #expect(ended.map { $0.error is Deaf } == [false, true, true])
+    #expect(ended.map { $0.error is NotSent } == [false, true, true])
     #expect(table.end(SampleError(), unsent: SampleError()).count == 0)
     #expect(table.replied(first).waiter == nil)
-    #expect(table.depart(leaving) == false)
-    guard case .refuse(4, is Deaf) = table.begin(reserved, line: [], waiter: 4) else {
+    #expect(table.markSent(aboutToSend) == false)
+    guard case .refuse(4, is NotSent) = table.begin(reserved, line: [], waiter: 4) else {
       Issue.record("it was begun")
       return
     }
   }
 
   @Test("if the daemon stops reading, sent calls are still awaited, and all others are returned")
-  func hearsNoMore() {
+  func stopSending() {
     var table = CallTable<Int>(limit: 2)
     let heard = begun(&table, 1)
     let refused = begun(&table, 2)
     _ = begun(&table, 3)
-    #expect(table.hearsNoMore(refusing: refused, Deaf()) == [2, 3])
+    #expect(table.stopSending(failing: refused, NotSent()) == [2, 3])
     #expect(!table.isOpen)
-    #expect(table.hearsNoMore(refusing: refused, Deaf()) == [])
-    guard case .refuse(4, is Deaf) = table.begin(table.reserve(), line: [], waiter: 4) else {
+    #expect(table.stopSending(failing: refused, NotSent()) == [])
+    guard case .refuse(4, is NotSent) = table.begin(table.reserve(), line: [], waiter: 4) else {
       Issue.record("it was begun")
       return
     }
     let reply = table.replied(heard)
     #expect(reply.waiter == 1)
     #expect(reply.send == nil)
-    #expect(table.end(SampleError(), unsent: Deaf()).count == 0)
+    #expect(table.end(SampleError(), unsent: NotSent()).count == 0)
   }
 }

@@ -9,14 +9,14 @@ struct RestartTests {
   @Test(
     "any call that the old daemon did not read is sent to the new daemon",
     arguments: ["flow.submit", "flow.start", "account.forget", "thing.unheardOf"])
-  func unheard(method: String) async throws {
-    let deaf = Latch()
+  func notSent(method: String) async throws {
+    let stopped = Latch()
     let seen = Mutex<[Int]>([])
     try await FakeDaemon.run { peer in
       if peer.index == 1 {
         try await peer.reply(try await peer.next(), Sample.status)
-        try await peer.hearNoMore()
-        deaf.open()
+        try await peer.stopReading()
+        stopped.open()
       }
       while true {
         let call = try await peer.next()
@@ -26,7 +26,7 @@ struct RestartTests {
     } _: { daemon in
       let usher = UsherClient(socketPath: daemon.path)
       _ = try await usher.call(SystemStatus())
-      await deaf.pass()
+      await stopped.pass()
       let reply = try await usher.call(method, params: ["n": 1])
       #expect(reply == ["done": true])
       #expect(seen.withLock { $0 } == [2])
@@ -35,12 +35,12 @@ struct RestartTests {
 
   @Test("a call that the old daemon has read is answered by it, while new calls go to the new one")
   func bothAtOnce() async throws {
-    let (deaf, answered) = (Latch(), Latch())
+    let (stopped, answered) = (Latch(), Latch())
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
       if peer.index == 1 {
-        try await peer.hearNoMore()
-        deaf.open()
+        try await peer.stopReading()
+        stopped.open()
         await answered.pass()
         return try await peer.reply(call, #"{"by":1}"#)
       }
@@ -49,7 +49,7 @@ struct RestartTests {
     } _: { daemon in
       let usher = UsherClient(socketPath: daemon.path)
       async let slow = usher.call("flow.submit", params: ["revision": 1])
-      await deaf.pass()
+      await stopped.pass()
       let quick = try await usher.call("flow.submit", params: ["revision": 2])
       #expect(quick == ["by": 2])
       answered.open()

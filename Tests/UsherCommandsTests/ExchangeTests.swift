@@ -60,7 +60,7 @@ struct ExchangeTests {
     "an error of the exchange command becomes the reason of the failed exchange",
     arguments: [
       (.failed(status: 3), "failed: status 3"), (.killed(signal: 9), "failed: signal 9"),
-      (.endless, "printed too much"),
+      (.outputTooLong, "printed too much"),
       (.done(output: Secret("")), "gave an invalid answer: it is not a JSON object"),
       (
         .done(output: Secret(#"{"a":"secret","b":{}}"#)),

@@ -116,13 +116,13 @@ struct FailureTests {
   }
 
   @Test("a duration is printed in words, rounded up to seconds")
-  func words() {
+  func text() {
     let seconds = [0, 59, 60, 61, 3600, 7500, 86400, 90000]
     #expect(
-      seconds.map { Duration.seconds($0).words } == [
+      seconds.map { Duration.seconds($0).text } == [
         "0 s", "59 s", "1 min", "1 min 1 s", "1 h", "2 h 5 min", "1 d", "1 d 1 h",
       ])
-    #expect(Duration.milliseconds(1).words == "1 s")
-    #expect(Duration.seconds(-5).words == "0 s")
+    #expect(Duration.milliseconds(1).text == "1 s")
+    #expect(Duration.seconds(-5).text == "0 s")
   }
 }

@@ -36,30 +36,30 @@ final class FakeMachine: Tools {
   }
 
   let folder: String
-  let places: Places
+  let directories: SystemDirectories
   let state = Mutex(State())
 
   init() throws {
     var name = Array("/tmp/usher-machine-XXXXXX".utf8CString)
     try #require(mkdtemp(&name) != nil)
     folder = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-    var places = Places(environment: [:])
-    places.sealed = folder + "/sealed"
-    places.passing = folder + "/passing"
-    places.state = folder + "/state"
-    places.userState = folder + "/home"
-    places.memory = folder
-    self.places = places
-    for directory in [places.state, places.userState] { mkdir(directory, 0o700) }
+    var directories = SystemDirectories(environment: [:])
+    directories.sealed = folder + "/sealed"
+    directories.transientCredentials = folder + "/passing"
+    directories.state = folder + "/state"
+    directories.userState = folder + "/home"
+    directories.memory = folder
+    self.directories = directories
+    for directory in [directories.state, directories.userState] { mkdir(directory, 0o700) }
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   // MARK: Files
 
-  var sealed: String { places.sealed + "/usherd.master-key" }
-  var keyFile: String { places.state + "/master.key" }
-  var database: String { places.state + "/usherd.db" }
+  var sealed: String { directories.sealed + "/usherd.master-key" }
+  var keyFile: String { directories.state + "/master.key" }
+  var database: String { directories.state + "/usherd.db" }
 
   func read(_ path: String) -> [UInt8]? {
     FileManager.default.contents(atPath: path).map { [UInt8]($0) }
@@ -85,7 +85,7 @@ final class FakeMachine: Tools {
   }
 
   func seal(_ key: [UInt8], on host: String = "this") throws {
-    mkdir(places.sealed, 0o700)
+    mkdir(directories.sealed, 0o700)
     let digits = key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     try write(Array("\(host)|usherd.master-key|\(digits)".utf8), to: sealed)
   }
@@ -150,7 +150,7 @@ final class FakeMachine: Tools {
     case "start", "restart":
       guard arguments.contains("usherd.service") else { return ToolEnding(status: 0) }
       if arguments[0] == "start", state.withLock({ $0.isActive }) { return ToolEnding(status: 0) }
-      let ending = open(handed: places.passing)
+      let ending = open(handed: directories.transientCredentials)
       state.withLock { $0.isActive = ending.status == 0 }
       return ToolEnding(status: ending.status, errors: "Job for usherd.service failed.\n")
     case "show":
@@ -198,7 +198,7 @@ final class FakeMachine: Tools {
       let environment = CommandEnvironment(
         terminal: terminal, browser: terminal, programs: NoPrograms(), clock: time,
         sleep: { _ in }, variables: environment ?? ["USHER_ADMIN_SOCKET": daemon.path],
-        userID: user, configFolder: self.folder + "/none", tools: self, places: self.places,
+        userID: user, configFolder: self.folder + "/none", tools: self, directories: self.directories,
         output: output)
       let status = await Usherctl.run(arguments, in: environment)
       #expect(script.left == [])

@@ -11,7 +11,7 @@ struct RestoreSafetyTests: RestoreFixture {
   init() throws { machine = try Self.prepared() }
 
   private var names: [String] {
-    machine.names(machine.places.state).filter { $0 != "usherd.db.lock" }
+    machine.names(machine.directories.state).filter { $0 != "usherd.db.lock" }
   }
 
   // MARK: Logs
@@ -94,7 +94,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   @Test("only one setup, restore or recover runs on a state directory at a time")
   func alone() async throws {
-    let lock = open(machine.places.state, O_RDONLY | O_DIRECTORY)
+    let lock = open(machine.directories.state, O_RDONLY | O_DIRECTORY)
     defer { close(lock) }
     #expect(flock(lock, LOCK_EX) == 0)
     for verb in [["setup"], ["restore", backup], ["recover"]] {
@@ -108,7 +108,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   @Test("the state directory is locked until the database is open, and unlocked afterwards")
   func held() async throws {
-    let state = machine.places.state
+    let state = machine.directories.state
     let isFree = { @Sendable in
       let lock = open(state, O_RDONLY | O_DIRECTORY)
       defer { close(lock) }
@@ -123,8 +123,8 @@ struct RestoreSafetyTests: RestoreFixture {
   @Test("a recovery key that a killed run left is removed before a daemon is started")
   func leftKey() async throws {
     var state = stat()
-    try #require(stat(machine.places.state, &state) == 0)
-    let left = "\(machine.places.memory)/usherctl-\(geteuid())-\(state.st_ino)"
+    try #require(stat(machine.directories.state, &state) == 0)
+    let left = "\(machine.directories.memory)/usherctl-\(geteuid())-\(state.st_ino)"
     mkdir(left, 0o700)
     try machine.write(Array(key.utf8), to: left + "/usherd.recovery-key")
     machine.state.withLock { $0.before = { _ in #expect(access(left, F_OK) != 0) } }
@@ -134,7 +134,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   @Test("setup, restore and recover refuse the state directory of another user")
   func others() async throws {
-    var state = machine.places.state
+    var state = machine.directories.state
     if geteuid() == 0 { #expect(chown(state, 1234, 1234) == 0) } else { state = "/" }
     for verb in [["setup"], ["restore", "--recovery-key", backup], ["recover"]] {
       let done = try await machine.usherctl(verb + ["--state", state], typed: [key])

@@ -16,7 +16,7 @@ extension RestoreFixture {
   var backup: String { machine.folder + "/backup" }
   var database: String { machine.database }
   var aside: String { machine.database + ".before-restore" }
-  var byHand: [String] { ["--state", machine.places.state] }
+  var byHand: [String] { ["--state", machine.directories.state] }
 
   static func prepared() throws -> FakeMachine {
     let machine = try FakeMachine()
@@ -48,9 +48,9 @@ struct RestoreTests: RestoreFixture {
     var status = stat()
     #expect(stat(database, &status) == 0 && status.st_mode & 0o7777 == 0o600)
     #expect(
-      machine.names(machine.places.state)
+      machine.names(machine.directories.state)
         == ["usherd.db", "usherd.db.before-restore", "usherd.db.lock"])
-    #expect(machine.runs == ["env /fake/usherd --state \(machine.places.state) --check-store"])
+    #expect(machine.runs == ["env /fake/usherd --state \(machine.directories.state) --check-store"])
     let again = try await machine.usherctl(["restore", backup] + byHand)
     #expect(again.status == 0 && machine.read(aside) == old)
     #expect(machine.read(aside + "-2") == new)
@@ -85,10 +85,10 @@ struct RestoreTests: RestoreFixture {
 
   @Test("a user's own daemon is stopped and started only if the user's systemd runs it")
   func users() async throws {
-    let own = machine.places.userState + "/usherd.db"
+    let own = machine.directories.userState + "/usherd.db"
     try machine.write(old, to: own)
     let units = "usherd.socket usherd-admin.socket usherd.service"
-    let check = "env /fake/usherd --state \(machine.places.userState) --check-store"
+    let check = "env /fake/usherd --state \(machine.directories.userState) --check-store"
     for isRunning in [false, true] {
       machine.state.withLock {
         $0.runs = []
@@ -119,7 +119,7 @@ struct RestoreTests: RestoreFixture {
     #expect(done.error.contains("--recovery-key"))
     #expect(machine.read(database) == old && machine.read(database + "-wal") == [7, 7])
     #expect(
-      machine.names(machine.places.state) == ["usherd.db", "usherd.db-wal", "usherd.db.lock"])
+      machine.names(machine.directories.state) == ["usherd.db", "usherd.db-wal", "usherd.db.lock"])
     #expect(machine.state.withLock { $0.isActive } == isSystem)
   }
 
@@ -131,7 +131,7 @@ struct RestoreTests: RestoreFixture {
     #expect(done.status == 0, "\(done)")
     #expect(machine.read(aside) == old && machine.read(aside + "-wal") == [7, 7])
     #expect(
-      machine.names(machine.places.state).filter { !$0.contains("before") }
+      machine.names(machine.directories.state).filter { !$0.contains("before") }
         == ["usherd.db", "usherd.db.lock"])
   }
 
@@ -145,7 +145,7 @@ struct RestoreTests: RestoreFixture {
     let done = try await machine.usherctl(["restore", backup] + byHand)
     #expect(done.status == 0, "\(done)")
     #expect(machine.read(database) == new && machine.read(aside) == old)
-    #expect(machine.names(machine.places.state).contains { $0.hasSuffix("-wal") })
+    #expect(machine.names(machine.directories.state).contains { $0.hasSuffix("-wal") })
     #expect(machine.read(database + "-wal") == nil)
   }
 
@@ -181,7 +181,7 @@ struct RestoreTests: RestoreFixture {
       let done = try await machine.usherctl(["restore", backup] + more)
       #expect(done.status == 1 && done.error.contains(words), "\(done)")
     }
-    #expect(machine.names(machine.places.state) == ["usherd.db"])
+    #expect(machine.names(machine.directories.state) == ["usherd.db"])
     #expect(machine.read(database) == old && machine.runs == [])
   }
 
@@ -213,8 +213,8 @@ struct RestoreTests: RestoreFixture {
   @Test("a leftover recovery key is removed, and a folder that is open to others is not used")
   func leftOver() async throws {
     var status = stat()
-    #expect(stat(machine.places.state, &status) == 0)
-    let folder = "\(machine.places.memory)/usherctl-\(geteuid())-\(status.st_ino)"
+    #expect(stat(machine.directories.state, &status) == 0)
+    let folder = "\(machine.directories.memory)/usherctl-\(geteuid())-\(status.st_ino)"
     mkdir(folder, 0o700)
     try machine.write([1], to: folder + "/usherd.recovery-key")
     #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
@@ -236,7 +236,7 @@ struct RestoreTests: RestoreFixture {
     let done = try await machine.usherctl(["restore", "--recovery-key", backup], typed: [key])
     #expect(done.status == 0, "\(done)")
     #expect(machine.read(machine.sealed) != nil && machine.read(database) == new)
-    #expect(machine.names(machine.places.passing) == [])
+    #expect(machine.names(machine.directories.transientCredentials) == [])
     // The daemon that got the recovery key is replaced by one that did not.
     #expect(machine.runs.contains("systemctl restart usherd.service"))
     #expect(machine.state.withLock { $0.handed } == nil)
@@ -268,7 +268,7 @@ struct RestoreTests: RestoreFixture {
       done.status == 0 && done.error.contains("the master key opens the database again"), "\(done)")
     #expect(machine.read(machine.sealed + ".unreadable") == before)
     #expect(machine.read(machine.sealed)?.starts(with: Array("this|".utf8)) == true)
-    #expect(machine.names(machine.places.passing) == [])
+    #expect(machine.names(machine.directories.transientCredentials) == [])
     #expect(machine.runs.last == "systemctl restart usherd.service")
     #expect(machine.read(database) == old)
   }
@@ -283,7 +283,7 @@ struct RestoreTests: RestoreFixture {
       #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])
       #expect(machine.read(database) == old)
     }
-    #expect(machine.names(machine.places.passing) == [])
+    #expect(machine.names(machine.directories.transientCredentials) == [])
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
@@ -293,7 +293,7 @@ struct RestoreTests: RestoreFixture {
     let done = try await machine.usherctl(["recover"], typed: [key])
     #expect(done.status == 1 && done.error.contains("another recovery key"), "\(done)")
     #expect(machine.state.withLock { $0.handed } == key)
-    #expect(machine.names(machine.places.passing) == [])
+    #expect(machine.names(machine.directories.transientCredentials) == [])
     let hand = try await machine.usherctl(["recover"] + byHand, typed: [key])
     #expect(hand.status == 1 && hand.error.contains("another recovery key"), "\(hand)")
     #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])

@@ -35,8 +35,8 @@ struct SetupTests {
     #expect(text.hasPrefix("this|usherd.master-key|") && text.count == 23 + 64)
     var status = stat()
     #expect(stat(machine.sealed, &status) == 0 && status.st_mode & 0o7777 == 0o600)
-    #expect(machine.names(machine.places.sealed) == ["usherd.master-key"])
-    #expect(machine.names(machine.places.state) == [])
+    #expect(machine.names(machine.directories.sealed) == ["usherd.master-key"])
+    #expect(machine.names(machine.directories.state) == [])
     #expect(machine.runs.last == "systemctl start usherd.socket usherd-admin.socket usherd.service")
   }
 
@@ -118,8 +118,8 @@ struct SetupTests {
   @Test("status warns root of a leftover recovery key, unless a command is in progress")
   func leftKey() async throws {
     try machine.seal(key)
-    mkdir(machine.places.passing, 0o700)
-    let left = machine.places.passing + "/usherd.recovery-key"
+    mkdir(machine.directories.transientCredentials, 0o700)
+    let left = machine.directories.transientCredentials + "/usherd.recovery-key"
     try machine.write([1], to: left)
     let status = ["status", "--admin"]
     let told = try await machine.usherctl(status, asking: [.keys(hasRecoveryKey: true)])
@@ -127,7 +127,7 @@ struct SetupTests {
     let user = try await machine.usherctl(
       status, user: 1000, asking: [.keys(hasRecoveryKey: true)])
     #expect(user.error == "", "\(user)")
-    let lock = open(machine.places.sealed, O_RDONLY | O_DIRECTORY)
+    let lock = open(machine.directories.sealed, O_RDONLY | O_DIRECTORY)
     defer { close(lock) }
     #expect(flock(lock, LOCK_EX) == 0)
     let busy = try await machine.usherctl(status, asking: [.keys(hasRecoveryKey: true)])
@@ -137,14 +137,14 @@ struct SetupTests {
   @Test("a repeated setup changes nothing and removes a leftover recovery key")
   func again() async throws {
     try machine.seal(key)
-    mkdir(machine.places.passing, 0o700)
-    try machine.write([1], to: machine.places.passing + "/usherd.recovery-key")
+    mkdir(machine.directories.transientCredentials, 0o700)
+    try machine.write([1], to: machine.directories.transientCredentials + "/usherd.recovery-key")
     machine.state.withLock { $0.isActive = true }
     let before = sealed()
     let done = try await machine.usherctl(["setup"], asking: [.keys(hasRecoveryKey: true)])
     #expect(done.status == 0 && done.output == "", "\(done)")
     #expect(done.error.contains("sealed already") && done.error.contains("--new-recovery-key"))
-    #expect(sealed() == before && machine.names(machine.places.passing) == [])
+    #expect(sealed() == before && machine.names(machine.directories.transientCredentials) == [])
     #expect(!machine.runs.contains { $0.contains("encrypt") || $0.contains("restart") })
   }
 
@@ -166,12 +166,12 @@ struct SetupTests {
   @Test("a setup that was killed while sealing seals the key again")
   func killedEarly() async throws {
     try started()
-    mkdir(machine.places.sealed, 0o700)
+    mkdir(machine.directories.sealed, 0o700)
     try machine.write([1, 2, 3], to: machine.sealed + ".new")
     let done = try await machine.usherctl(
       ["setup"], asking: [.keys(hasRecoveryKey: true)])
     #expect(done.status == 0, "\(done)")
-    #expect(machine.names(machine.places.sealed) == ["usherd.master-key"])
+    #expect(machine.names(machine.directories.sealed) == ["usherd.master-key"])
     #expect(sealed()?.hasSuffix(hexadecimal) == true)
   }
 
@@ -200,7 +200,7 @@ struct SetupTests {
       let done = try await machine.usherctl(["setup"])
       #expect(done.status == 1 && done.error.contains(words), "\(done)")
       #expect(machine.read(machine.keyFile) == key)
-      #expect(machine.names(machine.places.sealed) == [])
+      #expect(machine.names(machine.directories.sealed) == [])
       #expect(!machine.runs.contains { $0.hasPrefix("systemctl") })
     }
   }
@@ -312,7 +312,7 @@ struct SetupTests {
 
   @Test("setup makes only a recovery key for a user's own daemon or one without systemd")
   func own() async throws {
-    for arguments in [["setup"], ["setup", "--state", machine.places.userState]] {
+    for arguments in [["setup"], ["setup", "--state", machine.directories.userState]] {
       let done = try await machine.usherctl(
         arguments, user: 1000,
         asking: [.keys("key file /k", hasRecoveryKey: false), .recoveryKey])

@@ -55,13 +55,13 @@ struct ShellTests {
   }
 
   @Test("a command that writes without end is killed with the processes it has started")
-  func endless() async throws {
+  func outputTooLong() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
     let stubborn = "sh -c 'trap \"\" TERM; echo $$ >\(path); exec sleep 90'"
     let ending = try await run(
       "\(stubborn) & until [ -s \(path) ]; do :; done; exec cat /dev/zero")
-    #expect(ending == .endless)
+    #expect(ending == .outputTooLong)
     let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
     let process = try #require(Int(text.dropLast()))
     while isRunning(process) { await Task.yield() }

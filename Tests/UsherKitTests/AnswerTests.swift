@@ -8,13 +8,13 @@ import UsherCore
 
 @Suite("Answers to a flow step on a lost connection", .timeLimit(.minutes(1)))
 struct AnswerTests {
-  private let standing = PaysafeFlow.stands(
+  private let snapshot = PaysafeFlow.snapshot(
     "sca", 2, "challenged", step: PaysafeFlow.enterCode())
   private let lost = Turn.hangUp(
     "flow.submit", PaysafeFlow.answer(["type": "enterCode", "code": "1"], at: 2))
 
   private func answer(_ turns: [Turn]) async throws -> Flow {
-    let opening = Turn.ask("flow.get", PaysafeFlow.flow(), standing)
+    let opening = Turn.ask("flow.get", PaysafeFlow.flow(), snapshot)
     return try await playing([opening] + turns) { path in
       let session = try await UsherClient(socketPath: path).session(of: FlowID("flw_1"))
       return try await session.answer(.code(Secret("1"), fields: [:]), to: session.flow)
@@ -25,7 +25,7 @@ struct AnswerTests {
   func arrived() async throws {
     let flow = try await answer([
       lost,
-      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 3, "attempting")),
+      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 3, "attempting")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 3),
         PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 4, result: "{}"))),
@@ -45,7 +45,7 @@ struct AnswerTests {
   @Test("an answer that did not reach the daemon is not sent again, and the caller gets an error")
   func notArrived() async throws {
     let failure = await #expect(throws: ConnectionError.self) {
-      try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), standing)])
+      try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), snapshot)])
     }
     #expect(failure?.kind == .lost)
   }

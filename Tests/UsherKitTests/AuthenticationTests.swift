@@ -13,9 +13,9 @@ struct AuthenticationTests {
       "brandIdentity": "acme", "clientIdentifier": "client", "codeChallenge": "challenge",
       "state": "statestate",
     ])
-  private let authorizing = PaysafeFlow.stands(
+  private let authorizing = PaysafeFlow.snapshot(
     "authorize", 2, "authorizing", step: PaysafeFlow.page)
-  private let exchanging = PaysafeFlow.stands(
+  private let exchanging = PaysafeFlow.snapshot(
     "authorize", 3, "exchanging", step: PaysafeFlow.exchange())
   private let submitted: JSONValue = [
     "type": "openURL", "redirectURL": "https://p.example/?code=1",
@@ -43,7 +43,7 @@ struct AuthenticationTests {
       try await $0.authenticationService.getAuthenticationDetails(
         brandIdentity: "acme", request: request)
     }
-    #expect(error.word == "dataError")
+    #expect(error.caseName == "dataError")
     #expect(error.detail.message == "why it failed")
   }
 
@@ -55,7 +55,7 @@ struct AuthenticationTests {
       try await $0.authenticationService.getAuthenticationDetails(
         brandIdentity: "acme", request: request)
     }
-    #expect(error.word == "invalidRequest")
+    #expect(error.caseName == "invalidRequest")
     #expect(error.detail.field == "params.state")
   }
 
@@ -68,19 +68,19 @@ struct AuthenticationTests {
       // This sign-in already waits for an access token.
       .ask(
         "flow.get", PaysafeFlow.flow("flw_4"),
-        PaysafeFlow.stands(
+        PaysafeFlow.snapshot(
           "authorize", 3, "exchanging", id: "flw_4", step: PaysafeFlow.exchange("req-flw_4"))),
       // This sign-in has another `state`.
       .ask(
         "flow.get", PaysafeFlow.flow("flw_3"),
-        PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_3", step: PaysafeFlow.page)),
+        PaysafeFlow.snapshot("authorize", 2, "authorizing", id: "flw_3", step: PaysafeFlow.page)),
       .refuse(
         "flow.submit", PaysafeFlow.answer(submitted, at: 2, of: "flw_3"),
         PaysafeFlow.error("invalid_input", field: "input.redirectURL")),
       // This sign-in has received its redirect in the meantime.
       .ask(
         "flow.get", PaysafeFlow.flow("flw_2"),
-        PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page)),
+        PaysafeFlow.snapshot("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page)),
       .refuse(
         "flow.submit", PaysafeFlow.answer(submitted, at: 2, of: "flw_2"),
         PaysafeFlow.error("conflict")),
@@ -103,7 +103,7 @@ struct AuthenticationTests {
     ]) {
       try await $0.authenticationService.handleRedirect(url: try redirect())
     }
-    #expect(error.word == "nothingWaiting")
+    #expect(error.caseName == "nothingWaiting")
   }
 
   @Test("handleRedirect throws denied with the wallet's own code if the customer refuses")
@@ -118,7 +118,7 @@ struct AuthenticationTests {
     ]) {
       try await $0.authenticationService.handleRedirect(url: try redirect())
     }
-    #expect(error.word == "denied")
+    #expect(error.caseName == "denied")
     #expect(
       error.detail.providerCode == "access_denied" && error.detail.providerMessage == "not now")
   }
@@ -130,7 +130,7 @@ struct AuthenticationTests {
         "flow.list", PaysafeFlow.authorizeFlows, PaysafeFlow.list("authorize", "flw_2", "flw_1")),
       .ask(
         "flow.get", PaysafeFlow.flow("flw_2"),
-        PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page)),
+        PaysafeFlow.snapshot("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page)),
       .ask("flow.get", PaysafeFlow.flow("flw_1"), authorizing),
       .ask("flow.wait", PaysafeFlow.change(after: 2), PaysafeFlow.waited(exchanging)),
     ]) { try await $0.authenticationService.authenticationCode(requestID: "req-flw_1") }
@@ -144,13 +144,13 @@ struct AuthenticationTests {
     ]) {
       try await $0.authenticationService.authenticationCode()
     }
-    #expect(error.word == "nothingWaiting")
+    #expect(error.caseName == "nothingWaiting")
   }
 }
 
 @Suite("Access tokens for a wallet sign-in with UsherKit", .timeLimit(.minutes(1)))
 struct AccessTokenTests {
-  private let exchanging = PaysafeFlow.stands(
+  private let exchanging = PaysafeFlow.snapshot(
     "authorize", 3, "exchanging", step: PaysafeFlow.exchange())
   private let tokens: JSONValue = [
     "type": "exchangeCredential",
@@ -161,7 +161,7 @@ struct AccessTokenTests {
   /// The newer sign-in still shows its page.
   private let other = Turn.ask(
     "flow.get", PaysafeFlow.flow("flw_2"),
-    PaysafeFlow.stands("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page))
+    PaysafeFlow.snapshot("authorize", 2, "authorizing", id: "flw_2", step: PaysafeFlow.page))
 
   @Test("authenticate gives the token to the waiting sign-in, and SCA then uses its account")
   func account() async throws {
@@ -179,7 +179,7 @@ struct AccessTokenTests {
       .ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none),
       .ask(
         "flow.start", sca,
-        PaysafeFlow.stands("sca", 1, "challenged", step: PaysafeFlow.enterPassword)),
+        PaysafeFlow.snapshot("sca", 1, "challenged", step: PaysafeFlow.enterPassword)),
     ]) { wallet in
       let account = try await wallet.authenticate(
         accessToken: "at", expiresIn: 900, refreshToken: "rt")
@@ -196,7 +196,7 @@ struct AccessTokenTests {
     ]) {
       try await $0.authenticate(accessToken: "at", requestID: "req-flw_2")
     }
-    #expect(error.word == "nothingWaiting")
+    #expect(error.caseName == "nothingWaiting")
     #expect(error.detail.message == "no sign-in is waiting for an access token")
   }
 
@@ -213,7 +213,7 @@ struct AccessTokenTests {
       return try await wallet.authenticate(
         accessToken: "at", expiresIn: 900, refreshToken: "rt")
     }
-    #expect(error.word == "invalidRequest")
+    #expect(error.caseName == "invalidRequest")
     #expect(error.detail.field == field)
   }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Freedom ID authorization with UsherKit", .timeLimit(.minutes(1)))
 struct FreedomIDAuthorizeTests {
   private let homeToProfile: [FreedomIDDaemon.Answer] = [
-    .goesOn([.passcode]), .goesOn([.permissions]), .goesOn([.completion, .authorized]),
+    .advances([.passcode]), .advances([.permissions]), .advances([.completion, .authorized]),
   ]
 
   @Test("authorize leads a new Freedom ID user through log-in and codes to the granted profile")
@@ -15,11 +15,11 @@ struct FreedomIDAuthorizeTests {
     let daemon = FreedomIDDaemon(
       .accountCheck, .methods,
       inputs: [
-        .goesOn([.phone]), .goesOn([.code()]), .goesOn([.code("twoFactor")]), .goesOn([.home]),
+        .advances([.phone]), .advances([.code()]), .advances([.code("twoFactor")]), .advances([.home]),
       ] + homeToProfile)
     let profile = try await daemon.authorize(viewer).get()
     #expect(profile.firstname == "Aigerim" && profile.phone == "+77011234567")
-    let words = viewer.shown.map(\.screen.word).filter { $0 != "waiting" }
+    let words = viewer.shown.map(\.screen.caseName).filter { $0 != "waiting" }
     #expect(
       words == ["loginMethod", "form", "code", "code", "home", "passcode", "permissions"])
     #expect(
@@ -43,14 +43,14 @@ struct FreedomIDAuthorizeTests {
 
   @Test("a recognised finger closes the Freedom ID fingerprint screen; reader problems are shown")
   func finger() async throws {
-    let daemon = FreedomIDDaemon(.finger, inputs: [.goesOn([.authorized])])
+    let daemon = FreedomIDDaemon(.finger, inputs: [.advances([.authorized])])
     let viewer = FreedomIDViewer { screen in
-      if screen.word == "fingerprint" { await untilCancelled() }
+      if screen.caseName == "fingerprint" { await untilCancelled() }
       return screen.goingOn
     }
     let outcome = try await daemon.authorize(viewer) {
       var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "fingerprint")
+      #expect(await screens.next()?.screen.caseName == "fingerprint")
       try await daemon.happens(.finger.with(problem: "scan_again"))
       #expect(await screens.next()?.problem == "scan_again")
       try await daemon.happens(.permissions)
@@ -64,8 +64,8 @@ struct FreedomIDAuthorizeTests {
     let daemon = FreedomIDDaemon(
       .home,
       inputs: [
-        .goesOn([.permissions]), .goesOn([.home.with(problem: "denied")]), .goesOn([.permissions]),
-        .goesOn([.failed("denied", "accessDenied")]),
+        .advances([.permissions]), .advances([.home.with(problem: "denied")]), .advances([.permissions]),
+        .advances([.failed("denied", "accessDenied")]),
       ])
     let viewer = FreedomIDViewer { screen in
       if case .permissions(let screen) = screen { screen.deny() } else { screen.goingOn }
@@ -87,19 +87,19 @@ struct FreedomIDAuthorizeTests {
   @Test("two concurrent Freedom ID authorizations are two flows with separate screens")
   func twoAtATime() async throws {
     let daemon = FreedomIDDaemon(
-      starts: [.goesOn([.home]), .goesOn([.password])], inputs: [.goesOn([.authorized])])
+      starts: [.advances([.home]), .advances([.password])], inputs: [.advances([.authorized])])
     let idle = FreedomIDViewer.idle()
     let viewer = FreedomIDViewer.willing()
     try await daemon.run { path in
       let sdk = freedomID(path)
       let first = Task { await sdk.outcome(idle) }
       var screens = idle.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "home")
+      #expect(await screens.next()?.screen.caseName == "home")
       #expect(await sdk.outcome(viewer).firstname == "Aigerim")
       first.cancel()
       #expect(await first.value.error == .userCanceled)
     }
-    #expect(viewer.shown.map(\.screen.word) == ["password"])
+    #expect(viewer.shown.map(\.screen.caseName) == ["password"])
     #expect(daemon.params(of: "flow.submit").map { $0["flow"] } == ["flw_2"])
     #expect(daemon.params(of: "flow.cancel").map { $0["flow"] } == ["flw_1"])
   }
@@ -113,11 +113,11 @@ extension FreedomIDAuthorizeTests {
     arguments: ["invalid_input", "unexpected_input", "rate_limited", "shutting_down", "overloaded"])
   func notTaken(reason: String) async throws {
     let daemon = FreedomIDDaemon(
-      .phone, inputs: [.refused(FreedomIDDaemon.error(reason)), .goesOn([.authorized])])
+      .phone, inputs: [.refused(FreedomIDDaemon.error(reason)), .advances([.authorized])])
     let viewer = FreedomIDViewer.willing()
     #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
     #expect(viewer.shown.map(\.problem) == [nil, reason])
-    #expect(viewer.shown.allSatisfy { $0.screen.word == "form" })
+    #expect(viewer.shown.allSatisfy { $0.screen.caseName == "form" })
   }
 
   @Test(
@@ -125,7 +125,7 @@ extension FreedomIDAuthorizeTests {
     arguments: ["conflict", "flow_finished"])
   func overtaken(reason: String) async throws {
     let daemon = FreedomIDDaemon(
-      .home, inputs: [.refused(FreedomIDDaemon.error(reason)), .goesOn([.authorized])])
+      .home, inputs: [.refused(FreedomIDDaemon.error(reason)), .advances([.authorized])])
     let viewer = FreedomIDViewer.willing()
     let outcome = try await daemon.authorize(viewer) {
       var methods = daemon.methodsHeard.makeAsyncIterator()
@@ -133,12 +133,12 @@ extension FreedomIDAuthorizeTests {
       try await daemon.happens(.permissions)
     }
     #expect(outcome.firstname == "Aigerim")
-    #expect(viewer.shown.map(\.screen.word) == ["home", "permissions"])
+    #expect(viewer.shown.map(\.screen.caseName) == ["home", "permissions"])
   }
 
   @Test("a lost Freedom ID answer is asked for again and never resubmitted automatically")
   func lostAnswer() async throws {
-    let daemon = FreedomIDDaemon(.password, inputs: [.lost, .goesOn([.authorized])])
+    let daemon = FreedomIDDaemon(.password, inputs: [.lost, .advances([.authorized])])
     let viewer = FreedomIDViewer.willing()
     #expect(try await daemon.authorize(viewer, patience: .seconds(5)).firstname == "Aigerim")
     #expect(viewer.shown.map(\.problem) == [nil, "interrupted"])
@@ -148,9 +148,9 @@ extension FreedomIDAuthorizeTests {
   @Test("a Freedom ID answer that arrived without a reply is not asked for again")
   func arrivedUntold() async throws {
     let daemon = FreedomIDDaemon(
-      .password, inputs: [.goesOnUntold([.permissions]), .goesOn([.authorized])])
+      .password, inputs: [.advancesAndDisconnects([.permissions]), .advances([.authorized])])
     let viewer = FreedomIDViewer.willing()
     #expect(try await daemon.authorize(viewer, patience: .seconds(5)).firstname == "Aigerim")
-    #expect(viewer.shown.map(\.screen.word) == ["password", "permissions"])
+    #expect(viewer.shown.map(\.screen.caseName) == ["password", "permissions"])
   }
 }

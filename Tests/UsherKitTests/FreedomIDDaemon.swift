@@ -8,24 +8,24 @@ final class FreedomIDDaemon: Sendable {
   /// The scripted reaction to `flow.start` or `flow.submit`.
   enum Answer: Sendable {
     /// Moves the flow through these states, one revision each.
-    case goesOn([FreedomIDStanding])
-    /// As ``goesOn(_:)``, but closes the connection without a reply.
-    case goesOnUntold([FreedomIDStanding])
-    /// As ``goesOn(_:)``, but replies only at ``FreedomIDDaemon/tellsAtLast()``.
-    case goesOnSlowly([FreedomIDStanding])
+    case advances([FreedomIDFlowSnapshot])
+    /// As ``advances(_:)``, but closes the connection without a reply.
+    case advancesAndDisconnects([FreedomIDFlowSnapshot])
+    /// As ``advances(_:)``, but replies only at ``FreedomIDDaemon/sendDelayedReplies()``.
+    case advancesAndRepliesLater([FreedomIDFlowSnapshot])
     /// Closes the connection without any effect.
     case lost
     case refused(String)
   }
 
   private struct Played {
-    var flows: [String: [FreedomIDStanding]] = [:]
+    var flows: [String: [FreedomIDFlowSnapshot]] = [:]
     var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
-    var untold: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
+    var delayedReplies: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
     var starts: ArraySlice<Answer>
     var inputs: ArraySlice<Answer>
-    var lostLooks = 0
-    var cancelled: FreedomIDStanding?
+    var readsToDisconnect = 0
+    var cancelled: FreedomIDFlowSnapshot?
     var cleared: ArraySlice<String>
     var heard: [(method: String, params: JSONValue)] = []
   }
@@ -45,7 +45,7 @@ final class FreedomIDDaemon: Sendable {
   ///     connection.
   ///   - cleared: The replies to `client.clear`, in order. Further calls close the connection.
   init(
-    starts: [Answer], inputs: [Answer] = [], cancelled: FreedomIDStanding? = .cancelled,
+    starts: [Answer], inputs: [Answer] = [], cancelled: FreedomIDFlowSnapshot? = .cancelled,
     cleared: [String] = []
   ) {
     played = Mutex(
@@ -54,8 +54,8 @@ final class FreedomIDDaemon: Sendable {
     (methodsHeard, calls) = AsyncStream.makeStream()
   }
 
-  convenience init(_ standings: FreedomIDStanding..., inputs: [Answer] = []) {
-    self.init(starts: [.goesOn(standings)], inputs: inputs)
+  convenience init(_ snapshots: FreedomIDFlowSnapshot..., inputs: [Answer] = []) {
+    self.init(starts: [.advances(snapshots)], inputs: inputs)
   }
 
   var methods: [String] { played.withLock { $0.heard.map(\.method) } }
@@ -78,17 +78,17 @@ final class FreedomIDDaemon: Sendable {
   }
 
   /// Changes a flow without a call.
-  func happens(_ standing: FreedomIDStanding, to id: String = "flw_1") async throws {
-    try await append([standing], to: id)
+  func happens(_ snapshot: FreedomIDFlowSnapshot, to id: String = "flw_1") async throws {
+    try await append([snapshot], to: id)
   }
 
-  func tellsAtLast() async throws {
-    let untold = played.withLock { $0.untold }
-    for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
+  func sendDelayedReplies() async throws {
+    let delayedReplies = played.withLock { $0.delayedReplies }
+    for (call, peer, flow) in delayedReplies { try await peer.reply(call, try reply(flow)) }
   }
 
   /// Closes the connection at the next `count` reads of a flow.
-  func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
+  func disconnectReads(_ count: Int) { played.withLock { $0.readsToDisconnect = count } }
 
   static func error(_ reason: String, field: String? = nil) -> String {
     let field = field.map { #","field":"\#($0)""# } ?? ""
@@ -131,8 +131,8 @@ extension FreedomIDDaemon {
 
   private func look(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let isLost = played.withLock { played in
-      guard played.lostLooks > 0 else { return false }
-      played.lostLooks -= 1
+      guard played.readsToDisconnect > 0 else { return false }
+      played.readsToDisconnect -= 1
       return true
     }
     if isLost { throw HungUp() }
@@ -143,20 +143,20 @@ extension FreedomIDDaemon {
 
   private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     switch played.withLock({ $0.starts.popFirst() }) {
-    case .goesOn(let standings): try await peer.reply(call, try reply(begin(standings)))
-    case .goesOnSlowly(let standings):
-      let id = begin(standings)
-      played.withLock { $0.untold.append((call, peer, id)) }
+    case .advances(let snapshots): try await peer.reply(call, try reply(begin(snapshots)))
+    case .advancesAndRepliesLater(let snapshots):
+      let id = begin(snapshots)
+      played.withLock { $0.delayedReplies.append((call, peer, id)) }
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnUntold, nil: Issue.record("nobody expected another start")
+    case .advancesAndDisconnects, nil: Issue.record("nobody expected another start")
     }
   }
 
-  private func begin(_ standings: [FreedomIDStanding]) -> String {
+  private func begin(_ snapshots: [FreedomIDFlowSnapshot]) -> String {
     played.withLock { played in
       let id = "flw_\(played.flows.count + 1)"
-      played.flows[id] = standings
+      played.flows[id] = snapshots
       return id
     }
   }
@@ -170,20 +170,20 @@ extension FreedomIDDaemon {
       return try await peer.fail(call, Self.error("conflict"))
     }
     switch played.withLock({ $0.inputs.popFirst() }) {
-    case .goesOn(let standings):
-      try await append(standings, to: id)
+    case .advances(let snapshots):
+      try await append(snapshots, to: id)
       try await peer.reply(call, try reply(id))
-    case .goesOnUntold(let standings):
-      try await append(standings, to: id)
+    case .advancesAndDisconnects(let snapshots):
+      try await append(snapshots, to: id)
       throw HungUp()
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnSlowly, nil: Issue.record("nobody expected this input")
+    case .advancesAndRepliesLater, nil: Issue.record("nobody expected this input")
     }
   }
 
-  private func append(_ standings: [FreedomIDStanding], to id: String) async throws {
-    played.withLock { $0.flows[id]?.append(contentsOf: standings) }
+  private func append(_ snapshots: [FreedomIDFlowSnapshot], to id: String) async throws {
+    played.withLock { $0.flows[id]?.append(contentsOf: snapshots) }
     try await wake()
   }
 

@@ -17,7 +17,7 @@ struct FreedomIDEndTests {
 
   @Test("cancelling a Freedom ID flow that has already succeeded returns the profile")
   func tooLate() async throws {
-    let daemon = FreedomIDDaemon(starts: [.goesOn([.permissions])], cancelled: .authorized)
+    let daemon = FreedomIDDaemon(starts: [.advances([.permissions])], cancelled: .authorized)
     let viewer = FreedomIDViewer { _ in .cancel }
     #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
     #expect(viewer.ends == [.authorized])
@@ -33,7 +33,7 @@ struct FreedomIDEndTests {
         outcomes.withLock { $0.append(outcome) }
       }
       var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "home")
+      #expect(await screens.next()?.screen.caseName == "home")
       task.cancel()
       task.cancel()
       await task.task.value
@@ -59,14 +59,14 @@ struct FreedomIDEndTests {
 
   @Test("a Freedom ID flow that starts during a cancellation is cancelled")
   func cancelledAtTheBegin() async throws {
-    let daemon = FreedomIDDaemon(starts: [.goesOnSlowly([.home])])
+    let daemon = FreedomIDDaemon(starts: [.advancesAndRepliesLater([.home])])
     let viewer = FreedomIDViewer.idle()
     try await daemon.run { path in
       let call = Task { await freedomID(path).outcome(viewer) }
       var methods = daemon.methodsHeard.makeAsyncIterator()
       #expect(await methods.next() == "flow.start")
       call.cancel()
-      try await daemon.tellsAtLast()
+      try await daemon.sendDelayedReplies()
       #expect(await call.value.error == .userCanceled)
     }
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
@@ -79,7 +79,7 @@ struct FreedomIDEndTests {
       let (outcomes, feed) = AsyncStream.makeStream(of: FreedomIDError?.self)
       let screens = begin(freedomID(path)) { feed.yield($0.error) }
       // The stream ends when the presenter is released; only the screen retains it.
-      for await shown in screens { #expect(shown.screen.word == "waiting") }
+      for await shown in screens { #expect(shown.screen.caseName == "waiting") }
       try await daemon.happens(.home)
       var all = outcomes.makeAsyncIterator()
       #expect(await all.next() == .userCanceled)
@@ -112,11 +112,11 @@ extension FreedomIDEndTests {
   @Test("a Freedom ID authorization survives a short absence of the daemon")
   func shortAbsence() async throws {
     let daemon = FreedomIDDaemon(.finger)
-    daemon.losesLooks(3)
+    daemon.disconnectReads(3)
     let viewer = FreedomIDViewer.willing()
     let outcome = try await daemon.authorize(viewer, patience: .seconds(5)) {
       var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "fingerprint")
+      #expect(await screens.next()?.screen.caseName == "fingerprint")
       try await daemon.happens(.authorized)
     }
     #expect(outcome.firstname == "Aigerim")
@@ -124,8 +124,8 @@ extension FreedomIDEndTests {
 
   @Test("a Freedom ID authorization ends with connectionError if the daemon does not come back")
   func disconnect() async throws {
-    let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cancelled: nil)
-    daemon.losesLooks(100)
+    let daemon = FreedomIDDaemon(starts: [.advances([.home])], cancelled: nil)
+    daemon.disconnectReads(100)
     let viewer = FreedomIDViewer.idle()
     #expect(try await daemon.authorize(viewer).error == .networkError(.connectionError))
     #expect(viewer.ends.count == 1)
@@ -134,11 +134,11 @@ extension FreedomIDEndTests {
   @Test("a Freedom ID flow that cannot be followed is cancelled, unless it has succeeded")
   func lastWord() async throws {
     for (end, error) in [
-      (FreedomIDStanding.cancelled, FreedomIDError.networkError(.connectionError)),
+      (FreedomIDFlowSnapshot.cancelled, FreedomIDError.networkError(.connectionError)),
       (.authorized, nil),
     ] {
-      let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cancelled: end)
-      daemon.losesLooks(100)
+      let daemon = FreedomIDDaemon(starts: [.advances([.home])], cancelled: end)
+      daemon.disconnectReads(100)
       #expect(try await daemon.authorize(.idle()).error == error)
       #expect(daemon.methods == ["flow.start", "flow.cancel"])
     }
@@ -158,7 +158,7 @@ extension FreedomIDEndTests {
     let viewer = FreedomIDViewer.willing()
     let outcome = try await daemon.authorize(viewer) {
       var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "waiting")
+      #expect(await screens.next()?.screen.caseName == "waiting")
       try await daemon.happens(.asking("home", #"{"type":"hologram"}"#))
     }
     #expect(outcome.error == .parsingError)
@@ -195,13 +195,13 @@ struct FreedomIDClearTests {
 
   @Test("Freedom ID clear ends a running authorization with userCanceled")
   func underWay() async throws {
-    let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cleared: [Self.reply])
+    let daemon = FreedomIDDaemon(starts: [.advances([.home])], cleared: [Self.reply])
     let viewer = FreedomIDViewer.idle()
     try await daemon.run { path in
       let sdk = freedomID(path)
       async let outcome = sdk.outcome(viewer)
       var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "home")
+      #expect(await screens.next()?.screen.caseName == "home")
       try await sdk.clear()
       #expect(await outcome.error == .userCanceled)
     }
@@ -209,7 +209,7 @@ struct FreedomIDClearTests {
 
   @Test("Freedom ID clear ends an authorization that is just starting with userCanceled")
   func beginning() async throws {
-    let daemon = FreedomIDDaemon(starts: [.goesOnSlowly([.authorized])], cleared: [Self.reply])
+    let daemon = FreedomIDDaemon(starts: [.advancesAndRepliesLater([.authorized])], cleared: [Self.reply])
     let viewer = FreedomIDViewer.idle()
     try await daemon.run { path in
       let sdk = freedomID(path)
@@ -217,7 +217,7 @@ struct FreedomIDClearTests {
       var methods = daemon.methodsHeard.makeAsyncIterator()
       #expect(await methods.next() == "flow.start")
       try await sdk.clear()
-      try await daemon.tellsAtLast()
+      try await daemon.sendDelayedReplies()
       #expect(await outcome.error == .userCanceled)
     }
     #expect(daemon.methods == ["flow.start", "client.clear", "flow.cancel"])

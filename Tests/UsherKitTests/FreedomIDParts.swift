@@ -85,14 +85,14 @@ extension FreedomIDScreen {
   }
 
   /// The name of the case.
-  var word: String { Mirror(reflecting: self).children.first?.label ?? "" }
+  var caseName: String { Mirror(reflecting: self).children.first?.label ?? "" }
 }
 
 /// Returns an SDK that waits at most `patience` for an absent daemon.
 func freedomID(_ path: String, patience: Duration = .zero) -> FreedomID {
   FreedomID(
     apiKey: "key-1", provider: "freedom", socketPath: path,
-    pace: .init(patience: patience, pause: .milliseconds(1)))
+    retryTiming: .init(patience: patience, pause: .milliseconds(1)))
 }
 
 extension FreedomID {

@@ -88,7 +88,7 @@ struct FreedomIDProfileTests {
       #"{"profile":{"emails":["a@b.kz",null]},"granted":[]}"#,
     ])
   func unreadable(result: String) async throws {
-    let end = FreedomIDStanding(
+    let end = FreedomIDFlowSnapshot(
       state: "completion", status: "succeeded", step: "null", result: result)
     #expect(try await FreedomIDDaemon(end).authorize().error == .parsingError)
   }

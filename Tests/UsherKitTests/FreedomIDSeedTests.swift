@@ -32,8 +32,8 @@ struct FreedomIDSeedTests {
   @Test("the Freedom ID example creates, authorizes and clears, and shows each result")
   func threeCalls() async throws {
     let daemon = FreedomIDDaemon(
-      starts: [.goesOn([.home])],
-      inputs: [.goesOn([.passcode]), .goesOn([.permissions]), .goesOn([.authorized])],
+      starts: [.advances([.home])],
+      inputs: [.advances([.passcode]), .advances([.permissions]), .advances([.authorized])],
       cleared: [#"{"cancelled":0,"forgotten":1,"kept":0}"#])
     try await daemon.run { path in
       let example = FreedomIDSeedExample(
@@ -123,10 +123,10 @@ struct TerminalPresenterTests {
     let daemon = FreedomIDDaemon(
       .home,
       inputs: [
-        .goesOn([.methods]), .goesOn([.phone]), .goesOn([.password]), .goesOn([.code()]),
-        .goesOn([.code().with(problem: "too_early")]), .goesOn([.home]),
-        .goesOn([.localAuth(["biometric"], isScanning: false)]), .goesOn([.passcode]),
-        .goesOn([.permissions]), .goesOn([.authorized]),
+        .advances([.methods]), .advances([.phone]), .advances([.password]), .advances([.code()]),
+        .advances([.code().with(problem: "too_early")]), .advances([.home]),
+        .advances([.localAuth(["biometric"], isScanning: false)]), .advances([.passcode]),
+        .advances([.permissions]), .advances([.authorized]),
       ])
     let presenter = person(
       ["3", "x", "7", "1", "+77011234567", "", "123456", "2", "yes"], hidden: ["p w", "2468"])
@@ -145,7 +145,7 @@ struct TerminalPresenterTests {
   @Test("TerminalPresenter denies the Freedom ID grants if the user types no")
   func denied() async throws {
     let daemon = FreedomIDDaemon(
-      .permissions, inputs: [.goesOn([.failed("denied", "accessDenied")])])
+      .permissions, inputs: [.advances([.failed("denied", "accessDenied")])])
     #expect(try await authorize(daemon, person(["no"])).error == .accessDenied)
     #expect(daemon.inputs == [["type": "consent", "denied": true]])
   }
@@ -153,10 +153,10 @@ struct TerminalPresenterTests {
   @Test(
     "TerminalPresenter cancels at any Freedom ID screen at the end of its input",
     arguments: [
-      FreedomIDStanding.methods, .phone, .password, .code(), .home, .passcode, .permissions,
+      FreedomIDFlowSnapshot.methods, .phone, .password, .code(), .home, .passcode, .permissions,
     ])
-  func endOfInput(standing: FreedomIDStanding) async throws {
-    let daemon = FreedomIDDaemon(standing)
+  func endOfInput(snapshot: FreedomIDFlowSnapshot) async throws {
+    let daemon = FreedomIDDaemon(snapshot)
     #expect(try await authorize(daemon, person([])).error == .userCanceled)
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }

@@ -34,7 +34,7 @@ struct FreedomIDWordTests {
   func failures(word: String, error: FreedomIDError) async throws {
     let daemon = FreedomIDDaemon(.failed("provider_rejected", word))
     #expect(try await daemon.authorize().error == error)
-    #expect(error.word == word && "\(error)" == word)
+    #expect(error.code == word && "\(error)" == word)
   }
 
   @Test(

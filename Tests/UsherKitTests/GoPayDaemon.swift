@@ -7,25 +7,25 @@ import UsherTestKit
 final class GoPayDaemon: Sendable {
   /// The scripted reaction to `flow.start` or `flow.submit`.
   enum Answer: Sendable {
-    case goesOn([GoPayStanding])
-    /// As ``goesOn(_:)``, but closes the connection without a reply.
-    case goesOnUntold([GoPayStanding])
-    /// As ``goesOn(_:)``, but replies only at ``GoPayDaemon/tellsAtLast()``.
-    case goesOnSlowly(GoPayStanding)
+    case advances([GoPayFlowSnapshot])
+    /// As ``advances(_:)``, but closes the connection without a reply.
+    case advancesAndDisconnects([GoPayFlowSnapshot])
+    /// As ``advances(_:)``, but replies only at ``GoPayDaemon/sendDelayedReplies()``.
+    case advancesAndRepliesLater(GoPayFlowSnapshot)
     /// Closes the connection without any effect.
     case lost
     case refused(String)
   }
 
   private struct Played {
-    var flows: [String: [GoPayStanding]] = [:]
+    var flows: [String: [GoPayFlowSnapshot]] = [:]
     var requestIDs: [String: String] = [:]
     var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
-    var untold: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
+    var delayedReplies: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
     var starts: ArraySlice<Answer>
     var inputs: ArraySlice<Answer>
-    var lostLooks = 0
-    var cancelled: GoPayStanding?
+    var readsToDisconnect = 0
+    var cancelled: GoPayFlowSnapshot?
     var heard: [(method: String, params: JSONValue)] = []
   }
 
@@ -43,14 +43,14 @@ final class GoPayDaemon: Sendable {
   ///   - cancelled: The state of a flow after `flow.cancel`. If nil, `flow.cancel` closes the
   ///     connection.
   init(
-    starts: [Answer], inputs: [Answer] = [], cancelled: GoPayStanding? = .cancelled
+    starts: [Answer], inputs: [Answer] = [], cancelled: GoPayFlowSnapshot? = .cancelled
   ) {
     played = Mutex(Played(starts: starts[...], inputs: inputs[...], cancelled: cancelled))
     (methodsHeard, calls) = AsyncStream.makeStream()
   }
 
-  convenience init(_ standings: GoPayStanding..., inputs: [Answer] = []) {
-    self.init(starts: [.goesOn(standings)], inputs: inputs)
+  convenience init(_ snapshots: GoPayFlowSnapshot..., inputs: [Answer] = []) {
+    self.init(starts: [.advances(snapshots)], inputs: inputs)
   }
 
   var methods: [String] { played.withLock { $0.heard.map(\.method) } }
@@ -70,17 +70,17 @@ final class GoPayDaemon: Sendable {
   }
 
   /// Changes a flow without a call.
-  func happens(_ standing: GoPayStanding, to id: String = "flw_1") async throws {
-    try await append([standing], to: id)
+  func happens(_ snapshot: GoPayFlowSnapshot, to id: String = "flw_1") async throws {
+    try await append([snapshot], to: id)
   }
 
-  func tellsAtLast() async throws {
-    let untold = played.withLock { $0.untold }
-    for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
+  func sendDelayedReplies() async throws {
+    let delayedReplies = played.withLock { $0.delayedReplies }
+    for (call, peer, flow) in delayedReplies { try await peer.reply(call, try reply(flow)) }
   }
 
   /// Closes the connection at the next `count` reads of a flow.
-  func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
+  func disconnectReads(_ count: Int) { played.withLock { $0.readsToDisconnect = count } }
 
   private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
@@ -107,8 +107,8 @@ final class GoPayDaemon: Sendable {
 
   private func look(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let isLost = played.withLock { played in
-      guard played.lostLooks > 0 else { return false }
-      played.lostLooks -= 1
+      guard played.readsToDisconnect > 0 else { return false }
+      played.readsToDisconnect -= 1
       return true
     }
     if isLost { throw HungUp() }
@@ -123,26 +123,26 @@ final class GoPayDaemon: Sendable {
       return try await peer.fail(call, Self.error("request_id_reused", flow: known))
     }
     switch played.withLock({ $0.starts.popFirst() }) {
-    case .goesOn(let standings):
-      let id = begin(standings.prefix(1), requestID)
+    case .advances(let snapshots):
+      let id = begin(snapshots.prefix(1), requestID)
       try await peer.reply(call, try reply(id))
-      for standing in standings.dropFirst() { try await append([standing], to: id) }
-    case .goesOnUntold(let standings):
-      _ = begin(standings[...], requestID)
+      for snapshot in snapshots.dropFirst() { try await append([snapshot], to: id) }
+    case .advancesAndDisconnects(let snapshots):
+      _ = begin(snapshots[...], requestID)
       throw HungUp()
-    case .goesOnSlowly(let standing):
-      let id = begin([standing], requestID)
-      played.withLock { $0.untold.append((call, peer, id)) }
+    case .advancesAndRepliesLater(let snapshot):
+      let id = begin([snapshot], requestID)
+      played.withLock { $0.delayedReplies.append((call, peer, id)) }
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
     case nil: Issue.record("nobody expected another start")
     }
   }
 
-  private func begin(_ standings: ArraySlice<GoPayStanding>, _ requestID: String) -> String {
+  private func begin(_ snapshots: ArraySlice<GoPayFlowSnapshot>, _ requestID: String) -> String {
     played.withLock { played in
       let id = "flw_\(played.flows.count + 1)"
-      played.flows[id] = Array(standings)
+      played.flows[id] = Array(snapshots)
       played.requestIDs[requestID] = id
       return id
     }
@@ -154,20 +154,20 @@ final class GoPayDaemon: Sendable {
       return try await peer.fail(call, Self.error("conflict"))
     }
     switch played.withLock({ $0.inputs.popFirst() }) {
-    case .goesOn(let standings):
-      try await append(standings, to: id)
+    case .advances(let snapshots):
+      try await append(snapshots, to: id)
       try await peer.reply(call, try reply(id))
-    case .goesOnUntold(let standings):
-      try await append(standings, to: id)
+    case .advancesAndDisconnects(let snapshots):
+      try await append(snapshots, to: id)
       throw HungUp()
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnSlowly, nil: Issue.record("nobody expected this input")
+    case .advancesAndRepliesLater, nil: Issue.record("nobody expected this input")
     }
   }
 
-  private func append(_ standings: [GoPayStanding], to id: String) async throws {
-    played.withLock { $0.flows[id]?.append(contentsOf: standings) }
+  private func append(_ snapshots: [GoPayFlowSnapshot], to id: String) async throws {
+    played.withLock { $0.flows[id]?.append(contentsOf: snapshots) }
     try await wake()
   }
 

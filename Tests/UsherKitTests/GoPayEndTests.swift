@@ -8,10 +8,10 @@ import Testing
 extension GoPayVerificationTests {
   @Test("a GoPay start whose reply was lost is repeated, and its active flow is taken up")
   func lostStart() async throws {
-    let daemon = GoPayDaemon(starts: [.goesOnUntold([.submitted])])
+    let daemon = GoPayDaemon(starts: [.advancesAndDisconnects([.submitted])])
     // An ended flow is not taken up: an earlier call may have started it.
     #expect(try await verify(daemon).code == "GPE-2206")
-    let active = GoPayDaemon(starts: [.goesOnUntold([.asking()])], inputs: [captured])
+    let active = GoPayDaemon(starts: [.advancesAndDisconnects([.asking()])], inputs: [captured])
     let outcome = try await verify(active) { try await nextCall().completion(success) }
     #expect(outcome.id == "sub-1")
     #expect(active.methods == ["flow.start", "flow.start", "flow.submit"])
@@ -19,14 +19,14 @@ extension GoPayVerificationTests {
 
   @Test("after a lost start, a GoPay flow older than the call yields GPE-2206 and is left alone")
   func earlierFlow() async throws {
-    let daemon = GoPayDaemon(starts: [.goesOnUntold([.asking()])])
+    let daemon = GoPayDaemon(starts: [.advancesAndDisconnects([.asking()])])
     #expect(try await verify(daemon, at: 0.001).code == "GPE-2206")
     #expect(daemon.methods == ["flow.start", "flow.start"])
   }
 
   @Test("a GoPay requestId in use or used before yields GPE-2206; the first case asks no daemon")
   func twiceAtATime() async throws {
-    let daemon = GoPayDaemon(starts: [.goesOn([.asking()])], inputs: [captured])
+    let daemon = GoPayDaemon(starts: [.advances([.asking()])], inputs: [captured])
     try await daemon.run { path in
       let manager = goPaySDK(path).getFeatureManager()
       async let first = manager.outcome(goPayRequest, exchange.receiver, screen)
@@ -64,19 +64,19 @@ extension GoPayVerificationTests {
 extension GoPayVerificationTests {
   @Test("GoPay verify ends with GPE-2203 if the daemon does not come back")
   func disconnect() async throws {
-    let daemon = GoPayDaemon(starts: [.goesOn([.exchanged])], cancelled: nil)
-    daemon.losesLooks(100)
+    let daemon = GoPayDaemon(starts: [.advances([.exchanged])], cancelled: nil)
+    daemon.disconnectReads(100)
     #expect(try await verify(daemon).code == "GPE-2203")
   }
 
   @Test("a GoPay flow that cannot be followed is cancelled, unless it has succeeded")
   func lastWord() async throws {
-    let words: [(GoPayStanding, id: String?, code: String?)] = [
+    let words: [(GoPayFlowSnapshot, id: String?, code: String?)] = [
       (.cancelled, nil, "GPE-2203"), (.submitted, "sub-1", nil),
     ]
     for (end, id, code) in words {
-      let daemon = GoPayDaemon(starts: [.goesOn([.exchanged])], cancelled: end)
-      daemon.losesLooks(100)
+      let daemon = GoPayDaemon(starts: [.advances([.exchanged])], cancelled: end)
+      daemon.disconnectReads(100)
       let outcome = try await verify(daemon)
       #expect(outcome.id == id && outcome.code == code)
       #expect(daemon.methods == ["flow.start", "flow.cancel"])
@@ -85,7 +85,7 @@ extension GoPayVerificationTests {
 
   @Test("a GoPay flow that succeeds without a submission ends with GPE-2205")
   func noSubmission() async throws {
-    let empty = GoPayStanding(state: "submitted", status: "succeeded", step: "null", result: "{}")
+    let empty = GoPayFlowSnapshot(state: "submitted", status: "succeeded", step: "null", result: "{}")
     #expect(try await verify(GoPayDaemon(empty)).code == "GPE-2205")
   }
 
@@ -94,16 +94,16 @@ extension GoPayVerificationTests {
   func cancel() async throws {
     let daemon = GoPayDaemon(.asking())
     try await daemon.run { @MainActor path in
-      let ear = GoPayEar()
+      let recorder = GoPayCallbackRecorder()
       let verification = try goPaySDK(path).getFeatureManager().verify(
         presenter: screen, request: goPayRequest, credentialReceiver: exchange.receiver,
-        callback: AnyFeatureCallback(wrapping: ear))
+        callback: AnyFeatureCallback(wrapping: recorder))
       let asked = try await nextCall()
       verification.cancel()
       verification.cancel()
       await verification.task.value
       asked.completion(success)
-      #expect(ear.heard.map(\.error?.code) == ["GPE-2207"])
+      #expect(recorder.heard.map(\.error?.code) == ["GPE-2207"])
       verification.cancel()
     }
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
@@ -112,11 +112,11 @@ extension GoPayVerificationTests {
   @Test(
     "a cancelled GoPay task returns the outcome that its flow has already reached",
     arguments: [
-      (GoPayStanding.submitted as GoPayStanding?, "sub-1", nil),
+      (GoPayFlowSnapshot.submitted as GoPayFlowSnapshot?, "sub-1", nil),
       (.failed("exchange_timed_out", 2209), nil, "GPE-2209"), (nil, nil, "GPE-2207"),
-    ] as [(GoPayStanding?, String?, String?)])
-  func cancelledTooLate(end: GoPayStanding?, id: String?, code: String?) async throws {
-    let daemon = GoPayDaemon(starts: [.goesOn([.asking()])], cancelled: end)
+    ] as [(GoPayFlowSnapshot?, String?, String?)])
+  func cancelledTooLate(end: GoPayFlowSnapshot?, id: String?, code: String?) async throws {
+    let daemon = GoPayDaemon(starts: [.advances([.asking()])], cancelled: end)
     try await daemon.run { path in
       let manager = goPaySDK(path).getFeatureManager()
       let task = Task { await manager.outcome(goPayRequest, exchange.receiver, screen) }
@@ -129,14 +129,14 @@ extension GoPayVerificationTests {
 
   @Test("a GoPay task that is cancelled during its start cancels the new flow")
   func cancelledWhileBeginning() async throws {
-    let daemon = GoPayDaemon(starts: [.goesOnSlowly(.asking())])
+    let daemon = GoPayDaemon(starts: [.advancesAndRepliesLater(.asking())])
     try await daemon.run { path in
       let manager = goPaySDK(path).getFeatureManager()
       let task = Task { await manager.outcome(goPayRequest, exchange.receiver, screen) }
       var methods = daemon.methodsHeard.makeAsyncIterator()
       #expect(await methods.next() == "flow.start")
       task.cancel()
-      try await daemon.tellsAtLast()
+      try await daemon.sendDelayedReplies()
       #expect(await task.value.code == "GPE-2207")
     }
     #expect(daemon.methods == ["flow.start", "flow.cancel"])

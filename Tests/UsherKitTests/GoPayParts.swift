@@ -22,7 +22,7 @@ final class GoPayScreen: Presenter {
 }
 
 /// A callback that records its events.
-final class GoPayEar: FeatureCallback {
+final class GoPayCallbackRecorder: FeatureCallback {
   enum Event: Sendable, Equatable {
     case completed(VerifyResult, data: [String: String]?)
     case failed(FeatureError)
@@ -90,14 +90,14 @@ private struct StoppedClock: Clock {
 /// Returns an SDK that waits at most `patience` for an absent daemon.
 ///
 /// - Parameter time: The clock's time, in seconds after the creation of the flows of
-///   ``GoPayStanding``.
+///   ``GoPayFlowSnapshot``.
 func goPaySDK(
   _ path: String, language: GoPaySDK.Language? = nil, patience: Duration = .zero,
   at time: Double = 0
 ) -> GoPaySDK {
   GoPaySDK(
     provider: "gopay", socketPath: path, language: language,
-    pace: .init(patience: patience, pause: .milliseconds(1)),
+    retryTiming: .init(patience: patience, pause: .milliseconds(1)),
     clock: StoppedClock(time: Timestamp(seconds: 1_893_456_000 + time)))
 }
 
@@ -130,17 +130,17 @@ extension Result<VerifyResult, FeatureError> {
 extension GoPayDaemon {
   /// Runs one verification and returns the events of its callback.
   @MainActor
-  func tells(
+  func callbackEvents(
     _ receiver: CredentialReceiver, _ request: FeatureRequest = goPayRequest,
     screen: GoPayScreen = GoPayScreen()
-  ) async throws -> [GoPayEar.Event] {
+  ) async throws -> [GoPayCallbackRecorder.Event] {
     try await run { @MainActor path in
-      let ear = GoPayEar()
+      let recorder = GoPayCallbackRecorder()
       let verification = try goPaySDK(path).getFeatureManager().verify(
         presenter: screen, request: request, credentialReceiver: receiver,
-        callback: AnyFeatureCallback(wrapping: ear))
+        callback: AnyFeatureCallback(wrapping: recorder))
       await verification.task.value
-      return ear.heard
+      return recorder.heard
     }
   }
 }

@@ -7,38 +7,38 @@ import UsherCore
 
 @Suite("State machine of a GoPay verification")
 struct GoPayStateMachineTests {
-  private func flow(_ standing: GoPayStanding, _ revision: Int = 1) throws -> Flow {
-    try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
+  private func flow(_ snapshot: GoPayFlowSnapshot, _ revision: Int = 1) throws -> Flow {
+    try JSONDecoder().decode(Flow.self, from: Data(snapshot.flow("flw_1", revision).utf8))
   }
 
   @Test("a GoPay verification presents each page once")
   func pages() throws {
-    var course = VerifyStateMachine()
-    #expect(course.take(try flow(.preparing)) == .wait)
+    var machine = VerifyStateMachine()
+    #expect(machine.flowChanged(try flow(.preparing)) == .wait)
     let login = try flow(.logIn)
-    #expect(course.take(login) == .present("https://snap.example/get-auth-code?state=1"))
-    #expect(course.take(login) == .wait)
-    #expect(course.take(try flow(.asking())) != .wait)
-    #expect(course.take(login) == .wait)
-    #expect(course.take(try flow(.capture)) == .present("https://capture.example/1"))
-    #expect(course.take(try flow(.submitted)) == .end)
+    #expect(machine.flowChanged(login) == .present("https://snap.example/get-auth-code?state=1"))
+    #expect(machine.flowChanged(login) == .wait)
+    #expect(machine.flowChanged(try flow(.asking())) != .wait)
+    #expect(machine.flowChanged(login) == .wait)
+    #expect(machine.flowChanged(try flow(.capture)) == .present("https://capture.example/1"))
+    #expect(machine.flowChanged(try flow(.submitted)) == .end)
   }
 
   @Test("a GoPay verification exchanges each code once and takes only its first answer")
   func codes() throws {
-    var course = VerifyStateMachine()
+    var machine = VerifyStateMachine()
     let first = Secret("code-1")
-    let early = course.takes(answerFor: first)
+    let early = machine.acceptAnswer(for: first)
     #expect(!early)
     let asking = try flow(.asking())
-    #expect(course.take(asking) == .exchange(code: first, requestID: "req-1"))
-    #expect(course.take(asking) == .wait)
-    let taken = ["code-2", "code-1", "code-1"].map { course.takes(answerFor: Secret($0)) }
+    #expect(machine.flowChanged(asking) == .exchange(code: first, requestID: "req-1"))
+    #expect(machine.flowChanged(asking) == .wait)
+    let taken = ["code-2", "code-1", "code-1"].map { machine.acceptAnswer(for: Secret($0)) }
     #expect(taken == [false, true, false])
-    #expect(course.take(asking) == .wait)
+    #expect(machine.flowChanged(asking) == .wait)
     let other = try flow(.asking("code-2"))
-    #expect(course.take(other) == .exchange(code: Secret("code-2"), requestID: "req-1"))
-    let takenThen = ["code-1", "code-2"].map { course.takes(answerFor: Secret($0)) }
+    #expect(machine.flowChanged(other) == .exchange(code: Secret("code-2"), requestID: "req-1"))
+    let takenThen = ["code-1", "code-2"].map { machine.acceptAnswer(for: Secret($0)) }
     #expect(takenThen == [false, true])
   }
 }
@@ -84,23 +84,23 @@ struct GoPayErrorTests {
 
   @Test("GoPay's own title, message and server code take precedence over UsherKit's")
   func words() {
-    var word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2202")
-    let ours = FeatureError(KitError(.rejected, "why", provider: word))
+    var provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2202")
+    let ours = FeatureError(KitError(.rejected, "why", provider: provider))
     #expect(ours.title == "token expired or unauthorised" && ours.message == "why")
     #expect(ours.kind == .tokenExpired && ours.isRetryable)
     #expect(ours.description == "GPE-2202 token expired or unauthorised: why")
-    word.error = "1401"
-    word.title = "a title"
-    word.message = "the server's sentence"
-    let theirs = FeatureError(KitError(.rejected, "why", provider: word))
+    provider.error = "1401"
+    provider.title = "a title"
+    provider.message = "the server's sentence"
+    let theirs = FeatureError(KitError(.rejected, "why", provider: provider))
     #expect(theirs.title == "a title" && theirs.message == "the server's sentence")
     #expect(theirs.serverCode == "1401")
   }
 
   @Test("an unknown GoPay error code is kept and has no kind")
   func unknown() {
-    let word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2299")
-    let error = FeatureError(KitError(.rejected, "why", provider: word))
+    let provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2299")
+    let error = FeatureError(KitError(.rejected, "why", provider: provider))
     #expect(error.code == "GPE-2299" && error.kind == nil && !error.isRetryable)
     #expect(error.title == "unknown")
   }

@@ -17,9 +17,9 @@ struct GoPayUsageTests {
   private let short = GoPayExchange.answering(.success(userCorrelationId: "corr-5678"))
 
   private func completing(_ inputs: GoPayDaemon.Answer...) -> GoPayDaemon {
-    let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
+    let captured = GoPayDaemon.Answer.advances([.exchanged, .capture, .submitted])
     return GoPayDaemon(
-      starts: [.goesOn([.authCode, .asking()])], inputs: inputs.isEmpty ? [captured] : inputs)
+      starts: [.advances([.authCode, .asking()])], inputs: inputs.isEmpty ? [captured] : inputs)
   }
 }
 
@@ -35,7 +35,7 @@ extension GoPayUsageTests {
     ])
   func blank(request: FeatureRequest) async throws {
     let daemon = GoPayDaemon(.failed("invalid_request", 2206))
-    let told = try await daemon.tells(short, request)
+    let told = try await daemon.callbackEvents(short, request)
     #expect(told.map(\.error?.code) == ["GPE-2206"])
     let start = try #require(daemon.params(of: "flow.start").first)
     #expect(start["requestId"]?.stringValue == request.requestId)
@@ -46,7 +46,7 @@ extension GoPayUsageTests {
   func usedBefore() async throws {
     let refusal = GoPayDaemon.error("request_id_reused", flow: "flw_0")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
-    let error = try #require(try await daemon.tells(short).first?.error)
+    let error = try #require(try await daemon.callbackEvents(short).first?.error)
     #expect(error.code == "GPE-2206")
     #expect(
       error.message == "this requestId was used before: generate a fresh one for every call")
@@ -59,7 +59,7 @@ extension GoPayUsageTests {
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
     let request = FeatureRequest.Builder()
       .requestId("req-1").userCorrelationId("corr-5678").featureId("kyc").build()
-    #expect(try await daemon.tells(short, request).map(\.error?.code) == ["GPE-2206"])
+    #expect(try await daemon.callbackEvents(short, request).map(\.error?.code) == ["GPE-2206"])
     #expect(daemon.params(of: "flow.start").first?["params"]?["featureId"] == "kyc")
   }
 }
@@ -72,7 +72,7 @@ extension GoPayUsageTests {
   func exchange() async throws {
     let exchange = GoPayExchange()
     let daemon = completing()
-    async let told = daemon.tells(exchange.receiver)
+    async let told = daemon.callbackEvents(exchange.receiver)
     var calls = exchange.calls.makeAsyncIterator()
     let asked = try #require(await calls.next())
     #expect(asked.credential == .authCode(code: "code-1") && asked.requestID == "req-1")
@@ -98,7 +98,7 @@ extension GoPayUsageTests {
   @Test(".none starts a GoPay flow without an exchange of credentials")
   func noExchange() async throws {
     let daemon = GoPayDaemon(.exchanged, .capture, .submitted)
-    #expect(try await daemon.tells(.none).map(\.submissionID) == ["sub-1"])
+    #expect(try await daemon.callbackEvents(.none).map(\.submissionID) == ["sub-1"])
     #expect(daemon.methods == ["flow.start"])
     let params = daemon.params(of: "flow.start").first?["params"]
     #expect(params?["credentialReceiver"] == "none")
@@ -106,8 +106,8 @@ extension GoPayUsageTests {
 
   @Test("an unexpected GoPay code with .none is answered with a failure and is not exchanged")
   func unexpectedCode() async throws {
-    let daemon = completing(.goesOn([.failed("exchange_failed", 2208)]))
-    #expect(try await daemon.tells(.none).map(\.error?.code) == ["GPE-2208"])
+    let daemon = completing(.advances([.failed("exchange_failed", 2208)]))
+    #expect(try await daemon.callbackEvents(.none).map(\.error?.code) == ["GPE-2208"])
     let reason = "this app exchanges no credentials"
     #expect(
       daemon.params(of: "flow.submit").map { $0["input"] } == [
@@ -123,7 +123,7 @@ extension GoPayUsageTests {
         threads.withLock { $0.append(pthread_self()) }
         completion(.success(userCorrelationId: "corr-5678"))
       })
-    #expect(try await completing().tells(receiver).map(\.submissionID) == ["sub-1"])
+    #expect(try await completing().callbackEvents(receiver).map(\.submissionID) == ["sub-1"])
     let seen = threads.withLock { $0 }
     let main = await MainActor.run { pthread_self() }
     #expect(seen.count == 1 && seen.first != main)
@@ -140,7 +140,7 @@ extension GoPayUsageTests {
         waited.yield(hasEnded.wait(timeout: .now() + 60))
       })
     let daemon = GoPayDaemon(.authCode, .asking())
-    async let told = daemon.tells(receiver)
+    async let told = daemon.callbackEvents(receiver)
     var handler = calls.makeAsyncIterator()
     await handler.next()
     try await daemon.happens(.failed("exchange_timed_out", 2209))
@@ -153,8 +153,8 @@ extension GoPayUsageTests {
   @Test("only the first call of a GoPay exchange completion has an effect")
   func twice() async throws {
     let exchange = GoPayExchange()
-    let daemon = completing(.goesOn([.exchanged]))
-    async let told = daemon.tells(exchange.receiver)
+    let daemon = completing(.advances([.exchanged]))
+    async let told = daemon.callbackEvents(exchange.receiver)
     var calls = exchange.calls.makeAsyncIterator()
     let asked = try #require(await calls.next())
     asked.completion(.success(userCorrelationId: "corr-5678"))
@@ -176,14 +176,14 @@ extension GoPayUsageTests {
   func mainThread() async throws {
     let daemon = GoPayDaemon(.submitted)
     try await daemon.run { path in
-      let ear = GoPayEar()
+      let recorder = GoPayCallbackRecorder()
       // The `await` compiles without a warning only because `verify` is isolated to the main actor,
       // and warnings are errors.
       let verification = try await goPaySDK(path).getFeatureManager().verify(
         presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
-        callback: AnyFeatureCallback(wrapping: ear))
+        callback: AnyFeatureCallback(wrapping: recorder))
       await verification.task.value
-      #expect(ear.heard.map(\.submissionID) == ["sub-1"])
+      #expect(recorder.heard.map(\.submissionID) == ["sub-1"])
     }
   }
 
@@ -192,7 +192,7 @@ extension GoPayUsageTests {
   func throwing() async throws {
     let daemon = GoPayDaemon(.submitted)
     try await daemon.run { @MainActor path in
-      let callback = AnyFeatureCallback(wrapping: GoPayEar())
+      let callback = AnyFeatureCallback(wrapping: GoPayCallbackRecorder())
       let error = #expect(throws: FeatureError.self) {
         try goPaySDK(path).getFeatureManager().verify(
           presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
@@ -235,13 +235,13 @@ extension GoPayUsageTests {
     let daemon = GoPayDaemon(
       .succeeded(metadata: #"{"status":"COMPLETED","result":null,"score":7,"ok":true}"#))
     let data = ["status": "COMPLETED", "score": "7", "ok": "true"]
-    let told = try await daemon.tells(.none)
+    let told = try await daemon.callbackEvents(.none)
     guard case .completed(let result, data)? = told.first, told.count == 1 else {
       Issue.record("\(told)")
       return
     }
     #expect(result.metadata == data && result.account == "acc_1")
-    let bare = try await GoPayDaemon(.succeeded(metadata: "{}")).tells(.none)
+    let bare = try await GoPayDaemon(.succeeded(metadata: "{}")).callbackEvents(.none)
     #expect(bare.first?.submissionID == "sub-1")
     guard case .completed(_, nil)? = bare.first else {
       Issue.record("\(bare)")

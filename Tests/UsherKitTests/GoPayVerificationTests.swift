@@ -9,7 +9,7 @@ struct GoPayVerificationTests {
   let exchange = GoPayExchange()
   let screen = GoPayScreen()
   let success = ExchangeResult.success(userCorrelationId: "corr-5678")
-  let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
+  let captured = GoPayDaemon.Answer.advances([.exchanged, .capture, .submitted])
 
   /// Runs a verification together with `meanwhile` and returns the outcome.
   func verify(
@@ -85,12 +85,12 @@ extension GoPayVerificationTests {
 
   @Test("GoPay handleRedirect finds the verification that accepts the redirect URL")
   func redirect() async throws {
-    let login = GoPayStanding.page("https://snap.example/1", completes: "submit")
+    let login = GoPayFlowSnapshot.page("https://snap.example/1", completes: "submit")
     let daemon = GoPayDaemon(
-      starts: [.goesOn([login]), .goesOn([login]), .goesOn([.capture])],
+      starts: [.advances([login]), .advances([login]), .advances([.capture])],
       inputs: [
         .refused(GoPayDaemon.error("invalid_input", field: "input.redirectURL")),
-        .goesOn([.submitted]),
+        .advances([.submitted]),
       ])
     try await daemon.run { path in
       let manager = goPaySDK(path).getFeatureManager()
@@ -136,10 +136,10 @@ extension GoPayVerificationTests {
 extension GoPayVerificationTests {
   @Test("a repeated GoPay code is not exchanged again, before or after its answer")
   func sameCode() async throws {
-    let daemon = GoPayDaemon(.asking(), inputs: [.goesOn([.asking(), .submitted])])
+    let daemon = GoPayDaemon(.asking(), inputs: [.advances([.asking(), .submitted])])
     let outcome = try await verify(daemon, patience: .seconds(10)) {
       let asked = try await nextCall()
-      daemon.losesLooks(3)
+      daemon.disconnectReads(3)
       try await daemon.happens(.asking(problem: "provider_unreachable"))
       asked.completion(success)
     }
@@ -165,7 +165,7 @@ extension GoPayVerificationTests {
 
   @Test("a GoPay exchange answer that arrived on a lost connection is not submitted again")
   func arrived() async throws {
-    let daemon = GoPayDaemon(.asking(), inputs: [.goesOnUntold([.exchanged])])
+    let daemon = GoPayDaemon(.asking(), inputs: [.advancesAndDisconnects([.exchanged])])
     let outcome = try await verify(daemon, patience: .seconds(10)) {
       try await nextCall().completion(success)
       var methods = daemon.methodsHeard.makeAsyncIterator()
@@ -202,7 +202,7 @@ extension GoPayVerificationTests {
   func wrongAnswer(result: ExchangeResult, reason: String) async throws {
     let refusal = GoPayDaemon.error("invalid_input", field: "input.success.userCorrelationId")
     let daemon = GoPayDaemon(
-      .asking(), inputs: [.refused(refusal), .goesOn([.failed("exchange_failed", 2208)])])
+      .asking(), inputs: [.refused(refusal), .advances([.failed("exchange_failed", 2208)])])
     let outcome = try await verify(daemon) { try await nextCall().completion(result) }
     #expect(outcome.code == "GPE-2208")
     #expect(

@@ -20,20 +20,20 @@ struct KitErrorTests {
       (.internalError, nil, .unexpected), (.cancelled, nil, .cancelled),
     ] as [(UsherError.Reason, String?, KitError.Kind)])
   func refusals(reason: UsherError.Reason, field: String?, kind: KitError.Kind) {
-    let word = ProviderErrorCode(name: ProviderName("p"), code: "17")
+    let provider = ProviderErrorCode(name: ProviderName("p"), code: "17")
     let error = UsherError(
-      reason, "why", detail: .init(retryAfterMs: 1500, field: field, provider: word))
+      reason, "why", detail: .init(retryAfterMs: 1500, field: field, provider: provider))
     let expected = KitError(
-      kind, "why", field: field, retryAfter: .milliseconds(1500), provider: word)
+      kind, "why", field: field, retryAfter: .milliseconds(1500), provider: provider)
     #expect(KitError(error) == expected)
   }
 
   @Test("a connection error maps to a KitError, and a missing socket's says how to start usherd")
   func noDaemon() {
-    let setback = KitError(ConnectionError(.noSocket, socketPath: "/s"))
+    let error = KitError(ConnectionError(.noSocket, socketPath: "/s"))
     let message =
       "the socket /s does not exist; to start usherd, run: systemctl start usherd.socket"
-    #expect(setback == KitError(.unavailable, message))
+    #expect(error == KitError(.unavailable, message))
     #expect(KitError(ConnectionError(.garbled, socketPath: "/s")).kind == .unexpected)
     #expect(KitError(ConnectionError(.notPermitted, socketPath: "/s")).kind == .notPermitted)
   }
@@ -55,10 +55,10 @@ struct KitErrorTests {
       (.attemptsExhausted, .attemptsExhausted),
     ] as [(Failure.Reason, KitError.Kind)])
   func failures(reason: Failure.Reason, kind: KitError.Kind) {
-    let word = ProviderErrorCode(name: ProviderName("p"), code: "17")
+    let provider = ProviderErrorCode(name: ProviderName("p"), code: "17")
     let failure = Failure(
-      reason: reason, title: "t", message: "why", retryable: false, provider: word)
-    #expect(KitError(failure) == KitError(kind, "why", provider: word))
+      reason: reason, title: "t", message: "why", retryable: false, provider: provider)
+    #expect(KitError(failure) == KitError(kind, "why", provider: provider))
   }
 
   @Test("each KitError kind maps to a WalletError, and the wallet's own code takes precedence")
@@ -69,9 +69,9 @@ struct KitErrorTests {
       if case .dataError = $1 { true } else { false }
     }
     #expect(dataErrors.map(\.0) == [.attemptsExhausted])
-    let word = ProviderErrorCode(name: ProviderName("p"), code: "dataError", message: "too many")
+    let provider = ProviderErrorCode(name: ProviderName("p"), code: "dataError", message: "too many")
     for kind in KitError.Kind.allCases {
-      guard case .dataError(let detail) = WalletError(KitError(kind, "why", provider: word)) else {
+      guard case .dataError(let detail) = WalletError(KitError(kind, "why", provider: provider)) else {
         Issue.record("\(kind)")
         return
       }

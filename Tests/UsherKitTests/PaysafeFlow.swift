@@ -11,7 +11,7 @@ enum PaysafeFlow {
   }
 
   /// Returns a reply to `flow.start`, `flow.get` or `flow.submit`.
-  static func stands(
+  static func snapshot(
     _ kind: String, _ revision: Int, _ state: String, id: String = "flw_1",
     step: String = wait, problem: String = "null"
   ) -> String {

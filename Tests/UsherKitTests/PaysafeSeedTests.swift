@@ -29,7 +29,7 @@ struct PaysafeSeedTests {
 
   @Test("the Paysafe example sends all log-in parameters to the daemon and presents its page")
   func signsIn() async throws {
-    let authorizing = PaysafeFlow.stands("authorize", 2, "authorizing", step: PaysafeFlow.page)
+    let authorizing = PaysafeFlow.snapshot("authorize", 2, "authorizing", step: PaysafeFlow.page)
     try await playing([.ask("flow.start", authorize, authorizing)]) { path in
       Wallet.configure(socketPath: path)
       let example = PaysafeSeedExample(presenter: screen)
@@ -78,7 +78,7 @@ struct PaysafeSeedTests {
       let error = await #expect(throws: WalletError.self) {
         try await Wallet.configure(configToken: "config-token")
       }
-      #expect(error?.word == "notConfigured")
+      #expect(error?.caseName == "notConfigured")
     }
   }
 }

@@ -5,7 +5,7 @@ import UsherKit
 import UsherTestKit
 
 /// A state of a `verifyPhone` flow (documentation page Truecaller).
-struct PhoneStanding: Sendable {
+struct PhoneFlowSnapshot: Sendable {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the provider"}"#
@@ -13,14 +13,14 @@ struct PhoneStanding: Sendable {
   var result = "null"
   var failure = "null"
 
-  static let creating = PhoneStanding(state: "creating")
-  static let otpReceived = PhoneStanding(state: "otpReceived")
-  static let verificationComplete = PhoneStanding(state: "verificationComplete")
-  static let verifiedBefore = PhoneStanding(state: "verifiedBefore")
+  static let creating = PhoneFlowSnapshot(state: "creating")
+  static let otpReceived = PhoneFlowSnapshot(state: "otpReceived")
+  static let verificationComplete = PhoneFlowSnapshot(state: "verificationComplete")
+  static let verifiedBefore = PhoneFlowSnapshot(state: "verifiedBefore")
   static let otpInitiated = asking()
 
-  static func asking(_ problem: String? = nil, code: Int = 10) -> PhoneStanding {
-    PhoneStanding(
+  static func asking(_ problem: String? = nil, code: Int = 10) -> PhoneFlowSnapshot {
+    PhoneFlowSnapshot(
       state: "otpInitiated",
       step: #"""
         {"type":"enterCode","purpose":"otp","channel":"sms","maskedTarget":"+91 ••• 210",\#
@@ -35,22 +35,22 @@ struct PhoneStanding: Sendable {
       } ?? "null")
   }
 
-  static func trying(_ state: String) -> PhoneStanding {
-    PhoneStanding(
+  static func trying(_ state: String) -> PhoneFlowSnapshot {
+    PhoneFlowSnapshot(
       state: state,
       problem: #"{"reason":"provider_unreachable","title":"t","message":"away"}"#)
   }
 
-  static func succeeded(_ state: String) -> PhoneStanding {
-    PhoneStanding(
+  static func succeeded(_ state: String) -> PhoneFlowSnapshot {
+    PhoneFlowSnapshot(
       state: state, status: "succeeded", step: "null",
       result: #"{"account":"acc_1","profile":\#(PhoneDaemon.profile)}"#)
   }
 
   static func failed(
     _ state: String, _ reason: String, code: Int, status: String = "failed"
-  ) -> PhoneStanding {
-    PhoneStanding(
+  ) -> PhoneFlowSnapshot {
+    PhoneFlowSnapshot(
       state: state, status: status, step: "null",
       failure: #"""
         {"reason":"\#(reason)","title":"t","message":"why it failed","retryable":false,\#
@@ -72,7 +72,7 @@ struct PhoneStanding: Sendable {
 final class PhoneDaemon: Sendable {
   /// The scripted reaction to `flow.submit`.
   enum Answer: Sendable {
-    case goesOn([PhoneStanding])
+    case advances([PhoneFlowSnapshot])
     case refused(String)
   }
 
@@ -85,9 +85,9 @@ final class PhoneDaemon: Sendable {
   }
 
   private struct Played {
-    var flows: [String: [PhoneStanding]] = [:]
+    var flows: [String: [PhoneFlowSnapshot]] = [:]
     var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
-    var begins: ArraySlice<[PhoneStanding]>
+    var begins: ArraySlice<[PhoneFlowSnapshot]>
     var answers: ArraySlice<Answer>
     var heard: [(method: String, params: JSONValue)] = []
   }
@@ -101,7 +101,7 @@ final class PhoneDaemon: Sendable {
   /// - Parameters:
   ///   - begins: The states of each new flow, in order. An empty array refuses the start.
   ///   - answers: The reactions to `flow.submit`, in order.
-  init(begins: [[PhoneStanding]], answers: [Answer] = [], tokens: Tokens = .given) {
+  init(begins: [[PhoneFlowSnapshot]], answers: [Answer] = [], tokens: Tokens = .given) {
     played = Mutex(Played(begins: begins[...], answers: answers[...]))
     self.tokens = tokens
     (asked, hears) = AsyncStream.makeStream()
@@ -123,8 +123,8 @@ final class PhoneDaemon: Sendable {
   }
 
   /// Changes a flow without a call.
-  func happens(_ standing: PhoneStanding, to id: String = "flw_1") async throws {
-    try await append([standing], to: id)
+  func happens(_ snapshot: PhoneFlowSnapshot, to id: String = "flw_1") async throws {
+    try await append([snapshot], to: id)
   }
 
   /// Removes a flow, so that the daemon no longer knows it.
@@ -162,31 +162,31 @@ final class PhoneDaemon: Sendable {
   }
 
   private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
-    let (id, standings) = played.withLock { played in
+    let (id, snapshots) = played.withLock { played in
       let id = "flw_\(played.flows.count + 1)"
-      let standings = played.begins.popFirst() ?? []
-      if let first = standings.first { played.flows[id] = [first] }
-      return (id, standings)
+      let snapshots = played.begins.popFirst() ?? []
+      if let first = snapshots.first { played.flows[id] = [first] }
+      return (id, snapshots)
     }
-    guard !standings.isEmpty else { return try await peer.fail(call, Self.error("overloaded")) }
+    guard !snapshots.isEmpty else { return try await peer.fail(call, Self.error("overloaded")) }
     try await peer.reply(call, try reply(id))
-    for standing in standings.dropFirst() { try await append([standing], to: id) }
+    for snapshot in snapshots.dropFirst() { try await append([snapshot], to: id) }
   }
 
   private func submit(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let (answer, revision) = played.withLock { ($0.answers.popFirst(), $0.flows[id]?.count) }
     #expect(call.params["revision"]?.integerValue == revision.map { Int64($0) })
     switch answer {
-    case .goesOn(let standings):
-      try await append(standings, to: id)
+    case .advances(let snapshots):
+      try await append(snapshots, to: id)
       try await peer.reply(call, try reply(id))
     case .refused(let error): try await peer.fail(call, error)
     case nil: Issue.record("nobody expected this input")
     }
   }
 
-  private func append(_ standings: [PhoneStanding], to id: String) async throws {
-    played.withLock { $0.flows[id]?.append(contentsOf: standings) }
+  private func append(_ snapshots: [PhoneFlowSnapshot], to id: String) async throws {
+    played.withLock { $0.flows[id]?.append(contentsOf: snapshots) }
     try await wake()
   }
 
@@ -215,8 +215,8 @@ final class PhoneDaemon: Sendable {
     let flow = played.withLock { $0.flows[id] ?? [] }
     let body = try #require(flow.last).flow(id, flow.count)
     guard let since else { return #"{"flow":\#(body)}"# }
-    let transitions = flow.enumerated().dropFirst(since).map { index, standing in
-      #"{"revision":\#(index + 1),"state":"\#(standing.state)","at":"2030-01-01T00:00:00Z"}"#
+    let transitions = flow.enumerated().dropFirst(since).map { index, snapshot in
+      #"{"revision":\#(index + 1),"state":"\#(snapshot.state)","at":"2030-01-01T00:00:00Z"}"#
     }
     return #"{"flow":\#(body),"transitions":[\#(transitions.joined(separator: ","))]}"#
   }

@@ -9,7 +9,7 @@ import UsherCore
 struct PhoneSignUpTests {
   /// Runs the program and returns its outcome and the remaining seconds at each question.
   ///
-  /// - Parameter left: The seconds until the codes of ``PhoneStanding`` expire.
+  /// - Parameter left: The seconds until the codes of ``PhoneFlowSnapshot`` expire.
   private func verify(
     _ daemon: PhoneDaemon, left: Double = 30
   ) async throws -> (outcome: Result<TCTrueProfile, any Error>, asked: [Int]) {
@@ -44,10 +44,10 @@ struct PhoneSignUpTests {
 
   @Test("the phone program ends with an error when the attempts or the code's time are used up")
   func ends() async throws {
-    let capped = PhoneStanding.failed("otpReceived", "attempts_exhausted", code: 10)
+    let capped = PhoneFlowSnapshot.failed("otpReceived", "attempts_exhausted", code: 10)
     let cases: [(PhoneDaemon.Answer, left: Double, code: TCTrueSDKErrorCode)] = [
-      (.goesOn([.otpReceived, capped]), 30, .internal),
-      (.goesOn([.asking("code_expired")]), 0, .internal),
+      (.advances([.otpReceived, capped]), 30, .internal),
+      (.advances([.asking("code_expired")]), 0, .internal),
     ]
     for (answer, left, code) in cases {
       let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]], answers: [answer])

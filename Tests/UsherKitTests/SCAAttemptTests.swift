@@ -15,7 +15,7 @@ struct SCAAttemptTests {
   @Test("an SCA attempt with a PIN answers the flow's password step")
   func pin() async throws {
     let tried = try await wallet([
-      .found, .stands(PaysafeFlow.enterPassword),
+      .found, .returnsStep(PaysafeFlow.enterPassword),
       .answers(
         ["type": "enterPassword", "password": "2468"],
         PaysafeFlow.succeeded("sca", 7, result: #"{"statusReason":"CORRECT"}"#)),
@@ -28,11 +28,11 @@ struct SCAAttemptTests {
   func onItsWay() async throws {
     let tried = try await wallet([
       .found,
-      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 4, "challenging")),
+      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 4, "challenging")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 4),
         PaysafeFlow.waited(
-          PaysafeFlow.stands("sca", 5, "challenged", step: PaysafeFlow.enterCode()))),
+          PaysafeFlow.snapshot("sca", 5, "challenged", step: PaysafeFlow.enterCode()))),
       .answers(code, PaysafeFlow.succeeded("sca", 7, result: "{}")),
     ]) { try await submit($0) }
     #expect(tried.status == .verified)
@@ -42,7 +42,7 @@ struct SCAAttemptTests {
   func rejected() async throws {
     let failure = PaysafeFlow.failure("denied", code: "REJECTED", message: "CUSTOMER_REFUSED")
     let tried = try await wallet([
-      .found, .stands(PaysafeFlow.enterCode()),
+      .found, .returnsStep(PaysafeFlow.enterCode()),
       .answers(code, PaysafeFlow.failed("sca", 7, failure: failure)),
     ]) { try await submit($0) }
     #expect(tried.status == .rejected && tried.statusReason == "CUSTOMER_REFUSED")
@@ -51,7 +51,7 @@ struct SCAAttemptTests {
   @Test("an SCA attempt without a challenge throws nothingWaiting")
   func noChallenge() async throws {
     let error = try await walletError([.notFound]) { try await submit($0) }
-    #expect(error.word == "nothingWaiting")
+    #expect(error.caseName == "nothingWaiting")
     #expect(
       error.message == "no challenge of this event is waiting for an answer: send one first")
   }
@@ -60,8 +60,8 @@ struct SCAAttemptTests {
     "an SCA attempt in a flow that asks for no input throws nothingWaiting",
     arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage, PaysafeFlow.choose])
   func elsewhere(step: String) async throws {
-    let error = try await walletError([.found, .stands(step)]) { try await submit($0) }
-    #expect(error.word == "nothingWaiting")
+    let error = try await walletError([.found, .returnsStep(step)]) { try await submit($0) }
+    #expect(error.caseName == "nothingWaiting")
   }
 
   @Test(
@@ -72,14 +72,14 @@ struct SCAAttemptTests {
     ])
   func problems(problem: String, word: String) async throws {
     let error = try await walletError([
-      .found, .stands(PaysafeFlow.enterCode()),
+      .found, .returnsStep(PaysafeFlow.enterCode()),
       .answers(
         code,
-        PaysafeFlow.stands(
+        PaysafeFlow.snapshot(
           "sca", 7, "challenged", step: PaysafeFlow.enterCode(),
           problem: PaysafeFlow.problem(problem))),
     ]) { try await submit($0) }
-    #expect(error.word == word)
+    #expect(error.caseName == word)
   }
 }
 
@@ -105,7 +105,7 @@ struct SCAApprovalTests {
     arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage])
   func verdict(step: String) async throws {
     let verdict = try await wallet([
-      foundAny, .stands(step),
+      foundAny, .returnsStep(step),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 5),
         PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 6, result: "{}"))),
@@ -124,26 +124,26 @@ struct SCAApprovalTests {
   func expired() async throws {
     let failure = PaysafeFlow.failure("expired")
     let expired = PaysafeFlow.failed("sca", 6, status: "expired", failure: failure)
-    #expect(try await walletError(ended(expired)) { try await approval($0) }.word == "expired")
+    #expect(try await walletError(ended(expired)) { try await approval($0) }.caseName == "expired")
   }
 
   @Test("awaitSCAApproval throws expired if the challenge expires while it waits")
   func challengeExpired() async throws {
-    let choosing = PaysafeFlow.stands(
+    let choosing = PaysafeFlow.snapshot(
       "sca", 6, "choosing", step: PaysafeFlow.choose,
       problem: PaysafeFlow.problem("challenge_expired"))
     let error = try await walletError([
-      foundAny, .stands(PaysafeFlow.wait),
+      foundAny, .returnsStep(PaysafeFlow.wait),
       .ask("flow.wait", PaysafeFlow.change(after: 5), PaysafeFlow.waited(choosing)),
     ]) { try await approval($0) }
-    #expect(error.word == "expired")
+    #expect(error.caseName == "expired")
   }
 
   @Test("awaitSCAApproval throws invalidRequest for a challenge whose code is entered in the app")
   func entered() async throws {
-    let error = try await walletError([foundAny, .stands(PaysafeFlow.enterCode())]) {
+    let error = try await walletError([foundAny, .returnsStep(PaysafeFlow.enterCode())]) {
       try await approval($0)
     }
-    #expect(error.word == "invalidRequest")
+    #expect(error.caseName == "invalidRequest")
   }
 }

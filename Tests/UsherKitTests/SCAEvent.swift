@@ -27,9 +27,9 @@ extension Turn {
   static let notFound = Turn.ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none)
 
   /// Returns the call that reads the found flow, with `step` at revision 5.
-  static func stands(_ step: String) -> Turn {
+  static func returnsStep(_ step: String) -> Turn {
     .ask(
-      "flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 5, "challenged", step: step))
+      "flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 5, "challenged", step: step))
   }
 
   /// Returns the call that starts a flow for the event.

@@ -27,7 +27,7 @@ struct SCASendingTests {
       .notFound,
       .starts(
         ["method": "BIOMETRIC", "channel": "REDIRECT"],
-        PaysafeFlow.stands("sca", 2, "challenged", step: PaysafeFlow.redirectPage),
+        PaysafeFlow.snapshot("sca", 2, "challenged", step: PaysafeFlow.redirectPage),
         with: ["returnUrl": "https://www.partner.com/sca", "language": "de"]),
     ]) { try await send(verification, $0) }
     #expect(sent.redirectURL?.absoluteString == "https://wallet.example/redirect/1")
@@ -37,10 +37,10 @@ struct SCASendingTests {
   @Test("sendSCAChallenge by push returns once the flow is challenged, with nothing to enter")
   func pushed() async throws {
     let sent = try await wallet([
-      .notFound, .starts(pushParams, PaysafeFlow.stands("sca", 1, "challenging")),
+      .notFound, .starts(pushParams, PaysafeFlow.snapshot("sca", 1, "challenging")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 1),
-        PaysafeFlow.waited(PaysafeFlow.stands("sca", 2, "challenged"))),
+        PaysafeFlow.waited(PaysafeFlow.snapshot("sca", 2, "challenged"))),
     ]) { try await send(SCAEvent.push, $0) }
     #expect(sent.redirectURL == nil && sent.maskedTarget == nil && sent.status == nil)
   }
@@ -56,12 +56,12 @@ struct SCASendingTests {
   @Test("a second sendSCAChallenge with the same verification resends the code")
   func again() async throws {
     let sent = try await wallet([
-      .found, .stands(PaysafeFlow.enterCode(attemptsLeft: 1)),
-      .answers(resend, PaysafeFlow.stands("sca", 6, "challenging")),
+      .found, .returnsStep(PaysafeFlow.enterCode(attemptsLeft: 1)),
+      .answers(resend, PaysafeFlow.snapshot("sca", 6, "challenging")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 6),
         PaysafeFlow.waited(
-          PaysafeFlow.stands("sca", 7, "challenged", step: PaysafeFlow.enterCode()))),
+          PaysafeFlow.snapshot("sca", 7, "challenged", step: PaysafeFlow.enterCode()))),
     ]) { try await send(SCAEvent.sms, $0) }
     #expect(sent.attemptsLeft == 3)
   }
@@ -70,13 +70,13 @@ struct SCASendingTests {
   func coolDown() async throws {
     let limit = PaysafeFlow.problem("rate_limited", more: #","retryAfterMs":60000"#)
     let error = try await walletError([
-      .found, .stands(PaysafeFlow.enterCode()),
+      .found, .returnsStep(PaysafeFlow.enterCode()),
       .answers(
         resend,
-        PaysafeFlow.stands(
+        PaysafeFlow.snapshot(
           "sca", 7, "challenged", step: PaysafeFlow.enterCode(), problem: limit)),
     ]) { try await send(SCAEvent.sms, $0) }
-    #expect(error.word == "rateLimited" && error.detail.retryAfter == .seconds(60))
+    #expect(error.caseName == "rateLimited" && error.detail.retryAfter == .seconds(60))
   }
 
   @Test(
@@ -84,10 +84,10 @@ struct SCASendingTests {
     arguments: ["email", "authenticator"])
   func otherChannel(channel: String) async throws {
     let sent = try await wallet([
-      .found, .stands(PaysafeFlow.enterCode(channel)), .gaveUp,
+      .found, .returnsStep(PaysafeFlow.enterCode(channel)), .gaveUp,
       .starts(
         smsParams,
-        PaysafeFlow.stands(
+        PaysafeFlow.snapshot(
           "sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode())),
     ]) { try await send(SCAEvent.sms, $0) }
     #expect(sent.digits == 6)
@@ -96,8 +96,8 @@ struct SCASendingTests {
   @Test("a second sendSCAChallenge by push cancels the waiting flow and starts a new one")
   func pushAgain() async throws {
     let sent = try await wallet([
-      .found, .stands(PaysafeFlow.wait), .gaveUp,
-      .starts(pushParams, PaysafeFlow.stands("sca", 2, "challenged", id: "flw_2")),
+      .found, .returnsStep(PaysafeFlow.wait), .gaveUp,
+      .starts(pushParams, PaysafeFlow.snapshot("sca", 2, "challenged", id: "flw_2")),
     ]) { try await send(SCAEvent.push, $0) }
     #expect(sent.status == nil)
   }
@@ -105,7 +105,7 @@ struct SCASendingTests {
   @Test("sendSCAChallenge sends nothing if the flow succeeds in the meantime")
   func succeedsMeanwhile() async throws {
     let sent = try await wallet([
-      .found, .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 6, "attempting")),
+      .found, .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 6, "attempting")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 6),
         PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 7, result: "{}"))),
@@ -116,10 +116,10 @@ struct SCASendingTests {
   @Test("sendSCAChallenge answers a flow that asks to choose a verification")
   func choose() async throws {
     let sent = try await wallet([
-      .found, .stands(PaysafeFlow.choose),
+      .found, .returnsStep(PaysafeFlow.choose),
       .answers(
         ["type": "choose", "id": "PIN"],
-        PaysafeFlow.stands("sca", 6, "challenged", step: PaysafeFlow.enterPassword)),
+        PaysafeFlow.snapshot("sca", 6, "challenged", step: PaysafeFlow.enterPassword)),
     ]) { try await send(SCAEvent.pin, $0) }
     #expect(sent.verification == SCAEvent.pin)
   }
@@ -130,11 +130,11 @@ struct SCASendingTests {
       .notFound,
       .starts(
         smsParams,
-        PaysafeFlow.stands(
+        PaysafeFlow.snapshot(
           "sca", 3, "choosing", step: PaysafeFlow.choose,
           problem: PaysafeFlow.problem("verification_unavailable"))),
     ]) { try await send(SCAEvent.sms, $0) }
-    #expect(error.word == "invalidRequest")
+    #expect(error.caseName == "invalidRequest")
   }
 
   @Test("sendSCAChallenge without a signed-in customer throws authenticationRequired")
@@ -147,6 +147,6 @@ struct SCASendingTests {
       .refuse(
         "flow.start", PaysafeFlow.start("sca", start), PaysafeFlow.error("interaction_required")),
     ]) { try await send(SCAEvent.sms, $0) }
-    #expect(error.word == "authenticationRequired")
+    #expect(error.caseName == "authenticationRequired")
   }
 }

@@ -76,7 +76,7 @@ func walletError<Value>(
 
 extension WalletError {
   /// The name of the case.
-  var word: String { Mirror(reflecting: self).children.first?.label ?? "" }
+  var caseName: String { Mirror(reflecting: self).children.first?.label ?? "" }
 }
 
 private final class Rest: Sendable {

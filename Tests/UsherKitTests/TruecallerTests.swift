@@ -7,13 +7,13 @@ import UsherCore
 /// Tests of the SDK's calls with a fake daemon.
 @Suite("Calls of the Truecaller SDK", .timeLimit(.minutes(1)))
 struct TruecallerTests {
-  private let ear = Ear()
+  private let recorder = DelegateRecorder()
 
   private func sdk(_ path: String, at time: Double = FixedClock.usual) -> TCTrueSDK {
-    ear.sdk(path, at: time)
+    recorder.sdk(path, at: time)
   }
 
-  private let completes = PhoneDaemon.Answer.goesOn([
+  private let completes = PhoneDaemon.Answer.advances([
     .otpReceived, .verificationComplete, .succeeded("verificationComplete"),
   ])
 
@@ -23,7 +23,7 @@ struct TruecallerTests {
     try await daemon.run { path in
       let sdk = sdk(path)
       sdk.viewDelegate = nil
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next()?.code == 17)
     }
@@ -34,10 +34,10 @@ struct TruecallerTests {
   func wrongCode() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
-      answers: [.goesOn([.otpReceived, .asking("wrong_code")]), completes])
+      answers: [.advances([.otpReceived, .asking("wrong_code")]), completes])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
       sdk.verifySecurityCode("000000", andUpdateFirstname: "Asha", lastName: "")
@@ -57,10 +57,10 @@ struct TruecallerTests {
   func sameProblem() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
-      answers: [.goesOn([.asking("invalid_name", code: 18)]), .goesOn([])])
+      answers: [.advances([.asking("invalid_name", code: 18)]), .advances([])])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
       for _ in 0..<2 {
@@ -75,11 +75,11 @@ struct TruecallerTests {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated]],
       answers: [
-        .goesOn([.asking("rate_limited")]), .goesOn([.creating, .otpInitiated]),
+        .advances([.asking("rate_limited")]), .advances([.creating, .otpInitiated]),
       ])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
       sdk.requestVerification(forPhone: "9876543210", countryCode: "in")
@@ -101,7 +101,7 @@ struct TruecallerTests {
       begins: [[.creating, .otpInitiated], [.failed("creating", "invalid_request", code: 14)]])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
       sdk.requestVerification(forPhone: phone, countryCode: country)
@@ -118,7 +118,7 @@ struct TruecallerTests {
       answers: [.refused(PhoneDaemon.error("invalid_input", field: "input.code")), completes])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
       await #expect(throws: TCError(.internal, "why not")) {
@@ -142,7 +142,7 @@ struct TruecallerTests {
       }
       #expect(told.first == .state(.verifiedBefore) && told.last?.profile?.isVerified == true)
       #expect(told.count == 2)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       for event in told { #expect(await events.next() == event) }
       #expect(sdk.accessTokenForOTPVerification() == nil, "a rule keeps it from the program")
     }
@@ -153,7 +153,7 @@ struct TruecallerTests {
     let daemon = PhoneDaemon(begins: [[.creating]])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.verifySecurityCode("123456", andUpdateFirstname: "Asha", lastName: "")
       #expect(await events.next()?.code == 10)
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
@@ -168,7 +168,7 @@ struct TruecallerTests {
     let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
     try await daemon.run { path in
       let sdk = sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
       try await daemon.happens(.failed("otpInitiated", "expired", code: 3, status: "expired"))
@@ -195,7 +195,7 @@ struct TruecallerTests {
     try await daemon.run { path in
       let sdk = sdk(path, at: now)
       #expect(sdk.tokenTtl() == nil)
-      var events = ear.events.makeAsyncIterator()
+      var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       _ = await events.next()
       #expect(sdk.tokenTtl() == left)
@@ -206,10 +206,10 @@ struct TruecallerTests {
   func weakDelegates() {
     let sdk = TCTrueSDK(socketPath: "/tmp/usher-no-such-socket")
     do {
-      let ear = Ear()
-      sdk.delegate = ear
-      sdk.viewDelegate = ear
-      #expect(sdk.delegate === ear && sdk.viewDelegate === ear)
+      let recorder = DelegateRecorder()
+      sdk.delegate = recorder
+      sdk.viewDelegate = recorder
+      #expect(sdk.delegate === recorder && sdk.viewDelegate === recorder)
     }
     #expect(sdk.delegate == nil && sdk.viewDelegate == nil)
   }

@@ -149,7 +149,7 @@ extension FakeDaemon {
     }
 
     /// Stops reading, as a daemon does that shuts down: the kernel refuses what the client sends.
-    package func hearNoMore() async throws {
+    package func stopReading() async throws {
       let channel = channel
       try await channel.setOption(.allowRemoteHalfClosure, value: true).get()
       try await channel.eventLoop.submit {

@@ -9,26 +9,26 @@ struct CallTable<Waiter> {
     /// The id is reserved, and the call has not begun.
     case reserved
     /// The call was given up before it began.
-    case stillborn(any Error)
+    case cancelledEarly(any Error)
     /// The call waits, because the limit of calls in flight is reached.
     case queued([UInt8], Waiter)
     /// The call counts as in flight, and no byte of it has been written yet.
-    case leaving(Waiter)
+    case aboutToSend(Waiter)
     case inFlight(Waiter)
     /// The call was given up after it was sent. The daemon counts it as in flight until it replies.
     case abandoned
 
     var waiter: Waiter? {
       switch self {
-      case .queued(_, let waiter), .leaving(let waiter), .inFlight(let waiter): waiter
-      case .reserved, .stillborn, .abandoned: nil
+      case .queued(_, let waiter), .aboutToSend(let waiter), .inFlight(let waiter): waiter
+      case .reserved, .cancelledEarly, .abandoned: nil
       }
     }
 
     var hasBegun: Bool {
       switch self {
-      case .reserved, .stillborn: false
-      case .queued, .leaving, .inFlight, .abandoned: true
+      case .reserved, .cancelledEarly: false
+      case .queued, .aboutToSend, .inFlight, .abandoned: true
       }
     }
   }
@@ -69,14 +69,14 @@ struct CallTable<Waiter> {
     return id
   }
 
-  enum OnBegin {
+  enum BeginOutcome {
     case send
     case wait
     case refuse(Waiter, any Error)
   }
 
-  mutating func begin(_ id: RequestID, line: [UInt8], waiter: Waiter) -> OnBegin {
-    if case .stillborn(let error) = calls[id] {
+  mutating func begin(_ id: RequestID, line: [UInt8], waiter: Waiter) -> BeginOutcome {
+    if case .cancelledEarly(let error) = calls[id] {
       calls[id] = nil
       return .refuse(waiter, error)
     }
@@ -91,7 +91,7 @@ struct CallTable<Waiter> {
       queue.append(id)
       return .wait
     }
-    calls[id] = .leaving(waiter)
+    calls[id] = .aboutToSend(waiter)
     inFlight += 1
     return .send
   }
@@ -99,29 +99,29 @@ struct CallTable<Waiter> {
   /// Marks a call as in flight, just before its line is written.
   ///
   /// - Returns: False if the line must not be written, because the waiter was resumed already.
-  mutating func depart(_ id: RequestID) -> Bool {
-    guard case .leaving(let waiter) = calls[id] else { return false }
+  mutating func markSent(_ id: RequestID) -> Bool {
+    guard case .aboutToSend(let waiter) = calls[id] else { return false }
     calls[id] = .inFlight(waiter)
     return true
   }
 
-  struct OnReply {
+  struct ReplyOutcome {
     /// The waiter of the reply; nil if the call was given up.
     var waiter: Waiter?
     /// The line of the queued call that is sent next; nil if there is none.
     var send: Line?
   }
 
-  mutating func replied(_ id: RequestID) -> OnReply {
+  mutating func replied(_ id: RequestID) -> ReplyOutcome {
     switch calls[id] {
     case .inFlight(let waiter):
       calls[id] = nil
-      return OnReply(waiter: waiter, send: next())
+      return ReplyOutcome(waiter: waiter, send: next())
     case .abandoned:
       calls[id] = nil
-      return OnReply(waiter: nil, send: next())
-    case .reserved, .stillborn, .queued, .leaving, nil:
-      return OnReply(waiter: nil, send: nil)
+      return ReplyOutcome(waiter: nil, send: next())
+    case .reserved, .cancelledEarly, .queued, .aboutToSend, nil:
+      return ReplyOutcome(waiter: nil, send: nil)
     }
   }
 
@@ -130,14 +130,14 @@ struct CallTable<Waiter> {
     while !queue.isEmpty {
       let id = queue.removeFirst()
       guard case .queued(let line, let waiter) = calls[id] else { continue }
-      calls[id] = .leaving(waiter)
+      calls[id] = .aboutToSend(waiter)
       inFlight += 1
       return Line(id: id, bytes: line)
     }
     return nil
   }
 
-  enum OnGiveUp {
+  enum GiveUpOutcome {
     case nothing
     /// Resume the waiter of a call that was not sent, and send the next queued call, if any.
     case resume(Waiter, send: Line?)
@@ -145,21 +145,21 @@ struct CallTable<Waiter> {
     case resumeAndCancel(Waiter)
   }
 
-  mutating func giveUp(_ id: RequestID, _ error: any Error) -> OnGiveUp {
+  mutating func giveUp(_ id: RequestID, _ error: any Error) -> GiveUpOutcome {
     switch calls[id] {
     case .reserved:
-      calls[id] = .stillborn(error)
+      calls[id] = .cancelledEarly(error)
       return .nothing
     case .queued(_, let waiter):
       calls[id] = nil
       return .resume(waiter, send: nil)
-    case .leaving(let waiter):
+    case .aboutToSend(let waiter):
       calls[id] = nil
       return .resume(waiter, send: next())
     case .inFlight(let waiter):
       calls[id] = .abandoned
       return .resumeAndCancel(waiter)
-    case .stillborn, .abandoned, nil:
+    case .cancelledEarly, .abandoned, nil:
       return .nothing
     }
   }
@@ -170,15 +170,15 @@ struct CallTable<Waiter> {
   ///   - id: The call whose line could not be sent, if any.
   ///   - error: The error that new calls fail with from now on.
   /// - Returns: The waiters of the calls that were not sent, to be resumed with `error`.
-  mutating func hearsNoMore(refusing id: RequestID? = nil, _ error: any Error) -> [Waiter] {
-    var unheard: [RequestID] = []
-    if let id, case .inFlight = calls[id] { unheard = [id] }
+  mutating func stopSending(failing id: RequestID? = nil, _ error: any Error) -> [Waiter] {
+    var notSent: [RequestID] = []
+    if let id, case .inFlight = calls[id] { notSent = [id] }
     if case .open = phase {
       phase = .closing(error)
-      unheard += unsent
+      notSent += unsent
       queue = []
     }
-    return remove(unheard)
+    return remove(notSent)
   }
 
   /// - Parameters:
@@ -200,8 +200,8 @@ struct CallTable<Waiter> {
   private var unsent: [RequestID] {
     calls.compactMap { id, call in
       switch call {
-      case .queued, .leaving: id
-      case .reserved, .stillborn, .inFlight, .abandoned: nil
+      case .queued, .aboutToSend: id
+      case .reserved, .cancelledEarly, .inFlight, .abandoned: nil
       }
     }
   }

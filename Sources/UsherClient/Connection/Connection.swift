@@ -34,10 +34,10 @@ final class Connection: Sendable {
   var isOpen: Bool { state.withLock { $0.calls.isOpen } }
 
   /// Ends the connection. Outstanding calls throw `problem`; if that is `lost`, calls that were not
-  /// sent yet throw ``Unheard`` instead.
+  /// sent yet throw ``CallNotSent`` instead.
   func close(_ problem: ConnectionError.Kind = .closed) {
     let error = ConnectionError(problem, socketPath: socketPath)
-    end(error, unsent: problem == .lost ? Unheard() : error)
+    end(error, unsent: problem == .lost ? CallNotSent() : error)
   }
 
   func end(_ error: any Error) { end(error, unsent: error) }
@@ -62,7 +62,7 @@ extension Connection {
   ///     daemon.
   ///   - onReply: Called with the result on the event loop, before the next line is handled.
   /// - Throws: `UsherError` from the daemon, or with reason `deadlineExceeded`; `ConnectionError`;
-  ///   ``Unheard``; `CancellationError` if the task is cancelled, which cancels the call as well.
+  ///   ``CallNotSent``; `CancellationError` if the task is cancelled, which cancels the call as well.
   func call(
     _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?
   ) async throws -> [UInt8] {
@@ -143,11 +143,11 @@ extension Connection {
     line.append(UInt8(ascii: "\n"))
     let bytes = line
     channel.eventLoop.execute { [self] in
-      if let id, !state.withLock({ $0.calls.depart(id) }) { return }
+      if let id, !state.withLock({ $0.calls.markSent(id) }) { return }
       switch writer.value.write(bytes) {
       case .written: break
-      case .refused: hearsNoMore(refusing: id)
-      case .queued(let sent): sent.whenFailure { _ in self.hearsNoMore(refusing: id) }
+      case .refused: stopSending(failing: id)
+      case .queued(let sent): sent.whenFailure { _ in self.stopSending(failing: id) }
       }
     }
   }
@@ -155,15 +155,15 @@ extension Connection {
   /// Stops sending, because the daemon stops or is gone, and fails the calls that were not sent.
   ///
   /// Calls that were sent still wait for their replies.
-  private func hearsNoMore(refusing id: RequestID? = nil) {
-    let unheard = Unheard()
-    let waiting = state.withLock { $0.calls.hearsNoMore(refusing: id, unheard) }
-    for finish in waiting { finish(.failure(unheard)) }
+  private func stopSending(failing id: RequestID? = nil) {
+    let notSent = CallNotSent()
+    let waiting = state.withLock { $0.calls.stopSending(failing: id, notSent) }
+    for finish in waiting { finish(.failure(notSent)) }
   }
 }
 
 /// The daemon has not begun the call: its line was not sent, or was sent only in part.
-struct Unheard: Error {}
+struct CallNotSent: Error {}
 
 // MARK: - Incoming lines
 
@@ -173,16 +173,16 @@ extension Connection {
   private static let replyLimits = JSONLimits(lineBytes: .max, nesting: 128, batch: .max)
 
   /// Handles one received line. It must be called on the event loop.
-  func take(_ line: UnsafeRawBufferPointer) {
+  func handle(_ line: UnsafeRawBufferPointer) {
     guard let messages = try? ServerMessage.read(line, limits: Self.replyLimits) else {
       return close(.garbled)
     }
-    for message in messages { take(message) }
+    for message in messages { handle(message) }
   }
 
-  private func take(_ message: ServerMessage) {
+  private func handle(_ message: ServerMessage) {
     switch message {
-    case .response(let response): take(response)
+    case .response(let response): handle(response)
     case .notification(let method, let params): deliver(method, params ?? [])
     case .request(let id, let method, _):
       var line: [UInt8] = []
@@ -196,7 +196,7 @@ extension Connection {
   ///
   /// An error reply with a null id means that the daemon could not read one of this client's lines.
   /// The call cannot be identified, so the connection ends with that error.
-  private func take(_ response: ServerMessage.Response) {
+  private func handle(_ response: ServerMessage.Response) {
     let result = response.outcome.mapError { UsherError($0) as any Error }
     if response.id == .null {
       if case .failure(let error) = result { return end(error) }
@@ -208,7 +208,7 @@ extension Connection {
       return answer.waiter
     }
     if case .failure(let error as UsherError) = result, error.reason == .shuttingDown {
-      hearsNoMore()
+      stopSending()
     }
     finish?(result)
   }
@@ -239,10 +239,10 @@ extension Connection {
 
   private func unsubscribe(_ subscription: String) {
     guard state.withLock({ $0.subscriptions.remove(subscription) }) else { return }
-    endAtDaemon(subscription)
+    unsubscribeAtDaemon(subscription)
   }
 
-  private func endAtDaemon(_ subscription: String) {
+  private func unsubscribeAtDaemon(_ subscription: String) {
     guard let params = try? ReplyCoding.encode(EventsUnsubscribe(subscription: subscription)) else {
       return
     }
@@ -259,7 +259,7 @@ extension Connection {
       deliver(event)
     case EventsLost.name:
       guard let lost = try? ReplyCoding.decode(EventsLost.self, from: params) else { return }
-      let stream = state.withLock { $0.subscriptions.take(lost.subscription) }
+      let stream = state.withLock { $0.subscriptions.removeStream(lost.subscription) }
       stream?.feed.finish(throwing: EventsEnded(.overflow, cursor: lost.cursor))
     default: break
     }
@@ -267,7 +267,7 @@ extension Connection {
 
   private func deliver(_ event: EventNotification) {
     guard let stream = state.withLock({ $0.subscriptions.stream(event.subscription) }) else {
-      return endAtDaemon(event.subscription)
+      return unsubscribeAtDaemon(event.subscription)
     }
     switch stream.feed.yield(event) {
     case .enqueued:
@@ -275,7 +275,7 @@ extension Connection {
     case .dropped:
       guard state.withLock({ $0.subscriptions.remove(event.subscription) }) else { return }
       stream.feed.finish(throwing: stream.ending(.overflow))
-      endAtDaemon(event.subscription)
+      unsubscribeAtDaemon(event.subscription)
     case .terminated: unsubscribe(event.subscription)
     @unknown default: break
     }

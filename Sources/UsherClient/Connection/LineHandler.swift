@@ -9,14 +9,14 @@ import NIOCore
 final class LineHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  private enum Arrival {
+  private enum PendingLine {
     case line([UInt8])
     case tooLong
   }
 
   private var splitter: LineSplitter
-  private var arrivals: [Arrival] = []
-  private var isHandingOn = false
+  private var pendingLines: [PendingLine] = []
+  private var isDraining = false
   private let connection: Connection
 
   init(_ connection: Connection, maxReplyBytes: Int) {
@@ -25,7 +25,7 @@ final class LineHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    var cut: [Arrival] = []
+    var cut: [PendingLine] = []
     unwrapInboundIn(data).withUnsafeReadableBytes { chunk in
       splitter.feed(chunk) { event in
         switch event {
@@ -34,20 +34,20 @@ final class LineHandler: ChannelInboundHandler {
         }
       }
     }
-    arrivals += cut
-    handOn()
+    pendingLines += cut
+    drain()
   }
 
-  private func handOn() {
-    guard !isHandingOn else { return }
-    isHandingOn = true
-    defer { isHandingOn = false }
-    while !arrivals.isEmpty {
-      let batch = arrivals
-      arrivals = []
-      for arrival in batch {
-        switch arrival {
-        case .line(let line): line.withUnsafeBytes { connection.take($0) }
+  private func drain() {
+    guard !isDraining else { return }
+    isDraining = true
+    defer { isDraining = false }
+    while !pendingLines.isEmpty {
+      let batch = pendingLines
+      pendingLines = []
+      for pending in batch {
+        switch pending {
+        case .line(let line): line.withUnsafeBytes { connection.handle($0) }
         case .tooLong: connection.close(.replyTooLarge)
         }
       }

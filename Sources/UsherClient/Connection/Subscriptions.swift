@@ -22,10 +22,10 @@ struct Subscriptions {
 
   mutating func advance(_ name: String, to cursor: Int) { streams[name]?.cursor = cursor }
 
-  mutating func take(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
+  mutating func removeStream(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
 
   /// - Returns: Whether there was a subscription of that name.
-  mutating func remove(_ name: String) -> Bool { take(name) != nil }
+  mutating func remove(_ name: String) -> Bool { removeStream(name) != nil }
 
   mutating func end() -> [Stream] {
     defer { streams = [:] }

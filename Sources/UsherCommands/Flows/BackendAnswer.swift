@@ -6,14 +6,14 @@ extension FlowInput {
   /// Parses what the app's backend answered for a credential: `{"accessToken":"…",…}` with strings
   /// and numbers as values, or `{"failure":{"reason":"…"}}`.
   ///
-  /// - Throws: ``BackendMisfit``, whose text contains no value of the answer.
-  init(backendAnswer text: Secret) throws(BackendMisfit) {
+  /// - Throws: ``InvalidBackendAnswer``, whose text contains no value of the answer.
+  init(backendAnswer text: Secret) throws(InvalidBackendAnswer) {
     guard let members = (try? JSONValue(parsing: text.revealed()))?.objectValue else {
-      throw BackendMisfit("it is not a JSON object")
+      throw InvalidBackendAnswer("it is not a JSON object")
     }
     if let failure = members["failure"] {
       guard members.count == 1, let reason = failure["reason"]?.stringValue else {
-        throw BackendMisfit("its failure has no reason, or it has other members besides failure")
+        throw InvalidBackendAnswer("its failure has no reason, or it has other members besides failure")
       }
       self = .exchangeFailed(reason: reason)
       return
@@ -21,7 +21,7 @@ extension FlowInput {
     var fields: [String: Secret] = [:]
     for (name, value) in members.sorted(by: { $0.key < $1.key }) {
       guard let text = value.textOrNumber else {
-        throw BackendMisfit("its member \(name) is neither a string nor a number")
+        throw InvalidBackendAnswer("its member \(name) is neither a string nor a number")
       }
       fields[name] = Secret(text)
     }
@@ -30,10 +30,10 @@ extension FlowInput {
 }
 
 /// The reason why a backend's answer cannot be used.
-struct BackendMisfit: Error, Equatable {
-  let what: String
+struct InvalidBackendAnswer: Error, Equatable {
+  let reason: String
 
-  init(_ what: String) { self.what = what }
+  init(_ reason: String) { self.reason = reason }
 }
 
 extension JSONValue {

@@ -12,7 +12,7 @@ extension StepPrompts {
       if ["r", "resend"].contains(answer.lowercased()) {
         let pause = step.resendAt - clock.now()
         if pause <= .zero { return .resend }
-        console.note("a new code can be requested in \(pause.words)")
+        console.printMessage("a new code can be requested in \(pause.text)")
       } else if let code = step.code(typed: answer) {
         do {
           return .code(Secret(code), fields: try await fill(step.alsoAsk, besideCode: true))
@@ -20,7 +20,7 @@ extension StepPrompts {
           continue
         }
       } else if let digits = step.digits, !answer.isEmpty {
-        console.note("enter a code of \(digits) digits")
+        console.printMessage("enter a code of \(digits) digits")
       }
     }
   }
@@ -46,12 +46,12 @@ extension Step.EnterCode {
   private func status(at now: Timestamp) -> String {
     var hints: [String] = []
     if let digits { hints.append("\(digits) digits") }
-    hints.append(now < expiresAt ? "\((expiresAt - now).words) left" : "expired")
+    hints.append(now < expiresAt ? "\((expiresAt - now).text) left" : "expired")
     if let attemptsLeft {
       hints.append(attemptsLeft == 1 ? "1 attempt left" : "\(attemptsLeft) attempts left")
     }
     let wait = resendAt - now
-    hints.append(wait > .zero ? "r for a new code in \(wait.words)" : "r for a new code")
+    hints.append(wait > .zero ? "r for a new code in \(wait.text)" : "r for a new code")
     return hints.joined(separator: ", ")
   }
 }

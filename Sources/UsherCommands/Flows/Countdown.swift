@@ -16,10 +16,10 @@ struct Countdown: Sendable {
   let lastChange: Timestamp
   let line: @Sendable (Timestamp) -> String
 
-  private enum Heard {
+  private enum Event {
     case answer(String?)
     /// The line will not change any more, or the task was cancelled.
-    case told
+    case finished
     /// The time is over, and the line on the screen could not be overwritten to say so.
     case isOver
   }
@@ -29,49 +29,49 @@ struct Countdown: Sendable {
     to question: String, on console: Console, _ clock: any Clock, _ sleep: @escaping Sleep
   ) async throws -> String? {
     while true {
-      console.note(line(clock.now()))
+      console.printMessage(line(clock.now()))
       console.prompt(question)
-      switch try await listen(console, clock, sleep) {
+      switch try await nextEvent(console, clock, sleep) {
       case .answer(let answer): return answer
-      case .told, .isOver: try Task.checkCancellation()
+      case .finished, .isOver: try Task.checkCancellation()
       }
     }
   }
 
-  private func listen(
+  private func nextEvent(
     _ console: Console, _ clock: any Clock, _ sleep: @escaping Sleep
-  ) async throws -> Heard {
-    try await withThrowingTaskGroup(of: Heard.self) { group in
+  ) async throws -> Event {
+    try await withThrowingTaskGroup(of: Event.self) { group in
       defer { group.cancelAll() }
       group.addTask { .answer(try await console.readLine()) }
-      group.addTask { await tell(console, clock, sleep) }
-      while let heard = try await group.next() {
-        switch heard {
-        case .answer: return heard
-        case .told: continue
+      group.addTask { await updateLine(console, clock, sleep) }
+      while let event = try await group.next() {
+        switch event {
+        case .answer: return event
+        case .finished: continue
         case .isOver:
           group.cancelAll()
           // An answer that arrives at the same time counts.
-          guard case .success(.answer(let answer))? = await group.nextResult() else { return heard }
+          guard case .success(.answer(let answer))? = await group.nextResult() else { return event }
           return .answer(answer)
         }
       }
-      return .told
+      return .finished
     }
   }
 
-  private func tell(_ console: Console, _ clock: any Clock, _ sleep: Sleep) async -> Heard {
-    var told = line(clock.now())
+  private func updateLine(_ console: Console, _ clock: any Clock, _ sleep: Sleep) async -> Event {
+    var shownLine = line(clock.now())
     var isOver = clock.now() >= end
     while clock.now() < lastChange {
-      do { try await sleep(pause(at: clock.now(), console.canRewrite)) } catch { return .told }
+      do { try await sleep(pause(at: clock.now(), console.canRewrite)) } catch { return .finished }
       let now = clock.now()
       let line = line(now)
-      let isTold = line == told || console.rewriteLineAbove(line)
-      if !isTold && !isOver && now >= end { return .isOver }
-      (told, isOver) = (line, now >= end)
+      let isShown = line == shownLine || console.rewriteLineAbove(line)
+      if !isShown && !isOver && now >= end { return .isOver }
+      (shownLine, isOver) = (line, now >= end)
     }
-    return .told
+    return .finished
   }
 
   /// Returns the time until the line may change.

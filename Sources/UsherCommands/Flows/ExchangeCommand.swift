@@ -39,13 +39,13 @@ final class ExchangeCommand: Sendable {
       do {
         return try FlowInput(backendAnswer: output)
       } catch {
-        return failed("gave an invalid answer: \(error.what)")
+        return failed("gave an invalid answer: \(error.reason)")
       }
     case .failed(let status): return failed("failed: status \(status)")
     case .killed(let signal): return failed("failed: signal \(signal)")
-    case .endless: return failed("printed too much")
+    case .outputTooLong: return failed("printed too much")
     case .outOfTime:
-      console.note("the exchange command did not end in time")
+      console.printMessage("the exchange command did not end in time")
       return nil
     }
   }

@@ -50,7 +50,7 @@ struct FlowParams {
     _ base: JSONValue, _ shortForms: [ShortForm], _ named: [NamedParam]
   ) async throws -> JSONValue {
     var params = try base.adding(shortForms, beside: named)
-    let schema = named.contains { $0.mayBeOther } ? try await schema() : nil
+    let schema = named.contains { $0.mayBeNonString } ? try await schema() : nil
     for param in named {
       let value = try await value(of: param, by: schema?.member(param.path[...]))
       guard params.set(value, at: param.path[...]) else {
@@ -107,7 +107,7 @@ extension NamedParam {
   fileprivate var json: JSONValue? { try? JSONValue(parsing: value) }
 
   /// Whether the value may be something else than a string.
-  fileprivate var mayBeOther: Bool {
+  fileprivate var mayBeNonString: Bool {
     value.hasPrefix("@") || json.map { $0.stringValue == nil } ?? false
   }
 }

@@ -18,7 +18,7 @@ extension StepPrompts {
         if step.methods.contains(.biometric) { return .biometric }
       default:
         if step.methods.contains(.passcode) { return .passcode(Secret(answer)) }
-        console.note("enter one of these letters")
+        console.printMessage("enter one of these letters")
       }
     }
   }

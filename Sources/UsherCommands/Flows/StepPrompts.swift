@@ -24,7 +24,7 @@ struct StepPrompts: Sendable {
     } catch Interruption.back {
       return .back(step.kind)
     } catch Interruption.endOfInput {
-      if step.goesOnAlone { return nil }
+      if step.completesWithoutInput { return nil }
       throw CommandFailure(
         "flow \(flow.id) waits for an answer, and the input has ended",
         hints: ["cancel it: usherctl flow cancel \(flow.id)"])
@@ -80,12 +80,12 @@ extension StepPrompts {
     while true {
       let answer = try await line("number", canGoBack: canGoBack)
       if let number = Int(answer), (1...max(1, count)).contains(number) { return number }
-      console.note("enter a number from 1 to \(count)")
+      console.printMessage("enter a number from 1 to \(count)")
     }
   }
 
   private func offer(_ labels: [String]) {
-    for (index, label) in labels.enumerated() { console.note("  \(index + 1)  \(label)") }
+    for (index, label) in labels.enumerated() { console.printMessage("  \(index + 1)  \(label)") }
   }
 }
 
@@ -139,14 +139,14 @@ extension StepPrompts {
       field.type == .text || isHidden ? nil : field.type.hint, field.required ? nil : "optional",
       isHidden ? "not shown" : nil,
     ].compactMap(\.self)
-    let name = field.words
+    let name = field.displayName
     let question = hints.isEmpty ? name : "\(name) (\(hints.joined(separator: ", ")))"
     while true {
       let value = try await line(question, echo: !isHidden, canGoBack: canGoBack && !isHidden)
       if value.isEmpty && field.required {
-        console.note("\(name) is required")
+        console.printMessage("\(name) is required")
       } else if let limit = field.maxLength, value.count > limit {
-        console.note("enter at most \(limit) characters")
+        console.printMessage("enter at most \(limit) characters")
       } else {
         return value
       }
@@ -165,13 +165,13 @@ extension StepPrompts {
         let chosen = zip(known, step.grants).filter { numbers.contains($0.0) }
         return .granted(chosen.map(\.1.id))
       }
-      console.note("enter numbers from this list")
+      console.printMessage("enter numbers from this list")
     }
   }
 
   /// Asks for the backend's answer. It contains secrets, so it is not shown.
   private func askForExchange() async throws -> FlowInput {
-    console.note("the backend's answer as a JSON object, or 'failed REASON'")
+    console.printMessage("the backend's answer as a JSON object, or 'failed REASON'")
     while true {
       let answer = try await line("answer (not shown)", echo: false).trimmed
       if answer == "failed" { return .exchangeFailed(reason: "failed") }
@@ -181,7 +181,7 @@ extension StepPrompts {
       do {
         return try FlowInput(backendAnswer: Secret(answer))
       } catch {
-        console.note("invalid answer: \(error.what)")
+        console.printMessage("invalid answer: \(error.reason)")
       }
     }
   }
@@ -189,7 +189,7 @@ extension StepPrompts {
 
 extension Step {
   /// Whether the daemon can complete the step without input from this prompt.
-  fileprivate var goesOnAlone: Bool {
+  fileprivate var completesWithoutInput: Bool {
     switch self {
     case .openURL(let step): step.completes != .submit
     case .displayCode, .wait: true
@@ -201,7 +201,7 @@ extension Step {
 
 extension Field {
   /// The field's name in words: `first name` for `firstName`.
-  fileprivate var words: String {
+  fileprivate var displayName: String {
     name.replacing(/([a-z])([A-Z])/) { "\($0.1) \($0.2)" }.lowercased()
   }
 }

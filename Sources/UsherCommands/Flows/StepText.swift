@@ -21,15 +21,15 @@ struct StepText {
     switch step {
     case .openURL(let step): lines(step)
     case .displayCode(let step): lines(step)
-    case .enterCode(let step): operation(step.operation) + [step.whereTheCodeIs]
-    case .enterPassword(let step): operation(step.operation) + [step.whatIsAsked]
-    case .choose(let step): operation(step.operation) + ["choose \(step.what.words):"]
+    case .enterCode(let step): operation(step.operation) + [step.codeLocation]
+    case .enterPassword(let step): operation(step.operation) + [step.secretPrompt]
+    case .choose(let step): operation(step.operation) + ["choose \(step.what.text):"]
     case .fillForm: ["please fill in:"]
     case .consent(let step): ["\(step.client) asks for:"]
     case .exchangeCredential(let step): lines(step)
     case .localAuth(let step):
       [step.reason] + (step.scanning ? ["touch the fingerprint reader"] : [])
-    case .wait(let step): ["waiting for \(step.for) (at most \((flow.expiresAt - now).words))"]
+    case .wait(let step): ["waiting for \(step.for) (at most \((flow.expiresAt - now).text))"]
     }
   }
 
@@ -47,7 +47,7 @@ struct StepText {
   /// Shows the credential, because the step exists to hand it over, unless a command receives it.
   private func lines(_ step: Step.ExchangeCredential) -> [String] {
     if exchangesByCommand {
-      return ["the exchange command has \((step.deadline - now).words) to answer"]
+      return ["the exchange command has \((step.deadline - now).text) to answer"]
     }
     var lines = ["exchange this at your backend until \(step.deadline):"]
     lines.append("  code          \(step.credential.code.revealed())")
@@ -63,7 +63,7 @@ struct StepText {
 }
 
 extension Step.EnterCode {
-  fileprivate var whereTheCodeIs: String {
+  fileprivate var codeLocation: String {
     let target = maskedTarget.isEmpty ? "" : " to \(maskedTarget)"
     switch channel.lowercased() {
     case "authenticator", "totp": return "your authenticator shows \(code)"
@@ -83,7 +83,7 @@ extension Step.EnterCode {
 }
 
 extension Step.EnterPassword {
-  fileprivate var whatIsAsked: String {
+  fileprivate var secretPrompt: String {
     switch purpose.lowercased() {
     case "pin", "password", "login": "a \(name) is required"
     default: "a \(name) is required: \(purpose)"
@@ -95,7 +95,7 @@ extension Step.EnterPassword {
 }
 
 extension Step.Choose.Subject {
-  fileprivate var words: String {
+  fileprivate var text: String {
     switch self {
     case .account: "an account"
     case .verification: "a verification method"

@@ -41,11 +41,11 @@ struct TerminalFlowRunner {
     exchange = options.exchangeCommand.map { ExchangeCommand($0, context) }
   }
 
-  private enum Heard {
+  private enum Event {
     case input(FlowInput)
     /// No answer is given here; the daemon notices the next change itself.
     case nothing
-    case moved(Flow)
+    case flowChanged(Flow)
   }
 
   /// Runs the flow until it ends, with or without success. Cancelling the task cancels the flow.
@@ -53,7 +53,7 @@ struct TerminalFlowRunner {
   /// - Throws: ``CommandFailure`` with status 3 if the task was cancelled.
   func run() async throws -> Flow {
     do {
-      return try await end()
+      return try await runToEnd()
     } catch is CancellationError {
       // Calls of a cancelled task throw at once, so another task makes the last call.
       _ = await Task { [session] in try? await session.cancel() }.value
@@ -61,7 +61,7 @@ struct TerminalFlowRunner {
     }
   }
 
-  private func end() async throws -> Flow {
+  private func runToEnd() async throws -> Flow {
     var flow = session.flow
     var seen: Flow?
     while !flow.status.isFinished {
@@ -73,25 +73,25 @@ struct TerminalFlowRunner {
   }
 
   private func next(after flow: Flow) async throws -> Flow {
-    switch try await listen(flow) {
-    case .moved(let flow): flow
+    switch try await nextEvent(flow) {
+    case .flowChanged(let flow): flow
     case .nothing: try await session.change(after: flow.revision)
     case .input(let input): try await submit(input, answering: flow)
     }
   }
 
   /// Waits for an answer given here or for a change of the flow, whichever comes first.
-  private func listen(_ flow: Flow) async throws -> Heard {
-    try await withThrowingTaskGroup(of: Heard.self) { group in
+  private func nextEvent(_ flow: Flow) async throws -> Event {
+    try await withThrowingTaskGroup(of: Event.self) { group in
       defer { group.cancelAll() }
       group.addTask {
         guard let input = try await answer(to: flow) else { return .nothing }
         return .input(input)
       }
-      group.addTask { .moved(try await session.change(after: flow.revision)) }
-      while let heard = try await group.next() {
-        if case .nothing = heard { continue }
-        return heard
+      group.addTask { .flowChanged(try await session.change(after: flow.revision)) }
+      while let event = try await group.next() {
+        if case .nothing = event { continue }
+        return event
       }
       return .nothing
     }
@@ -115,35 +115,35 @@ extension TerminalFlowRunner {
       return try await session.submit(input, answering: flow)
     } catch let error as UsherError {
       switch error.reason {
-      case .invalidInput: return try await refused(input, error, answering: flow)
-      case .shuttingDown: return try await lost(input, error.message, answering: flow)
+      case .invalidInput: return try await handleRefusal(input, error, answering: flow)
+      case .shuttingDown: return try await handleLoss(input, error.message, answering: flow)
       case .conflict, .unexpectedInput, .flowFinished:
-        console.note("the flow has already moved on")
+        console.printMessage("the flow has already moved on")
         return try await session.refresh()
       default: throw error
       }
     } catch let fault as ConnectionError where fault.mayPass {
-      return try await lost(input, fault.message, answering: flow)
+      return try await handleLoss(input, fault.message, answering: flow)
     }
   }
 
   /// Handles a lost connection. The flow's revision will show whether the answer has arrived.
-  private func lost(
+  private func handleLoss(
     _ input: FlowInput, _ message: String, answering flow: Flow
   ) async throws -> Flow {
-    console.note("\(message); your answer may be lost")
+    console.printMessage("\(message); your answer may be lost")
     // A command's answer needs no typing: without a delay it would be sent again in a tight loop.
-    if input.isOfCommand(exchange) { try await environment.sleep(Self.pause) }
+    if input.comesFromCommand(exchange) { try await environment.sleep(Self.pause) }
     return flow
   }
 
   /// Handles a refused answer: a person is asked again; a command is not, so its answer becomes a
   /// failed exchange.
-  private func refused(
+  private func handleRefusal(
     _ input: FlowInput, _ error: UsherError, answering flow: Flow
   ) async throws -> Flow {
-    guard input.isOfCommand(exchange) else {
-      console.note(error.message)
+    guard input.comesFromCommand(exchange) else {
+      console.printMessage(error.message)
       return flow
     }
     guard case .exchanged = input else { throw error }
@@ -154,7 +154,7 @@ extension TerminalFlowRunner {
 }
 
 extension FlowInput {
-  fileprivate func isOfCommand(_ command: ExchangeCommand?) -> Bool {
+  fileprivate func comesFromCommand(_ command: ExchangeCommand?) -> Bool {
     command != nil && kind == .exchangeCredential
   }
 }
@@ -164,13 +164,13 @@ extension FlowInput {
 extension TerminalFlowRunner {
   private func show(_ flow: Flow, after seen: Flow?) {
     if let problem = flow.problem, problem != seen?.problem || flow.revision != seen?.revision {
-      for line in problem.lines { console.note(line) }
+      for line in problem.lines { console.printMessage(line) }
     }
     guard let step = flow.step, step != seen?.step else { return }
     let text = StepText(flow, at: environment.clock.now(), exchangesByCommand: exchange != nil)
-    for line in text.lines { console.note(line) }
+    for line in text.lines { console.printMessage(line) }
     if case .openURL(let page) = step, browser?.open(page.url) == true {
-      console.note("your browser is opening it")
+      console.printMessage("your browser is opening it")
     }
   }
 }
@@ -181,7 +181,7 @@ extension Flow {
     if status == .succeeded { return }
     let message = failure?.message ?? "the flow ended as \(status.rawValue)"
     var hints = failure.map { ["reason: \($0.reason.rawValue)"] } ?? []
-    if let word = failure?.provider { hints.append(word.sentence) }
+    if let provider = failure?.provider { hints.append(provider.sentence) }
     throw UsherCommands.CommandFailure(
       message, hints: hints, status: UsherCommands.CommandFailure.Status.flowFailed)
   }
@@ -193,7 +193,7 @@ extension Problem {
     var lines = [saysMore ? "\(title): \(message)" : title]
     if let provider { lines.append(provider.sentence) }
     if let retryAfterMs {
-      lines.append("try again in \(Duration.milliseconds(retryAfterMs).words)")
+      lines.append("try again in \(Duration.milliseconds(retryAfterMs).text)")
     }
     return lines
   }

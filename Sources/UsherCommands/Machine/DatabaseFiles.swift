@@ -44,31 +44,31 @@ struct DatabaseFiles {
   ///
   /// - Throws: ``CommandFailure`` if the file is not a backup, is the database itself, changes meanwhile
   ///   or cannot be copied; `CancellationError`.
-  func take(_ backup: String) throws {
-    guard let (source, status) = try Durable.opened(backup) else {
+  func copyBackup(_ backup: String) throws {
+    guard let (source, status) = try Durable.openFile(backup) else {
       throw CommandFailure("\(backup) does not exist")
     }
     if let present = try Durable.status(path), present.isSame(as: status) {
       throw CommandFailure("\(backup) is the database itself")
     }
     try Self.check(source, status)
-    let sourceLog = try Durable.opened(backup + "-wal").flatMap { $0.status.st_size > 0 ? $0 : nil }
+    let sourceLog = try Durable.openFile(backup + "-wal").flatMap { $0.status.st_size > 0 ? $0 : nil }
     do {
-      drop()
+      discardCopy()
       if let sourceLog { try copy(sourceLog.file, sourceLog.status, to: draftLog) }
       try copy(source, status, to: draft)
       let logNow = try Durable.status(backup + "-wal")
-      guard try source.isAs(status), try sourceLog.map({ try $0.file.isAs($0.status) }) ?? true,
+      guard try source.isUnchanged(since: status), try sourceLog.map({ try $0.file.isUnchanged(since: $0.status) }) ?? true,
         sourceLog != nil || logNow?.st_size ?? 0 == 0
       else { throw CommandFailure("\(backup) changed while it was read") }
     } catch {
-      drop()
+      discardCopy()
       throw error
     }
   }
 
   private func copy(_ source: OpenFile, _ status: stat, to name: String) throws {
-    let copy = try Durable.createdAnew(name, of: try Durable.owner(of: directory))
+    let copy = try Durable.recreateFile(name, of: try Durable.owner(of: directory))
     guard try source.copy(to: copy) == Int64(status.st_size) else {
       throw CommandFailure("\(source.path) changed while it was read")
     }
@@ -76,7 +76,7 @@ struct DatabaseFiles {
   }
 
   /// Deletes the copy of a backup that has not replaced the database.
-  func drop() {
+  func discardCopy() {
     unlink(draft)
     unlink(draftLog)
   }
@@ -84,7 +84,7 @@ struct DatabaseFiles {
   /// Replaces the database by the copy of the backup; restores the previous state on failure.
   ///
   /// - Returns: The new path of the previous database; nil if there was none.
-  func exchange() throws -> String? {
+  func replaceDatabase() throws -> String? {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
     let hasLog = try Durable.status(draftLog) != nil
@@ -155,7 +155,7 @@ struct DatabaseFiles {
     if try Durable.status(aside + "-wal") != nil { try Durable.rename(path, draft) }
     for file in [log, memory] { try Durable.remove(file) }
     try undo(aside)
-    drop()
+    discardCopy()
   }
 
   /// Reverts ``putAside(wholly:)`` from any intermediate state. The log keeps both names until the
@@ -196,7 +196,7 @@ final class DatabaseLock {
     } else {
       opened = open(path, flags)
     }
-    guard opened >= 0 else { throw Durable.fault("\(path) cannot be opened") }
+    guard opened >= 0 else { throw Durable.systemFailure("\(path) cannot be opened") }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       close(opened)
       throw CommandFailure("\(database) is in use by a running usherd; stop it first")

@@ -17,7 +17,7 @@ enum Durable {
   static func status(_ path: String) throws -> stat? {
     var status = stat()
     if lstat(path, &status) == 0 { return status }
-    guard errno == ENOENT || errno == ENOTDIR else { throw fault("\(path) cannot be inspected") }
+    guard errno == ENOENT || errno == ENOTDIR else { throw systemFailure("\(path) cannot be inspected") }
     return nil
   }
 
@@ -27,43 +27,43 @@ enum Durable {
   }
 
   /// Opens a regular file for reading; returns nil if it does not exist.
-  static func opened(_ path: String) throws -> (file: OpenFile, status: stat)? {
+  static func openFile(_ path: String) throws -> (file: OpenFile, status: stat)? {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       guard errno != ELOOP else {
         throw CommandFailure("\(path) is a symbolic link; it must be a regular file")
       }
-      throw fault("\(path) cannot be opened")
+      throw systemFailure("\(path) cannot be opened")
     }
     let file = OpenFile(path: path, descriptor: descriptor)
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw fault("\(path) cannot be inspected") }
+    guard fstat(descriptor, &status) == 0 else { throw systemFailure("\(path) cannot be inspected") }
     guard status.st_mode & S_IFMT == S_IFREG else { throw CommandFailure("\(path) is not a regular file") }
     return (file, status)
   }
 
   /// Creates an empty file of mode 0600, under a name that only usherctl uses. An existing file of
   /// that name is left over from a killed run and is deleted.
-  static func createdAnew(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
+  static func recreateFile(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     unlink(path)
-    return try created(path, of: owner)
+    return try createFile(path, of: owner)
   }
 
   /// Creates an empty file of mode 0600 next to a path, under a random name.
   static func draft(beside path: String) throws -> OpenFile {
     let digits = SystemEntropy().bytes(8).map { String($0 >> 4, radix: 16) }.joined()
-    return try created("\(path).new-\(digits)")
+    return try createFile("\(path).new-\(digits)")
   }
 
   /// - Throws: ``CommandFailure``, also if the name already exists.
-  private static func created(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
+  private static func createFile(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw fault("\(path) cannot be created") }
+    guard descriptor >= 0 else { throw systemFailure("\(path) cannot be created") }
     let file = OpenFile(path: path, descriptor: descriptor)
     if let owner, owner != Owner(user: geteuid(), group: getegid()) {
       guard fchown(descriptor, owner.user, owner.group) == 0 else {
-        throw fault("the owner of \(path) cannot be set")
+        throw systemFailure("the owner of \(path) cannot be set")
       }
     }
     return file
@@ -76,7 +76,7 @@ enum Durable {
   static func write(_ bytes: [UInt8], to path: String, of owner: Owner? = nil) throws {
     let draft = draft(of: path)
     do {
-      let file = try createdAnew(draft, of: owner)
+      let file = try recreateFile(draft, of: owner)
       try file.write(bytes)
       try file.sync()
       try rename(draft, path)
@@ -88,13 +88,13 @@ enum Durable {
 
   /// Renames a file; returns when the new name is on disk.
   static func rename(_ old: String, _ new: String) throws {
-    guard Glibc.rename(old, new) == 0 else { throw fault("\(old) cannot be renamed to \(new)") }
+    guard Glibc.rename(old, new) == 0 else { throw systemFailure("\(old) cannot be renamed to \(new)") }
     try syncDirectory(of: new)
   }
 
   /// Gives a file a second name, which must not exist; returns when the new name is on disk.
   static func link(_ old: String, _ new: String) throws {
-    guard Glibc.link(old, new) == 0 else { throw fault("\(old) cannot be linked to \(new)") }
+    guard Glibc.link(old, new) == 0 else { throw systemFailure("\(old) cannot be linked to \(new)") }
     try syncDirectory(of: new)
   }
 
@@ -102,14 +102,14 @@ enum Durable {
   static func remove(_ path: String) throws {
     guard unlink(path) == 0 else {
       if errno == ENOENT { return }
-      throw fault("\(path) cannot be removed")
+      throw systemFailure("\(path) cannot be removed")
     }
     try syncDirectory(of: path)
   }
 
   static func makeDirectory(_ path: String) throws {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-      throw fault("\(path) cannot be created")
+      throw systemFailure("\(path) cannot be created")
     }
   }
 
@@ -117,13 +117,13 @@ enum Durable {
     let slash = path.lastIndex(of: "/")
     let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw fault("\(directory) cannot be opened") }
+    guard descriptor >= 0 else { throw systemFailure("\(directory) cannot be opened") }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw fault("\(directory) cannot be synced to disk") }
+    guard fsync(descriptor) == 0 else { throw systemFailure("\(directory) cannot be synced to disk") }
   }
 
   /// Returns a failure that ends with the error text of the last system call.
-  static func fault(_ sentence: String) -> CommandFailure {
+  static func systemFailure(_ sentence: String) -> CommandFailure {
     CommandFailure("\(sentence): \(String(cString: strerror(errno)))")
   }
 }
@@ -153,7 +153,7 @@ final class OpenFile {
         count += got
       }
     }
-    guard !failed else { throw Durable.fault("\(path) cannot be read") }
+    guard !failed else { throw Durable.systemFailure("\(path) cannot be read") }
     return bytes
   }
 
@@ -166,7 +166,7 @@ final class OpenFile {
     while !rest.isEmpty {
       let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
       if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw Durable.fault("\(path) cannot be written") }
+      guard count > 0 else { throw Durable.systemFailure("\(path) cannot be written") }
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
   }
@@ -183,7 +183,7 @@ final class OpenFile {
       try Task.checkCancellation()
       let count = pread(descriptor, room.baseAddress, room.count, off_t(done))
       if count < 0 && errno == EINTR { continue }
-      guard count >= 0 else { throw Durable.fault("\(path) cannot be read") }
+      guard count >= 0 else { throw Durable.systemFailure("\(path) cannot be read") }
       guard count > 0 else { return done }
       try other.write(UnsafeRawBufferPointer(rebasing: room[..<count]))
       done += Int64(count)
@@ -191,15 +191,15 @@ final class OpenFile {
   }
 
   /// Whether the file still has the size and modification time of `before`.
-  func isAs(_ before: stat) throws -> Bool {
+  func isUnchanged(since before: stat) throws -> Bool {
     var now = stat()
-    guard fstat(descriptor, &now) == 0 else { throw Durable.fault("\(path) cannot be inspected") }
+    guard fstat(descriptor, &now) == 0 else { throw Durable.systemFailure("\(path) cannot be inspected") }
     return now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec
       && now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
   }
 
   func sync() throws {
-    guard fsync(descriptor) == 0 else { throw Durable.fault("\(path) cannot be synced to disk") }
+    guard fsync(descriptor) == 0 else { throw Durable.systemFailure("\(path) cannot be synced to disk") }
   }
 }
 

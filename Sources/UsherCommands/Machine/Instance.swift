@@ -9,13 +9,13 @@ enum Instance: Equatable {
   /// The user's own daemon.
   case user
   /// A daemon started without systemd, identified by its state directory.
-  case byHand(state: String)
+  case unmanaged(state: String)
 
   func state(_ environment: CommandEnvironment) -> String {
     switch self {
-    case .system: environment.places.state
-    case .user: environment.places.userState
-    case .byHand(let state): state
+    case .system: environment.directories.state
+    case .user: environment.directories.userState
+    case .unmanaged(let state): state
     }
   }
 
@@ -45,7 +45,7 @@ struct InstanceOptions: ParsableArguments {
   func instance(_ context: CommandContext) throws -> Instance {
     if let state {
       let isEnded = state.count > 1 && state.hasSuffix("/")
-      return .byHand(state: isEnded ? String(state.dropLast()) : state)
+      return .unmanaged(state: isEnded ? String(state.dropLast()) : state)
     }
     if context.environment.userID == 0 { return .system }
     guard !context.admin.socketPath.hasPrefix("/run/usherd/") else {

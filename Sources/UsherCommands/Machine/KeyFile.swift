@@ -11,7 +11,7 @@ struct KeyFile {
   ///
   /// - Throws: ``CommandFailure`` if the daemon would refuse the file, too.
   func read() throws -> MasterKeyBytes? {
-    guard let (file, status) = try Durable.opened(path) else { return nil }
+    guard let (file, status) = try Durable.openFile(path) else { return nil }
     let owner = try Durable.owner(of: directory)
     guard status.st_uid == owner.user, status.st_mode & 0o077 == 0 else {
       throw CommandFailure(

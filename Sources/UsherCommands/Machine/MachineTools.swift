@@ -42,7 +42,7 @@ package struct MachineTools: Tools {
 /// A running program. Its methods block the calling thread.
 private final class RunningTool {
   /// Poll interval for cancellation, the time limit and the program's end, in milliseconds.
-  private static let glance: CInt = 20
+  private static let pollInterval: CInt = 20
 
   private let name: String
   private let process: pid_t
@@ -104,12 +104,12 @@ private final class RunningTool {
       var files = [output, errors].map {
         pollfd(fd: $0.hasEnded ? -1 : $0.descriptor, events: Int16(POLLIN), revents: 0)
       }
-      poll(&files, 2, Self.glance)
-      var word: CInt = 0
-      let hasEnded = waitpid(process, &word, WNOHANG) == process
+      poll(&files, 2, Self.pollInterval)
+      var waitStatus: CInt = 0
+      let hasEnded = waitpid(process, &waitStatus, WNOHANG) == process
       output.read()
       errors.read()
-      if hasEnded { return ending(word) }
+      if hasEnded { return ending(waitStatus) }
       let isTooLong = max(output.bytes.count, errors.bytes.count) > MachineTools.outputLimit
       guard isCancelled.isRaised || ContinuousClock.now >= deadline || isTooLong else { continue }
       kill()
@@ -118,10 +118,10 @@ private final class RunningTool {
     }
   }
 
-  private func ending(_ word: CInt) -> ToolEnding {
-    let signal = word & 0x7F
+  private func ending(_ waitStatus: CInt) -> ToolEnding {
+    let signal = waitStatus & 0x7F
     return ToolEnding(
-      status: signal != 0 ? 128 + signal : (word >> 8) & 0xFF, output: output.bytes,
+      status: signal != 0 ? 128 + signal : (waitStatus >> 8) & 0xFF, output: output.bytes,
       errors: String(decoding: errors.bytes, as: UTF8.self))
   }
 

@@ -8,7 +8,7 @@ struct SealedKey {
   let environment: CommandEnvironment
   let console: Console
 
-  var path: String { "\(environment.places.sealed)/\(Self.name)" }
+  var path: String { "\(environment.directories.sealed)/\(Self.name)" }
 
   enum Finding: Equatable {
     case absent
@@ -25,7 +25,7 @@ struct SealedKey {
 
   private func opened(_ path: String) async throws -> Finding {
     let ending = try await creds("decrypt", path, "-", input: Secret(""))
-    guard ending.status == 0 else { return .closed(ending.words) }
+    guard ending.status == 0 else { return .closed(ending.errorSummary) }
     guard let key = MasterKeyBytes(ending.output) else {
       return .closed("it does not contain a master key")
     }
@@ -37,18 +37,18 @@ struct SealedKey {
   /// - Throws: ``CommandFailure``; then no credential was installed.
   func seal(_ key: MasterKeyBytes) async throws {
     let ending = try await creds("encrypt", "-", "-", input: key.hexadecimal)
-    guard ending.status == 0 else { throw CommandFailure("systemd-creds cannot seal: \(ending.words)") }
-    for line in ending.errors.split(separator: "\n") { console.note("systemd-creds: \(line)") }
-    try Durable.makeDirectory(environment.places.sealed)
+    guard ending.status == 0 else { throw CommandFailure("systemd-creds cannot seal: \(ending.errorSummary)") }
+    for line in ending.errors.split(separator: "\n") { console.printMessage("systemd-creds: \(line)") }
+    try Durable.makeDirectory(environment.directories.sealed)
     let draft = Durable.draft(of: path)
     do {
-      let file = try Durable.createdAnew(draft)
+      let file = try Durable.recreateFile(draft)
       try file.write(ending.output)
       try file.sync()
       switch try await opened(draft) {
       case .opens(key): break
       case .opens, .absent: throw CommandFailure("the sealed key opens as another key")
-      case .closed(let words): throw CommandFailure("the sealed key cannot be opened again: \(words)")
+      case .closed(let reason): throw CommandFailure("the sealed key cannot be opened again: \(reason)")
       }
       // An existing credential must not be replaced: it may be the only key to a database.
       try Durable.link(draft, path)
@@ -63,7 +63,7 @@ struct SealedKey {
   func putAside() throws {
     let name = try FreeName.beside(path, "unreadable")
     try Durable.rename(path, name)
-    console.note("the sealed key that cannot be opened on this host was renamed to \(name)")
+    console.printMessage("the sealed key that cannot be opened on this host was renamed to \(name)")
   }
 
   private func creds(_ verb: String, _ arguments: String..., input: Secret) async throws
@@ -79,18 +79,18 @@ struct SealedKey {
 /// Finds the first free name among `PATH.WORD`, `PATH.WORD-2`, …
 enum FreeName {
   /// - Parameter companions: Suffixes of related files, whose names must be free, too.
-  static func beside(_ path: String, _ word: String, _ companions: String...) throws -> String {
+  static func beside(_ path: String, _ suffix: String, _ companions: String...) throws -> String {
     let isFree = { (name: String) in
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
     }
-    guard let name = try names(beside: path, word).first(where: isFree) else {
-      throw CommandFailure("there are too many files \(path).\(word)-N")
+    guard let name = try names(beside: path, suffix).first(where: isFree) else {
+      throw CommandFailure("there are too many files \(path).\(suffix)-N")
     }
     return name
   }
 
-  static func names(beside path: String, _ word: String) -> some Sequence<String> {
-    (1...10_000).lazy.map { $0 == 1 ? "\(path).\(word)" : "\(path).\(word)-\($0)" }
+  static func names(beside path: String, _ suffix: String) -> some Sequence<String> {
+    (1...10_000).lazy.map { $0 == 1 ? "\(path).\(suffix)" : "\(path).\(suffix)-\($0)" }
   }
 }
 

@@ -13,13 +13,13 @@ final class StateLock {
   init(of instance: Instance, in environment: CommandEnvironment) throws {
     let state = instance.state(environment)
     if instance == .system {
-      try Durable.makeDirectory(environment.places.sealed)
-      _ = try take(environment.places.sealed)
+      try Durable.makeDirectory(environment.directories.sealed)
+      _ = try acquire(environment.directories.sealed)
     }
-    guard let directory = try take(state), instance != .system else { return }
+    guard let directory = try acquire(state), instance != .system else { return }
     var status = stat()
     guard fstat(directory.descriptor, &status) == 0 else {
-      throw Durable.fault("\(state) cannot be inspected")
+      throw Durable.systemFailure("\(state) cannot be inspected")
     }
     guard status.st_uid == geteuid() else {
       throw CommandFailure(
@@ -29,15 +29,15 @@ final class StateLock {
   }
 
   /// Locks a directory; returns nil if it does not exist.
-  private func take(_ directory: String) throws -> OpenFile? {
+  private func acquire(_ directory: String) throws -> OpenFile? {
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
-      throw Durable.fault("\(directory) cannot be opened")
+      throw Durable.systemFailure("\(directory) cannot be opened")
     }
     let file = OpenFile(path: directory, descriptor: descriptor)
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      guard errno == EWOULDBLOCK else { throw Durable.fault("\(directory) cannot be locked") }
+      guard errno == EWOULDBLOCK else { throw Durable.systemFailure("\(directory) cannot be locked") }
       throw CommandFailure(
         "another usherctl setup, restore or recover is running on \(directory)",
         status: CommandFailure.Status.tryAgain)

@@ -38,7 +38,7 @@ package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
   var text: String { String(decoding: output, as: UTF8.self) }
 
   /// The last line of standard error: programs usually end with the cause of a failure.
-  var words: String {
+  var errorSummary: String {
     let lines = errors.split(separator: "\n").map { String($0.drop { $0 == " " }) }
     return lines.last { !$0.isEmpty } ?? "it ended with status \(status)"
   }

@@ -9,14 +9,14 @@ struct Units {
 
   let environment: CommandEnvironment
   /// Whether the units are those of the user's systemd.
-  var isUsers = false
+  var isUserScope = false
 
   private func systemctl(_ arguments: String...) async throws -> ToolEnding {
     try await systemctl(arguments)
   }
 
   private func systemctl(_ arguments: [String]) async throws -> ToolEnding {
-    let scope = isUsers ? ["--user"] : []
+    let scope = isUserScope ? ["--user"] : []
     return try await environment.tools.run(
       environment.tools.find("systemctl"), scope + arguments, input: Secret(""), within: Self.limit)
   }
@@ -26,7 +26,7 @@ struct Units {
   }
 
   /// Whether the service or one of its sockets is active.
-  var isThere: Bool {
+  var isAnyActive: Bool {
     get async throws {
       // `systemctl is-active` succeeds if one of the units is active.
       try await systemctl(["is-active", Self.service] + Self.sockets).status == 0
@@ -42,7 +42,7 @@ struct Units {
     for _ in 0..<20 {
       let ending = try await systemctl(arguments)
       if ending.status == 0 { return }
-      guard ending.words.hasSuffix("canceled.") else { throw Self.failed(arguments, ending) }
+      guard ending.errorSummary.hasSuffix("canceled.") else { throw Self.failed(arguments, ending) }
       try await environment.sleep(.milliseconds(100))
     }
     let ending = try await systemctl(arguments)
@@ -50,11 +50,11 @@ struct Units {
   }
 
   private static func failed(_ arguments: [String], _ ending: ToolEnding) -> CommandFailure {
-    CommandFailure("systemctl \(arguments[0]) failed: \(ending.words)")
+    CommandFailure("systemctl \(arguments[0]) failed: \(ending.errorSummary)")
   }
 
   /// Starts only the sockets. Also works in a cancelled task.
-  func listen() async {
+  func startSockets() async {
     _ = await Task { try? await systemctl(["start"] + Self.sockets) }.value
   }
 
@@ -64,23 +64,23 @@ struct Units {
   func start() async throws {
     // After too many failures systemd refuses to start the unit until this reset.
     _ = try await systemctl(["reset-failed"] + Self.sockets + [Self.service])
-    try await begin(["start"] + Self.sockets + [Self.service])
+    try await runJob(["start"] + Self.sockets + [Self.service])
   }
 
   /// Restarts the daemon, which completes requests in progress first.
-  func restart() async throws { try await begin(["restart", Self.service]) }
+  func restart() async throws { try await runJob(["restart", Self.service]) }
 
-  private func begin(_ arguments: [String]) async throws {
+  private func runJob(_ arguments: [String]) async throws {
     let ending = try await systemctl(arguments)
     guard ending.status != 0 else { return }
-    throw try await why() ?? Self.failed(arguments, ending)
+    throw try await failureReason() ?? Self.failed(arguments, ending)
   }
 
   /// Returns why the service does not run: its own last status text, or that systemd could not pass
   /// its credentials.
   ///
   /// - Returns: Nil if neither is known.
-  func why() async throws -> CommandFailure? {
+  func failureReason() async throws -> CommandFailure? {
     // systemd restarts the service, which clears the status text until the service sets it again.
     for _ in 0..<20 {
       let ending = try await systemctl(

@@ -72,7 +72,7 @@ struct CommandFailure: Error, Equatable {
     if let field = detail.field, !error.message.hasPrefix(field) { hints.append("field: \(field)") }
     if let limit = detail.limit { hints.append("the limit is \(limit)") }
     if let pause = detail.retryAfterMs {
-      hints.append("try again in \(Duration.milliseconds(pause).words)")
+      hints.append("try again in \(Duration.milliseconds(pause).text)")
     }
     if let next = detail.next { hints.append("try: \(next.command)") }
     if let question = detail.confirmation {
@@ -86,8 +86,8 @@ struct CommandFailure: Error, Equatable {
 extension ProviderErrorCode {
   /// The provider's error as text, such as `work said: access_denied: …`.
   var sentence: String {
-    let words = [code, title, message].compactMap(\.self)
-    return "\(name) said: \(words.joined(separator: ": "))"
+    let parts = [code, title, message].compactMap(\.self)
+    return "\(name) said: \(parts.joined(separator: ": "))"
   }
 }
 
@@ -125,16 +125,16 @@ extension UsherError.NextFlow {
 
 extension Duration {
   /// The duration as text, rounded up to the second: `45 s`, `3 min`, `2 h 5 min`, `4 d 1 h`.
-  var words: String {
+  var text: String {
     let (whole, rest) = components
     let seconds = max(0, whole + (rest > 0 ? 1 : 0))
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400)
-    if days > 0 { return Self.words(days, "d", hours % 24, "h") }
-    if hours > 0 { return Self.words(hours, "h", minutes % 60, "min") }
-    return minutes > 0 ? Self.words(minutes, "min", seconds % 60, "s") : "\(seconds) s"
+    if days > 0 { return Self.text(days, "d", hours % 24, "h") }
+    if hours > 0 { return Self.text(hours, "h", minutes % 60, "min") }
+    return minutes > 0 ? Self.text(minutes, "min", seconds % 60, "s") : "\(seconds) s"
   }
 
-  private static func words(_ more: Int64, _ unit: String, _ less: Int64, _ part: String) -> String
+  private static func text(_ more: Int64, _ unit: String, _ less: Int64, _ part: String) -> String
   {
     less == 0 ? "\(more) \(unit)" : "\(more) \(unit) \(less) \(part)"
   }

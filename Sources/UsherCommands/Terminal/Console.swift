@@ -10,10 +10,10 @@ struct Console: Sendable {
   var isInteractive: Bool { terminal.isInteractive }
 
   /// Prints a line of the requested output, to standard output.
-  func say(_ line: String) { terminal.write(line.printable + "\n", to: .output) }
+  func print(_ line: String) { terminal.write(line.printable + "\n", to: .output) }
 
   /// Prints a line of progress, warning or error, to standard error.
-  func note(_ line: String) { terminal.write(line.printable + "\n", to: .error) }
+  func printMessage(_ line: String) { terminal.write(line.printable + "\n", to: .error) }
 
   /// Prints a question without a newline, so that the answer is typed behind it.
   func prompt(_ text: String) { terminal.write(text.printable, to: .error) }
@@ -21,9 +21,9 @@ struct Console: Sendable {
   private func endLine() { terminal.write("\n", to: .error) }
 
   /// Prints several lines of usherctl's own text.
-  func page(_ text: String) { for line in lines(of: text) { say(line) } }
+  func printLines(_ text: String) { for line in lines(of: text) { print(line) } }
 
-  func notePage(_ text: String) { for line in lines(of: text) { note(line) } }
+  func printMessageLines(_ text: String) { for line in lines(of: text) { printMessage(line) } }
 
   /// Prints the daemon's reply as one line of JSON.
   func json(_ bytes: [UInt8]) {
@@ -61,8 +61,8 @@ struct Console: Sendable {
     return body.split(separator: "\n", omittingEmptySubsequences: false)
   }
 
-  private func say(_ line: Substring) { say(String(line)) }
-  private func note(_ line: Substring) { note(String(line)) }
+  private func print(_ line: Substring) { print(String(line)) }
+  private func printMessage(_ line: Substring) { printMessage(String(line)) }
 }
 
 // MARK: - Tables
@@ -73,14 +73,14 @@ extension Console {
     guard !rows.isEmpty else { return }
     let all = [headings] + rows.map { $0.map { $0.isEmpty ? "-" : $0.printable } }
     let widths = headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-    for row in all { say(Self.line(row, widths)) }
+    for row in all { print(Self.line(row, widths)) }
   }
 
   /// Prints names and values, one pair per line; nil values are left out.
   func facts(_ facts: [(name: String, value: String?)]) {
     let known = facts.compactMap { fact in fact.value.map { (fact.name, $0) } }
     let width = known.map(\.0.count).max() ?? 0
-    for (name, value) in known { say(Self.line([name, value.printable], [width, 0])) }
+    for (name, value) in known { print(Self.line([name, value.printable], [width, 0])) }
   }
 
   private static func line(_ cells: [String], _ widths: [Int]) -> String {

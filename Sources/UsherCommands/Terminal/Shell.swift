@@ -32,9 +32,9 @@ package struct Shell: Programs {
 /// A running command line. Its methods block the calling thread.
 private final class RunningCommand {
   /// Poll interval for cancellation, the time limit and the command's end, in milliseconds.
-  private static let glance: CInt = 20
+  private static let pollInterval: CInt = 20
   /// The number of polls before a command that ignores SIGTERM is killed.
-  private static let patience = 50
+  private static let terminationPolls = 50
 
   private let process: pid_t
   private let output: CInt
@@ -86,7 +86,7 @@ private final class RunningCommand {
       read()
       if bytes.count > Shell.outputLimit {
         if ending == nil { kill() }
-        return .endless
+        return .outputTooLong
       }
       if let ending { return ending.with(output: bytes) }
     }
@@ -95,7 +95,7 @@ private final class RunningCommand {
   /// Waits for output, or for one poll interval.
   private func wait() {
     var file = pollfd(fd: isDrained ? -1 : output, events: Int16(POLLIN), revents: 0)
-    poll(&file, 1, Self.glance)
+    poll(&file, 1, Self.pollInterval)
   }
 
   /// Reads the output that is available.
@@ -116,29 +116,29 @@ private final class RunningCommand {
   private func ending() -> ExitStatus? {
     var status: CInt = 0
     guard waitpid(process, &status, WNOHANG) == process else { return nil }
-    return ExitStatus(word: status)
+    return ExitStatus(waitStatus: status)
   }
 
   /// Ends the command and all that it has started: SIGTERM, then SIGKILL.
   private func kill() {
     Glibc.kill(-process, SIGTERM)
-    var looks = 0
-    while ending() == nil && looks < Self.patience {
-      poll(nil, 0, Self.glance)
-      looks += 1
+    var polls = 0
+    while ending() == nil && polls < Self.terminationPolls {
+      poll(nil, 0, Self.pollInterval)
+      polls += 1
     }
     Glibc.kill(-process, SIGKILL)
-    if looks == Self.patience { waitpid(process, nil, 0) }
+    if polls == Self.terminationPolls { waitpid(process, nil, 0) }
   }
 }
 
 /// The status that `waitpid` returns. Swift does not import the macros that decode it.
 private struct ExitStatus {
-  let word: CInt
+  let waitStatus: CInt
 
   func with(output: [UInt8]) -> CommandEnding {
-    let signal = word & 0x7F
-    let status = (word >> 8) & 0xFF
+    let signal = waitStatus & 0x7F
+    let status = (waitStatus >> 8) & 0xFF
     if signal != 0 { return .killed(signal: signal) }
     if status != 0 { return .failed(status: status) }
     return .done(output: Secret(String(validating: output, as: UTF8.self) ?? ""))

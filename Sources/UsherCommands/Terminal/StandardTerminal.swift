@@ -10,7 +10,7 @@ package final class StandardTerminal: Terminal {
   }
 
   /// Poll interval for the cancellation of a read, in milliseconds.
-  private static let glance: Int32 = 100
+  private static let pollInterval: Int32 = 100
   /// Upper bound for the length of a line, in bytes.
   private static let lineLimit = 1 << 20
 
@@ -47,7 +47,7 @@ package final class StandardTerminal: Terminal {
       while !rest.isEmpty {
         let count = Glibc.write(file, rest.baseAddress, rest.count)
         if count < 0 && errno == EINTR { continue }
-        guard count > 0 else { return lost(stream, errno) }
+        guard count > 0 else { return handleWriteFailure(stream, errno) }
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
     }
@@ -55,7 +55,7 @@ package final class StandardTerminal: Terminal {
 
   /// Ends the program if its standard output cannot be written. Either the reader is gone, or the
   /// disk is full, and a script must not take partial output for all of it.
-  private func lost(_ stream: TerminalStream, _ failure: CInt) {
+  private func handleWriteFailure(_ stream: TerminalStream, _ failure: CInt) {
     guard stream == .output else { return }
     if failure == EPIPE {
       signal(SIGPIPE, SIG_DFL)
@@ -75,9 +75,9 @@ package final class StandardTerminal: Terminal {
         if let line = input.takeLine() { return line }
         if input.hasEnded { return input.takeRest() }
         guard input.bytes.count < Self.lineLimit else { throw CommandFailure("the line is too long") }
-        input.readMore(within: Self.glance)
+        input.readMore(within: Self.pollInterval)
       }
-      if isInteractive && Self.isInForeground { input.drop() }
+      if isInteractive && Self.isInForeground { input.discard() }
       throw CancellationError()
     }
   }
@@ -91,7 +91,7 @@ package final class StandardTerminal: Terminal {
           if isInteractive { input.hasEnded = false }
           return input.takeAll(limit: limit + 1)
         }
-        input.readMore(within: Self.glance)
+        input.readMore(within: Self.pollInterval)
       }
       throw CancellationError()
     }
@@ -138,7 +138,7 @@ extension StandardTerminal.Input {
   }
 
   /// Discards typed text that has not been read.
-  fileprivate mutating func drop() {
+  fileprivate mutating func discard() {
     bytes = []
     tcflush(STDIN_FILENO, TCIFLUSH)
   }

@@ -17,9 +17,9 @@ struct AccountForgetVerb: Verb {
     let method = AccountForget(
       account: account, provider: provider, revoke: noRevoke ? false : nil)
     try await context.show(method) { reply in
-      context.console.say("forgot \(reply.account)")
-      for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
-        context.console.note(line)
+      context.console.print("forgot \(reply.account)")
+      for line in RevocationText(reply.revoked, reply.living, reply.retriedUntil).lines {
+        context.console.printMessage(line)
       }
     }
   }

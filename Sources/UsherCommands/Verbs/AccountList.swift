@@ -21,7 +21,7 @@ struct AccountListVerb: Verb {
             account.tokens.map(\.status.rawValue).joined(separator: ", "),
           ]
         })
-      if reply.accounts.isEmpty { context.console.note("no accounts") }
+      if reply.accounts.isEmpty { context.console.printMessage("no accounts") }
     }
   }
 }

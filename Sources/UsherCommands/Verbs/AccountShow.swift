@@ -27,7 +27,7 @@ struct AccountShowVerb: Verb {
       for token in account.tokens {
         let expiry = token.expiresAt.map { ", expires \($0)" } ?? ""
         let scope = token.scope.isEmpty ? "" : ", scope \(token.scope)"
-        context.console.say("token: \(token.status.rawValue)\(expiry)\(scope)")
+        context.console.print("token: \(token.status.rawValue)\(expiry)\(scope)")
       }
     }
   }

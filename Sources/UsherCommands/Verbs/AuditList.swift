@@ -58,13 +58,13 @@ struct AuditListVerb: Verb {
     var isEmpty = true
     repeat {
       call.limit = min(left, Self.page)
-      let (reply, json) = try await context.admin.answer(to: call)
+      let (reply, json) = try await context.admin.callWithJSON(call)
       show(reply, json, context)
       isEmpty = isEmpty && reply.rows.isEmpty
       left -= reply.rows.count
       call.after = reply.next
     } while call.after != nil && left > 0
-    if isEmpty && !context.printsJSON { context.console.note("no such calls") }
+    if isEmpty && !context.printsJSON { context.console.printMessage("no such calls") }
   }
 
   private func show(_ reply: AuditList.Reply, _ json: [UInt8], _ context: CommandContext) {
@@ -82,7 +82,7 @@ struct AuditListVerb: Verb {
         ]
       })
     for n in reply.unreadable ?? [] {
-      context.console.note("row \(n) cannot be decrypted; run: usherctl audit verify")
+      context.console.printMessage("row \(n) cannot be decrypted; run: usherctl audit verify")
     }
   }
 }

@@ -17,12 +17,12 @@ struct AuditVerifyVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.answer(to: AuditVerify(), deadline: Self.deadline)
+    let (reply, json) = try await context.admin.callWithJSON(AuditVerify(), deadline: Self.deadline)
     if context.printsJSON {
       context.console.json(json)
     } else {
-      for finding in reply.findings { context.console.say(finding.message) }
-      context.console.say(reply.summary)
+      for finding in reply.findings { context.console.print(finding.message) }
+      context.console.print(reply.summary)
     }
     if !reply.whole { throw CommandFailure.silent(CommandFailure.Status.failed) }
   }

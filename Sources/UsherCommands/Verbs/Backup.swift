@@ -26,12 +26,12 @@ struct BackupVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let target = file == "-" ? nil : try Target(file, force: force)
-    defer { target?.drop() }
+    defer { target?.discard() }
     if target == nil, isatty(context.environment.output) == 1 {
       throw CommandFailure("a backup cannot be written to a terminal; name a file")
     }
-    let (reply, json) = try await context.admin.answer(
-      to: SystemBackup(), deadline: Self.limit)
+    let (reply, json) = try await context.admin.callWithJSON(
+      SystemBackup(), deadline: Self.limit)
     let copy = try DaemonsCopy(reply)
     defer { copy.remove() }
     guard let target else {
@@ -39,9 +39,9 @@ struct BackupVerb: Verb {
       return try copy.fetch(to: output)
     }
     try copy.fetch(to: target.draft)
-    try target.keep()
+    try target.commit()
     if context.printsJSON { return context.console.json(json) }
-    context.console.note("\(file): \(reply.bytes / 1024) KiB")
+    context.console.printMessage("\(file): \(reply.bytes / 1024) KiB")
   }
 }
 
@@ -66,14 +66,14 @@ private struct Target {
     draft = try Durable.draft(beside: path)
   }
 
-  func keep() throws {
+  func commit() throws {
     try draft.sync()
     if isReplaced { return try Durable.rename(draft.path, path) }
-    guard link(draft.path, path) == 0 else { throw Durable.fault("\(path) cannot be created") }
+    guard link(draft.path, path) == 0 else { throw Durable.systemFailure("\(path) cannot be created") }
     try Durable.remove(draft.path)
   }
 
-  func drop() { unlink(draft.path) }
+  func discard() { unlink(draft.path) }
 }
 
 /// The copy of the database that the daemon made.
@@ -85,7 +85,7 @@ private struct DaemonsCopy {
   ///   read nor removed.
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
-    guard let (file, status) = try Durable.opened(path), let slash = path.lastIndex(of: "/") else {
+    guard let (file, status) = try Durable.openFile(path), let slash = path.lastIndex(of: "/") else {
       throw CommandFailure("the daemon's copy \(path) does not exist", status: CommandFailure.Status.tryAgain)
     }
     let owner = try Durable.owner(of: String(path[..<slash]))

@@ -14,13 +14,13 @@ struct ConfigCheckVerb: Verb {
       throw CommandFailure("no configuration file in \(context.environment.configFolder)")
     }
     let problems =
-      Files.distrust(of: paths, as: context.environment.userID)
+      Files.trustProblems(of: paths, as: context.environment.userID)
       + config.executableProblems(
         daemonUser: context.environment.daemonUser, names: context.environment.names)
     guard problems.isEmpty else { throw ConfigError(problems) }
     let providers = config.providers.count == 1 ? "provider" : "providers"
     let clients = config.clients.count == 1 ? "client rule" : "client rules"
-    context.console.say(
+    context.console.print(
       "ok: \(config.providers.count) \(providers), \(config.clients.count) \(clients)")
   }
 }

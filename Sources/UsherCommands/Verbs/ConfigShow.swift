@@ -11,13 +11,13 @@ struct ConfigShowVerb: Verb {
   func run(at context: CommandContext) async throws {
     let (config, paths) = try files.load(in: context.environment)
     if paths.isEmpty {
-      context.console.note(
+      context.console.printMessage(
         "no configuration file in \(context.environment.configFolder); showing the defaults")
     }
     if context.printsJSON {
       try context.console.json(of: config)
     } else {
-      context.console.page(config.show())
+      context.console.printLines(config.show())
     }
   }
 }

@@ -13,7 +13,7 @@ struct ConfirmAskVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let client = socket.client(context)
-    let (reply, json) = try await client.answer(to: ConfirmList())
+    let (reply, json) = try await client.callWithJSON(ConfirmList())
     if context.printsJSON { return context.console.json(json) }
     guard context.console.isInteractive, !reply.questions.isEmpty else {
       return context.show(reply)
@@ -26,7 +26,7 @@ struct ConfirmAskVerb: Verb {
         do {
           try await context.answer(question.id.rawValue, allow, remember, on: client)
         } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
-          context.console.note("\(error.message): it was already answered or has expired")
+          context.console.printMessage("\(error.message): it was already answered or has expired")
         }
       }
     }
@@ -52,7 +52,7 @@ struct ConfirmAskVerb: Verb {
         if let count = Int(text), (1...days).contains(count) {
           return .answer(true, .seconds(count * 86_400))
         }
-        console.note("enter one of these letters, or a number from 1 to \(days)")
+        console.printMessage("enter one of these letters, or a number from 1 to \(days)")
       }
     }
   }
@@ -61,13 +61,13 @@ struct ConfirmAskVerb: Verb {
 extension CommandContext {
   fileprivate func show(_ question: Confirmation) {
     let (asker, about) = (question.asker, question.about)
-    console.say("\(asker.client) wants to call \(about.callText)")
+    console.print("\(asker.client) wants to call \(about.callText)")
     console.facts([
       ("question", question.id.rawValue), ("user", asker.userText), ("unit", asker.unit),
       ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
       ("summary", about.summary), ("amount", about.amount), ("payee", about.payee),
       ("body", about.bodyDigest.map { "SHA-256 \($0)" }),
-      ("open for", max(question.expiresAt - environment.clock.now(), .zero).words),
+      ("open for", max(question.expiresAt - environment.clock.now(), .zero).text),
     ])
   }
 }

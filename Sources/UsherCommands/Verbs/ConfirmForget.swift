@@ -14,8 +14,8 @@ struct ConfirmForgetVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let method = ConfirmForget(answer: ConfirmationID(answer))
-    let (_, json) = try await context.proving(method, on: socket.client(context))
+    let (_, json) = try await context.callRunningRequiredFlow(method, on: socket.client(context))
     if context.printsJSON { return context.console.json(json) }
-    context.console.note("answer \(answer) withdrawn")
+    context.console.printMessage("answer \(answer) withdrawn")
   }
 }

@@ -21,16 +21,16 @@ extension CommandContext {
       ["QUESTION", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "OPEN FOR"],
       reply.questions.map { question in
         [question.id.rawValue] + question.asker.cells + question.about.cells
-          + [max(question.expiresAt - now, .zero).words]
+          + [max(question.expiresAt - now, .zero).text]
       })
-    if !reply.questions.isEmpty && !reply.answers.isEmpty { console.say("") }
+    if !reply.questions.isEmpty && !reply.answers.isEmpty { console.print("") }
     console.table(
       ["ANSWER", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "SAID", "UNTIL"],
       reply.answers.map { answer in
         [answer.id.rawValue] + answer.asker.cells + answer.about.cells
           + [answer.allow ? "allowed" : "refused", answer.end]
       })
-    if reply.questions.isEmpty && reply.answers.isEmpty { console.note("no questions") }
+    if reply.questions.isEmpty && reply.answers.isEmpty { console.printMessage("no questions") }
   }
 }
 

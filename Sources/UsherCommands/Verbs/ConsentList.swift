@@ -31,7 +31,7 @@ struct ConsentListVerb: Verb {
             "\(consent.grantedAt)", "\(consent.expiresAt)", "uid \(consent.grantedBy)",
           ]
         })
-      if reply.consents.isEmpty { context.console.note("no consents") }
+      if reply.consents.isEmpty { context.console.printMessage("no consents") }
     }
   }
 }

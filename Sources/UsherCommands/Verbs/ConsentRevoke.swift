@@ -35,7 +35,7 @@ struct ConsentRevokeVerb: Verb {
       client: client, grant: grant)
     try await context.show(method) { reply in
       let isOne = reply.revoked == 1
-      context.console.say("revoked \(reply.revoked) \(isOne ? "consent" : "consents")")
+      context.console.print("revoked \(reply.revoked) \(isOne ? "consent" : "consents")")
     }
   }
 }

@@ -12,7 +12,7 @@ struct CredentialDeleteVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     try await context.show(CredentialDelete(name: name)) { _ in
-      context.console.note("credential \(name) deleted")
+      context.console.printMessage("credential \(name) deleted")
     }
   }
 }

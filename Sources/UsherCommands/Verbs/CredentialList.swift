@@ -13,7 +13,7 @@ struct CredentialListVerb: Verb {
       context.console.table(
         ["NAME", "SOURCE", "SET"],
         reply.credentials.map { [$0.name, $0.source.rawValue, $0.setAt.map { "\($0)" } ?? ""] })
-      if reply.credentials.isEmpty { context.console.note("no credentials") }
+      if reply.credentials.isEmpty { context.console.printMessage("no credentials") }
     }
   }
 }

@@ -22,7 +22,7 @@ struct CredentialSetVerb: Verb {
   func run(at context: CommandContext) async throws {
     let value = try await read(context.console)
     try await context.show(CredentialSet(name: name, value: WireSecret(value))) { _ in
-      context.console.note("credential \(name) stored")
+      context.console.printMessage("credential \(name) stored")
     }
   }
 

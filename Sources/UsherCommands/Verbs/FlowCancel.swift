@@ -13,11 +13,11 @@ struct FlowCancelVerb: Verb {
   var flow: String
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.app.answer(to: FlowCancel(flow: FlowID(flow)))
+    let (reply, json) = try await context.app.callWithJSON(FlowCancel(flow: FlowID(flow)))
     if context.printsJSON {
       context.show(reply.flow, json)
     } else {
-      context.console.say("flow \(reply.flow.id): \(reply.flow.status.rawValue)")
+      context.console.print("flow \(reply.flow.id): \(reply.flow.status.rawValue)")
     }
   }
 }

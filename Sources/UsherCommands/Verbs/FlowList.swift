@@ -30,7 +30,7 @@ struct FlowListVerb: Verb {
             "\(flow.updatedAt)",
           ]
         })
-      if reply.flows.isEmpty { context.console.note("no flows") }
+      if reply.flows.isEmpty { context.console.printMessage("no flows") }
     }
   }
 }

@@ -44,12 +44,12 @@ struct FlowRunVerb: Verb {
       provider, kind, params, requestId: requestId, at: context, flowOptions)
     let flow = try await runner.run()
     if context.printsJSON {
-      let (reply, json) = try await context.app.answer(to: FlowGet(flow: flow.id))
+      let (reply, json) = try await context.app.callWithJSON(FlowGet(flow: flow.id))
       context.show(reply.flow, json)
       return try flow.checkSuccess()
     }
     try flow.checkSuccess()
-    context.console.say("flow \(flow.id): \(flow.status.rawValue)")
+    context.console.print("flow \(flow.id): \(flow.status.rawValue)")
     context.console.facts((flow.result?.objectValue ?? [:]).facts)
   }
 

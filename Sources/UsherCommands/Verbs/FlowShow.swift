@@ -13,7 +13,7 @@ struct FlowShowVerb: Verb {
   var flow: String
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.app.answer(to: FlowGet(flow: FlowID(flow)))
+    let (reply, json) = try await context.app.callWithJSON(FlowGet(flow: FlowID(flow)))
     context.show(reply.flow, json)
   }
 }

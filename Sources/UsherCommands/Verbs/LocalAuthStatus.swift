@@ -13,15 +13,15 @@ struct LocalAuthStatusVerb: Verb {
     let now = context.environment.clock.now()
     try await context.show(LocalAuthStatus()) { status in
       context.console.facts([
-        ("fingerprint", status.biometric.words(at: now)),
-        ("passcode", status.passcode.words(at: now)),
+        ("fingerprint", status.biometric.text(at: now)),
+        ("passcode", status.passcode.text(at: now)),
       ])
     }
   }
 }
 
 extension LocalAuthStatus.Biometric {
-  fileprivate func words(at now: Timestamp) -> String {
+  fileprivate func text(at now: Timestamp) -> String {
     switch state {
     case .ready: "ready, \(fingers == 1 ? "1 finger" : "\(fingers ?? 0) fingers")"
     case .noReader: "no reader"
@@ -33,7 +33,7 @@ extension LocalAuthStatus.Biometric {
 }
 
 extension LocalAuthStatus.Passcode {
-  fileprivate func words(at now: Timestamp) -> String {
+  fileprivate func text(at now: Timestamp) -> String {
     switch state {
     case .ready: "set"
     case .notEnrolled: "not set: usherctl local passcode"
@@ -44,5 +44,5 @@ extension LocalAuthStatus.Passcode {
 
 private func locked(until end: Timestamp?, at now: Timestamp) -> String {
   guard let end, end > now else { return "locked" }
-  return "locked for another \((end - now).words)"
+  return "locked for another \((end - now).text)"
 }

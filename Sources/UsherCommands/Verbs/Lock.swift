@@ -16,7 +16,7 @@ struct LockVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     try await context.show(SystemLock(), on: admin ? context.admin : context.app) { _ in
-      context.console.note("usherd is locked")
+      context.console.printMessage("usherd is locked")
     }
   }
 }

@@ -53,7 +53,7 @@ struct LoginVerb: Verb {
       throw CommandFailure("the flow \(flow.id) succeeded without an account")
     }
     try await context.show(AccountGet(account: AccountID(account))) { reply in
-      context.console.say("signed in as \(reply.account.label) (\(reply.account.id))")
+      context.console.print("signed in as \(reply.account.label) (\(reply.account.id))")
       // A person who asks for a grant by name wants to see its result.
       if !grant.isEmpty {
         context.console.facts((flow.result?["profile"]?.objectValue ?? [:]).facts)

@@ -16,7 +16,7 @@ struct OwnerAcceptVerb: Verb {
   func run(at context: CommandContext) async throws {
     try await context.show(OwnerAccept(uid: uid)) { reply in
       let user = reply.user.map { "user \($0)" } ?? "a user without a name"
-      context.console.note("\(user) now owns the data stored for uid \(reply.uid)")
+      context.console.printMessage("\(user) now owns the data stored for uid \(reply.uid)")
     }
   }
 }

@@ -19,7 +19,7 @@ struct OwnerListVerb: Verb {
             owner.now ?? "",
           ]
         })
-      if reply.owners.isEmpty { context.console.note("no user has called yet") }
+      if reply.owners.isEmpty { context.console.printMessage("no user has called yet") }
     }
   }
 }

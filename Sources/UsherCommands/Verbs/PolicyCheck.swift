@@ -69,7 +69,7 @@ struct PolicyCheckVerb: Verb {
       reply = try answer(config, context.environment)
       if context.printsJSON { try context.console.json(of: reply) }
     } else {
-      let (asked, json) = try await context.admin.answer(to: question)
+      let (asked, json) = try await context.admin.callWithJSON(question)
       reply = asked
       if context.printsJSON { context.console.json(json) }
     }
@@ -102,10 +102,10 @@ struct PolicyCheckVerb: Verb {
 
 extension PolicyCheck.Reply {
   fileprivate func show(on console: Console) {
-    console.say("\(allowed ? "allowed" : "denied"): \(why)")
+    console.print("\(allowed ? "allowed" : "denied"): \(why)")
     console.facts(
       [
-        ("  error reason", reason), ("  allowed again in", retryAfterMs.map(Self.words)),
+        ("  error reason", reason), ("  allowed again in", retryAfterMs.map(Self.text)),
         ("  if", conditions?.demands), ("  scopes at most", conditions?.scopes?.listed),
         ("  members shown", conditions?.fields?.listed), ("  client", client),
         ("  accounts are", owner == .client ? "the client's" : "the user's"),
@@ -116,7 +116,7 @@ extension PolicyCheck.Reply {
           unidentified.map { "denied: rule \($0) may match" }
         ),
       ])
-    if !considered.isEmpty { console.say("") }
+    if !considered.isEmpty { console.print("") }
     console.table(
       ["RULE", "WHERE", "SAYS"],
       considered.map { verdict in
@@ -126,8 +126,8 @@ extension PolicyCheck.Reply {
       })
   }
 
-  private static func words(_ milliseconds: Int) -> String {
-    Duration.milliseconds(milliseconds).words
+  private static func text(_ milliseconds: Int) -> String {
+    Duration.milliseconds(milliseconds).text
   }
 }
 

@@ -28,11 +28,11 @@ struct PolicyShowVerb: Verb {
   private func show(_ list: PolicyList.Reply, on console: Console) {
     for rule in list.rules {
       let place = rule.file.map { " (\($0):\(rule.line ?? 0))" } ?? ""
-      console.say("rule \(rule.name)\(place)")
+      console.print("rule \(rule.name)\(place)")
       console.facts(rule.facts)
-      console.say("")
+      console.print("")
     }
-    console.page(
+    console.printLines(
       """
       Callers that no rule matches: root and the daemon's own user may do everything, members of
       \(list.group) everything except locking, others nothing. Rules do not apply on the admin \
@@ -47,13 +47,13 @@ extension PolicyList.Rule {
     let settings = settings.objectValue ?? [:]
     let first = ["match", "allow"]
     let keys = first + settings.keys.filter { !first.contains($0) }.sorted()
-    return keys.map { key in ("  \(key)", settings[key]?.words) }
+    return keys.map { key in ("  \(key)", settings[key]?.text) }
   }
 }
 
 extension JSONValue {
   /// The value as text, such as `unit till.service, user till` or `token.get work, token.list`.
-  fileprivate var words: String {
+  fileprivate var text: String {
     switch self {
     case .null: "none"
     case .bool(let flag): flag ? "yes" : "no"
@@ -61,9 +61,9 @@ extension JSONValue {
     case .number(let number): "\(number)"
     case .string(let text): text
     case .array(let items):
-      items.isEmpty ? "nothing" : items.map(\.words).joined(separator: ", ")
+      items.isEmpty ? "nothing" : items.map(\.text).joined(separator: ", ")
     case .object(let members):
-      members.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.words)" }
+      members.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.text)" }
         .joined(separator: ", ")
     }
   }

@@ -15,8 +15,8 @@ struct ProviderCheckVerb: Verb {
   var name: String
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.answer(
-      to: ProviderCheck(provider: ProviderName(name)))
+    let (reply, json) = try await context.admin.callWithJSON(
+      ProviderCheck(provider: ProviderName(name)))
     if context.printsJSON {
       context.console.json(json)
     } else {

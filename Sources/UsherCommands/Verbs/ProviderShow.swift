@@ -16,8 +16,8 @@ struct ProviderShowVerb: Verb {
     try await context.show(ProviderGet(provider: ProviderName(name))) { provider in
       context.console.facts([("provider", "\(provider.name)"), ("type", provider.type)])
       for flow in provider.flows {
-        context.console.say("")
-        context.console.say("\(flow.kind): \(flow.summary)")
+        context.console.print("")
+        context.console.print("\(flow.kind): \(flow.summary)")
         context.console.table(["  PARAM", "TYPE", "REQUIRED"], flow.rows)
       }
     }

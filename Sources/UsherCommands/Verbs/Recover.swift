@@ -30,47 +30,47 @@ struct RecoverVerb: Verb {
     let instance = try chosen.instance(context)
     let lock = try StateLock(of: instance, in: context.environment)
     defer { lock.release() }
-    let opening = Opening(context: context, instance: instance)
-    try opening.sweep()
+    let opener = DatabaseOpener(context: context, instance: instance)
+    try opener.removeLeftoverCredentials()
     let database = try instance.database(context.environment)
     guard try Durable.status(database) != nil else {
       throw CommandFailure("\(database) does not exist")
     }
     if instance == .system, try await Units(environment: context.environment).isActive {
-      return context.console.note("usherd is running: its master key opens the database")
+      return context.console.printMessage("usherd is running: its master key opens the database")
     }
-    guard !acceptChanges else { return try await accept(opening, instance, database, context) }
+    guard !acceptChanges else { return try await accept(opener, instance, database, context) }
     let key = try await context.console.readRecoveryKey()
-    try await opening.stop()
+    try await opener.stop()
     guard instance == .system else {
       try DatabaseLock(of: database).release()
-      try await opening.open(.recoveryKey(key))
-      return context.console.note("the master key opens the database again")
+      try await opener.open(.recoveryKey(key))
+      return context.console.printMessage("the master key opens the database again")
     }
-    let place = MasterKeyPlace(context: context)
+    let migration = MasterKeyMigration(context: context)
     do {
-      _ = try await place.seal(.putAside, database: database, isRecovered: true)
-      try await opening.open(.recoveryKey(key))
+      _ = try await migration.seal(.putAside, database: database, isRecovered: true)
+      try await opener.open(.recoveryKey(key))
     } catch {
-      await opening.listen()
+      await opener.startSockets()
       throw error
     }
-    context.console.note("the master key opens the database again")
-    try await place.removeFile()
+    context.console.printMessage("the master key opens the database again")
+    try await migration.removeFile()
   }
 
   private func accept(
-    _ opening: Opening, _ instance: Instance, _ database: String, _ context: CommandContext
+    _ opener: DatabaseOpener, _ instance: Instance, _ database: String, _ context: CommandContext
   ) async throws {
-    try await opening.stop()
+    try await opener.stop()
     if instance != .system { try DatabaseLock(of: database).release() }
     do {
-      try await opening.open(.acceptance)
+      try await opener.open(.acceptance)
     } catch {
-      await opening.listen()
+      await opener.startSockets()
       throw error
     }
-    context.console.note(
+    context.console.printMessage(
       "the database is accepted as it is, and usherd is locked; run: usherctl unlock --admin")
   }
 }

@@ -29,6 +29,6 @@ struct RegistrationCheckDuplicateVerb: Verb {
     let method = RegistrationCheckDuplicate(
       provider: ProviderName(provider), verifyType: phone == nil ? .email : .phoneNumber,
       verifyData: phone ?? email ?? "")
-    try await context.show(method) { context.console.say($0.duplicate ? "taken" : "free") }
+    try await context.show(method) { context.console.print($0.duplicate ? "taken" : "free") }
   }
 }

@@ -17,6 +17,6 @@ struct RegistrationCheckUserKeyVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let method = RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey)
-    try await context.show(method) { context.console.say($0.available ? "free" : "taken") }
+    try await context.show(method) { context.console.print($0.available ? "free" : "taken") }
   }
 }

@@ -14,13 +14,13 @@ struct ReloadVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.answer(to: SystemReload())
+    let (reply, json) = try await context.admin.callWithJSON(SystemReload())
     if context.printsJSON {
       context.console.json(json)
       if !reply.problems.isEmpty { throw CommandFailure.silent(CommandFailure.Status.failed) }
     } else {
       guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
-      context.console.note("reloaded")
+      context.console.printMessage("reloaded")
     }
   }
 }

@@ -29,8 +29,8 @@ struct RestoreVerb: Verb {
     let instance = try chosen.instance(context)
     let lock = try StateLock(of: instance, in: context.environment)
     defer { lock.release() }
-    let opening = Opening(context: context, instance: instance)
-    try opening.sweep()
+    let opener = DatabaseOpener(context: context, instance: instance)
+    try opener.removeLeftoverCredentials()
     let files = DatabaseFiles(path: try instance.database(context.environment))
     let key = recoveryKey ? try await context.console.readRecoveryKey() : nil
     guard try Durable.status(files.directory) != nil else {
@@ -39,38 +39,38 @@ struct RestoreVerb: Verb {
         hints: instance == .system ? ["to create it, run: systemctl start \(Units.service)"] : [])
     }
     // The backup is checked before the daemon is stopped, so most errors are found early.
-    try files.take(file)
+    try files.copyBackup(file)
     let aside: String?
     do {
-      try await opening.stop()
+      try await opener.stop()
       if instance == .system, key != nil {
-        _ = try await MasterKeyPlace(context: context)
+        _ = try await MasterKeyMigration(context: context)
           .seal(.putAside, database: files.path, isRecovered: true)
       }
-      aside = try files.exchange()
+      aside = try files.replaceDatabase()
     } catch {
-      files.drop()
-      await opening.goOn()
+      files.discardCopy()
+      await opener.resumeService()
       throw error
     }
     do {
-      try await opening.open(key.map { .recoveryKey($0) })
+      try await opener.open(key.map { .recoveryKey($0) })
     } catch {
-      try await putBack(aside, files, opening, because: error)
+      try await putBack(aside, files, opener, because: error)
     }
-    if let aside { context.console.note("the previous database is \(aside)") }
-    context.console.note("the backup is restored")
-    if instance == .system, key != nil { try await MasterKeyPlace(context: context).removeFile() }
+    if let aside { context.console.printMessage("the previous database is \(aside)") }
+    context.console.printMessage("the backup is restored")
+    if instance == .system, key != nil { try await MasterKeyMigration(context: context).removeFile() }
   }
 
   private func putBack(
-    _ aside: String?, _ files: DatabaseFiles, _ opening: Opening, because error: any Error
+    _ aside: String?, _ files: DatabaseFiles, _ opener: DatabaseOpener, because error: any Error
   ) async throws -> Never {
     // Run even if the command is cancelled.
     let putBack = Task {
-      try await opening.stop()
+      try await opener.stop()
       try files.putBack(aside)
-      await opening.goOn()
+      await opener.resumeService()
     }
     do {
       try await putBack.value

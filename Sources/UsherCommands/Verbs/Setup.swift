@@ -24,7 +24,7 @@ struct SetupVerb: Verb {
     let instance = try chosen.instance(context)
     let lock = try StateLock(of: instance, in: context.environment)
     defer { lock.release() }
-    try Opening(context: context, instance: instance).sweep()
+    try DatabaseOpener(context: context, instance: instance).removeLeftoverCredentials()
     guard instance == .system else {
       let status = try await context.admin.call(SystemStatus())
       guard status.locked != true else {
@@ -32,11 +32,11 @@ struct SetupVerb: Verb {
       }
       return try await finish(status, at: context)
     }
-    let place = MasterKeyPlace(context: context)
-    let isNew = try await place.seal(.refuse, database: try instance.database(context.environment))
-    let status = try await place.use(isNew: isNew)
-    if !isNew { context.console.note("the master key is sealed already") }
-    try await finish(status, at: context) { try await place.removeFile() }
+    let migration = MasterKeyMigration(context: context)
+    let isNew = try await migration.seal(.refuse, database: try instance.database(context.environment))
+    let status = try await migration.activate(isNew: isNew)
+    if !isNew { context.console.printMessage("the master key is sealed already") }
+    try await finish(status, at: context) { try await migration.removeFile() }
   }
 
   /// - Parameter last: Runs after the recovery key is printed, so that a failure before that
@@ -48,10 +48,10 @@ struct SetupVerb: Verb {
     if context.printsJSON {
       try context.console.json(of: Done(masterKey: status.masterKey, recoveryKey: key))
     } else if let key {
-      context.console.note("the recovery key, shown only once; write it down:")
+      context.console.printMessage("the recovery key, shown only once; write it down:")
       context.console.reveal(key.secret)
     } else {
-      context.console.note(
+      context.console.printMessage(
         "a recovery key exists; if it was lost, run: usherctl setup --new-recovery-key")
     }
     try await last()

@@ -14,7 +14,7 @@ struct StatusVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     do {
-      defer { tellOfLeftKey(at: context) }
+      defer { warnAboutLeftoverKey(at: context) }
       try await show(at: context)
     } catch let problem as ConnectionError {
       throw try await explained(problem, at: context)
@@ -22,13 +22,13 @@ struct StatusVerb: Verb {
   }
 
   /// Warns root of a recovery key in memory that no running usherctl will remove.
-  private func tellOfLeftKey(at context: CommandContext) {
-    let path = Opening.passing(context.environment)
+  private func warnAboutLeftoverKey(at context: CommandContext) {
+    let path = DatabaseOpener.recoveryKeyPath(context.environment)
     guard context.environment.userID == 0, (try? Durable.status(path)) != nil,
       let lock = try? StateLock(of: .system, in: context.environment)
     else { return }
     lock.release()
-    context.console.note("the recovery key is still in \(path); to remove it, run: usherctl setup")
+    context.console.printMessage("the recovery key is still in \(path); to remove it, run: usherctl setup")
   }
 
   /// Adds why the daemon does not run, if it is the system's daemon and root asks.
@@ -38,7 +38,7 @@ struct StatusVerb: Verb {
     let client = admin ? context.admin : context.app
     guard context.environment.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
       context.environment.tools.path(of: "systemctl") != nil,
-      let why = try await Units(environment: context.environment).why(),
+      let why = try await Units(environment: context.environment).failureReason(),
       var failure = CommandFailure(problem)
     else { return problem }
     failure.lines += why.lines
@@ -49,8 +49,8 @@ struct StatusVerb: Verb {
     try await context.show(SystemStatus(), on: admin ? context.admin : context.app) { status in
       let console = context.console
       let ready = status.locked == true ? "locked" : status.ready ? "ready" : "not ready"
-      console.say(
-        "usherd \(status.version), \(ready), up \(Duration.seconds(status.uptimeSeconds).words)")
+      console.print(
+        "usherd \(status.version), \(ready), up \(Duration.seconds(status.uptimeSeconds).text)")
       console.facts([
         ("flows", "\(status.flows)"),
         ("connections", "\(status.connections)"),
@@ -59,7 +59,7 @@ struct StatusVerb: Verb {
         ("recovery key", status.recoveryKeySentence),
         ("callers identified by", status.peerIdentity),
       ])
-      if !status.providers.isEmpty { console.say("") }
+      if !status.providers.isEmpty { console.print("") }
       console.table(
         ["PROVIDER", "TYPE", "HEALTH"],
         status.providers.map { ["\($0.name)", $0.type, $0.health.rawValue] })

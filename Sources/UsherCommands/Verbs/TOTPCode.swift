@@ -14,8 +14,8 @@ struct TOTPCodeVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
-    let (reply, json) = try await context.app.answer(
-      to: TOTPCode(account: account, provider: provider))
+    let (reply, json) = try await context.app.callWithJSON(
+      TOTPCode(account: account, provider: provider))
     if context.printsJSON { return context.console.json(json) }
     let code = reply.code.secret
     guard code.revealed().utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
@@ -23,6 +23,6 @@ struct TOTPCodeVerb: Verb {
     }
     context.console.reveal(code)
     let left = reply.expiresAt - context.environment.clock.now()
-    context.console.note(left > .zero ? "valid for another \(left.words)" : "expired")
+    context.console.printMessage(left > .zero ? "valid for another \(left.text)" : "expired")
   }
 }

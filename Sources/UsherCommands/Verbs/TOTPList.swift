@@ -21,7 +21,7 @@ struct TOTPListVerb: Verb {
             "\(entry.periodSeconds) s",
           ]
         })
-      if reply.accounts.isEmpty { context.console.note("no accounts with one-time codes") }
+      if reply.accounts.isEmpty { context.console.printMessage("no accounts with one-time codes") }
     }
   }
 }

@@ -33,7 +33,7 @@ struct TokenGetVerb: Verb {
     let method = TokenGet(
       account: account, provider: provider, scope: scope, audience: audience,
       minValidSeconds: minValid, forceRefresh: forceRefresh ? true : nil)
-    let (reply, json) = try await context.app.answer(to: method)
+    let (reply, json) = try await context.app.callWithJSON(method)
     if context.printsJSON { return context.console.json(json) }
     let token = reply.accessToken.secret
     // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.

@@ -27,7 +27,7 @@ struct TokenListVerb: Verb {
             entry.token.scope,
           ]
         })
-      if reply.tokens.isEmpty { context.console.note("no tokens") }
+      if reply.tokens.isEmpty { context.console.printMessage("no tokens") }
     }
   }
 }

@@ -12,9 +12,9 @@ struct TokenRevokeVerb: Verb {
   func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
     try await context.show(TokenRevoke(account: account, provider: provider)) { reply in
-      context.console.say("deleted the tokens of \(reply.account)")
-      for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
-        context.console.note(line)
+      context.console.print("deleted the tokens of \(reply.account)")
+      for line in RevocationText(reply.revoked, reply.living, reply.retriedUntil).lines {
+        context.console.printMessage(line)
       }
     }
   }

@@ -21,7 +21,7 @@ struct UnlockVerb: Verb {
     try await context.show(
       SystemUnlock(passcode: passcode), on: admin ? context.admin : context.app
     ) { _ in
-      context.console.note("usherd is unlocked")
+      context.console.printMessage("usherd is unlocked")
     }
   }
 }

@@ -31,7 +31,7 @@ struct WatchVerb: Verb {
         }
         return
       } catch let ended as EventsEnded where ended.cause == .overflow {
-        context.console.note("usherctl: \(ended); some may be missing")
+        context.console.printMessage("usherctl: \(ended); some may be missing")
         cursor = ended.cursor
       }
     }
@@ -43,7 +43,7 @@ struct WatchVerb: Verb {
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       context.console.json(Array(try encoder.encode(notification)))
     } else {
-      context.console.say(notification.event.line)
+      context.console.print(notification.event.line)
     }
   }
 }
@@ -55,10 +55,10 @@ extension Event {
   /// `2030-01-01T00:00:00Z flow moved flw_1 work/authorize active openURL`.
   fileprivate var line: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
-    let words: [String?] = [
+    let parts: [String?] = [
       "\(at)", topic.rawValue, what, confirmation?.rawValue, client, flow?.rawValue,
       account?.rawValue, place, status?.rawValue, state, step?.rawValue,
     ]
-    return words.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
+    return parts.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
   }
 }

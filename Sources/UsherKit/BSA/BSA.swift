@@ -89,22 +89,22 @@ struct BSACallbacks: Sendable {
     answer: @escaping @Sendable (Value) -> Void
   ) {
     let service = BSA.service
-    let log = BSALog(name: name, tell: totalLog)
+    let log = BSALog(name: name, sink: totalLog)
     bag.run {
       do throws(BSAError) {
         log("begins")
         let value = try await call(service, log)
         log("was answered")
-        tell { answer(value) }
+        callUnlessCancelled { answer(value) }
       } catch {
         log(error.line)
-        tell { self.tell(error) }
+        callUnlessCancelled { self.report(error) }
       }
-      tell { completed?() }
+      callUnlessCancelled { completed?() }
     }
   }
 
-  private func tell(_ error: BSAError) {
+  private func report(_ error: BSAError) {
     if case .failed(let rtCode, let message, _) = error {
       failed(rtCode, message)
     } else {
@@ -112,7 +112,7 @@ struct BSACallbacks: Sendable {
     }
   }
 
-  private func tell(_ callback: () -> Void) {
+  private func callUnlessCancelled(_ callback: () -> Void) {
     if !Task.isCancelled { callback() }
   }
 }
@@ -120,14 +120,14 @@ struct BSACallbacks: Sendable {
 /// The log of a call. The program may show its lines: they must not contain secrets or unmasked
 /// contacts.
 struct BSALog: Sendable {
-  static let none = BSALog(name: "", tell: nil)
+  static let none = BSALog(name: "", sink: nil)
 
   var name: String
-  var tell: BSA.OnTotalLog?
+  var sink: BSA.OnTotalLog?
 
   /// Writes a line, unless the task is cancelled.
   func callAsFunction(_ line: @autoclosure () -> String) {
-    guard let tell, !Task.isCancelled else { return }
-    tell("BSA.\(name): \(line())")
+    guard let sink, !Task.isCancelled else { return }
+    sink("BSA.\(name): \(line())")
   }
 }

@@ -11,7 +11,7 @@ extension BSA {
       case PhoneNumber
 
       /// The daemon's name of the type.
-      var word: RegistrationCheckDuplicate.VerifyType {
+      var apiValue: RegistrationCheckDuplicate.VerifyType {
         switch self {
         case .Email: .email
         case .PhoneNumber: .phoneNumber
@@ -29,7 +29,7 @@ extension BSA {
       case PASSCODE
 
       /// The daemon's name of the method.
-      var word: String { rawValue.lowercased() }
+      var apiValue: String { rawValue.lowercased() }
     }
 
     public enum OSType: Sendable, Equatable, CaseIterable {

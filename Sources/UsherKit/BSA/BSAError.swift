@@ -80,31 +80,31 @@ extension BSAError {
 
 extension BSAError: SDKError {
   /// Creates the error with BSA's code, or the closest one if BSA sent none.
-  init(_ setback: KitError) {
-    switch setback.kind {
-    case .unavailable: self = .unreachable(message: setback.message)
-    case .unexpected: self = .notUnderstood(message: setback.message)
-    case .notConfigured: self = .notConfigured(message: setback.message)
-    case .notPermitted: self = .notPermitted(message: setback.message)
+  init(_ error: KitError) {
+    switch error.kind {
+    case .unavailable: self = .unreachable(message: error.message)
+    case .unexpected: self = .notUnderstood(message: error.message)
+    case .notConfigured: self = .notConfigured(message: error.message)
+    case .notPermitted: self = .notPermitted(message: error.message)
     case .cancelled: self = .cancelled
-    case .denied: self.init(setback, setback.provider?.error, or: BSACode.localAuthFailed)
-    case .invalidRequest: self.init(setback, setback.provider?.code, or: BSACode.parameter)
-    case .signInRequired: self.init(setback, setback.provider?.code, or: BSACode.notRegistered)
-    case .attemptsExhausted: self.init(setback, setback.provider?.code, or: BSACode.numberWrong)
-    case .expired, .nothingWaiting: self.init(setback, setback.provider?.code, or: BSACode.invalid)
-    case .rejected, .rateLimited: self.init(setback, setback.provider?.code, or: BSACode.api)
+    case .denied: self.init(error, error.provider?.error, or: BSACode.localAuthFailed)
+    case .invalidRequest: self.init(error, error.provider?.code, or: BSACode.parameter)
+    case .signInRequired: self.init(error, error.provider?.code, or: BSACode.notRegistered)
+    case .attemptsExhausted: self.init(error, error.provider?.code, or: BSACode.numberWrong)
+    case .expired, .nothingWaiting: self.init(error, error.provider?.code, or: BSACode.invalid)
+    case .rejected, .rateLimited: self.init(error, error.provider?.code, or: BSACode.api)
     }
   }
 
-  private init(_ setback: KitError, _ code: String?, or nearest: Int) {
+  private init(_ error: KitError, _ code: String?, or nearest: Int) {
     self = .failed(
       rtCode: code.flatMap { Int($0) } ?? nearest,
-      message: setback.provider?.message ?? setback.message, retryAfter: setback.retryAfter)
+      message: error.provider?.message ?? error.message, retryAfter: error.retryAfter)
   }
 }
 
 /// Runs a closure that calls the daemon, and converts its errors.
-func asBSA<Value: Sendable>(_ body: () async throws -> Value) async throws(BSAError) -> Value {
+func translatingToBSAError<Value: Sendable>(_ body: () async throws -> Value) async throws(BSAError) -> Value {
   do {
     return try await body()
   } catch {

@@ -6,7 +6,7 @@ import UsherCore
 extension UsherClient {
   /// Begins a flow. Cancellation does not interrupt the start, because it would be unknown whether
   /// a flow was begun.
-  func beginning(
+  func beginFlow(
     _ provider: ProviderName, _ kind: String, params: JSONValue
   ) async throws -> FlowSession {
     try Task.checkCancellation()
@@ -18,7 +18,7 @@ extension UsherClient {
 
 extension FlowSession {
   /// Runs a closure on the flow, and cancels the flow if the task is cancelled.
-  func cancelledWithTask<Value>(_ body: () async throws -> Value) async throws -> Value {
+  func cancelOnTaskCancellation<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       try Task.checkCancellation()
       let value = try await body()
@@ -26,7 +26,7 @@ extension FlowSession {
       return value
     } catch {
       if Task.isCancelled {
-        await cancelAnyway()
+        await cancelIgnoringErrors()
         throw CancellationError()
       }
       throw error
@@ -34,7 +34,7 @@ extension FlowSession {
   }
 
   /// Cancels the flow, even from a cancelled task. Errors are ignored, because the flow expires.
-  func cancelAnyway() async {
+  func cancelIgnoringErrors() async {
     await Task { _ = try? await cancel() }.value
   }
 }

@@ -10,7 +10,7 @@ final class BSAService: Sendable {
   let client: UsherClient
   let prompt: (any BSA.LocalAuth.Prompt)?
   let contacts: ContactService
-  private let lastKnown = Mutex<BSA.Registration?>(nil)
+  private let storedRegistration = Mutex<BSA.Registration?>(nil)
 
   init(provider: String, socketPath: String?, prompt: (any BSA.LocalAuth.Prompt)?) {
     self.provider = ProviderName(provider)
@@ -20,9 +20,9 @@ final class BSAService: Sendable {
   }
 
   /// The registration as this object last received it.
-  private(set) var known: BSA.Registration? {
-    get { lastKnown.withLock { $0 } }
-    set { lastKnown.withLock { $0 = newValue } }
+  private(set) var lastRegistration: BSA.Registration? {
+    get { storedRegistration.withLock { $0 } }
+    set { storedRegistration.withLock { $0 = newValue } }
   }
 }
 
@@ -33,16 +33,16 @@ extension BSAService {
     _ data: String, _ type: BSA.Enums.VerifyType, _ log: BSALog
   ) async throws(BSAError) -> Bool {
     log("looks for \(ContactTarget.masked(data))")
-    return try await asBSA {
+    return try await translatingToBSAError {
       let check = RegistrationCheckDuplicate(
-        provider: provider, verifyType: type.word, verifyData: data)
+        provider: provider, verifyType: type.apiValue, verifyData: data)
       return try await client.call(check).duplicate
     }
   }
 
   func isAvailable(_ userKey: String, _ log: BSALog) async throws(BSAError) -> Bool {
     log("looks for a user key")
-    return try await asBSA {
+    return try await translatingToBSAError {
       let check = RegistrationCheckUserKey(provider: provider, userKey: userKey)
       return try await client.call(check).available
     }
@@ -55,13 +55,13 @@ extension BSAService {
   func request(
     _ contact: ContactTarget, _ app: ContactService.App, _ log: BSALog
   ) async throws(BSAError) {
-    try await asBSA { try await contacts.request(contact, app, log) }
+    try await translatingToBSAError { try await contacts.request(contact, app, log) }
   }
 
   func verify(
     _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws(BSAError) -> String? {
-    try await asBSA {
+    try await translatingToBSAError {
       try await contacts.verify(contact, number, clientKey: clientKey, log)
     }
   }
@@ -71,14 +71,14 @@ extension BSAService {
 
 extension BSAService {
   func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws(BSAError) {
-    try await asBSA {
+    try await translatingToBSAError {
       let type = try await contacts.verifiedType(data)
       log("signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))")
-      let session = try await client.beginning(
+      let session = try await client.beginFlow(
         provider, "register", params: data.params(verifiedBy: type))
-      let flow = try await session.cancelledWithTask {
-        let flow = try await session.first(where: \.stands)
-        if !flow.status.isFinished { await session.cancelAnyway() }
+      let flow = try await session.cancelOnTaskCancellation {
+        let flow = try await session.waitUntil(\.isSettled)
+        if !flow.status.isFinished { await session.cancelIgnoringErrors() }
         return flow
       }
       switch flow.step {
@@ -88,7 +88,7 @@ extension BSAService {
       case .some:
         throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
       case nil:
-        known = try BSA.Registration(try flow.unfailed(), data)
+        lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
         // The person is registered, but the daemon has no TOTP secret.
         if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
       }
@@ -97,13 +97,13 @@ extension BSAService {
 
   @discardableResult
   func refresh() async throws(BSAError) -> BSA.Registration? {
-    try await asBSA {
+    try await translatingToBSAError {
       let accounts = try await client.call(AccountList(provider: provider)).accounts
       let registrations = accounts.sorted { $0.createdAt > $1.createdAt }
         .map { BSA.Registration($0) }
-      let own = registrations.first { $0.account == known?.account }
-      known = own ?? registrations.first
-      return known
+      let own = registrations.first { $0.account == lastRegistration?.account }
+      lastRegistration = own ?? registrations.first
+      return lastRegistration
     }
   }
 }

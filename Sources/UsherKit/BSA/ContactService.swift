@@ -10,7 +10,7 @@ import UsherCore
 final class ContactService: Sendable {
   private static let kind = "verifyContact"
 
-  private struct Book {
+  private struct Cache {
     /// The app data with which this process began the flow of a contact; the daemon accepted it.
     var apps: [String: App] = [:]
     /// The channel of the contact that a disposeToken was issued for.
@@ -25,8 +25,8 @@ final class ContactService: Sendable {
 
   private let provider: ProviderName
   private let client: UsherClient
-  private let turns = AsyncKeyedLock<String>()
-  private let book = Mutex(Book())
+  private let locks = AsyncKeyedLock<String>()
+  private let cache = Mutex(Cache())
 
   init(provider: ProviderName, client: UsherClient) {
     self.provider = provider
@@ -39,40 +39,40 @@ final class ContactService: Sendable {
 extension ContactService {
   /// Sends an OTP number, or another one if the contact has a pending one.
   func request(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws {
-    try await turns.withLock(contact.key) {
+    try await locks.withLock(contact.key) {
       try Task.checkCancellation()
       let flow =
-        if let session = try await live(contact) {
-          try await again(session, contact, app, log)
+        if let session = try await activeFlow(contact) {
+          try await resend(session, contact, app, log)
         } else {
           try await begin(contact, app, log)
         }
-      try flow.unfailed().mustAskForNumber()
+      try flow.requireNoFailure().requireCodeStep()
       if let problem = flow.problem { throw BSAError(problem) }
     }
   }
 
   private func begin(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws -> Flow {
     log("a number is requested for \(contact.masked)")
-    let session = try await client.beginning(
+    let session = try await client.beginFlow(
       provider, Self.kind,
       params: [
         "sendType": .string(contact.type.rawValue), "sendTarget": .string(contact.target),
         "clientKey": .string(app.clientKey.revealed()),
         "bundleIdentifier": .string(app.bundleIdentifier),
       ])
-    let flow = try await session.cancelledWithTask { try await session.first(where: \.stands) }
-    if !flow.status.isFinished { book.withLock { $0.apps[contact.key] = app } }
+    let flow = try await session.cancelOnTaskCancellation { try await session.waitUntil(\.isSettled) }
+    if !flow.status.isFinished { cache.withLock { $0.apps[contact.key] = app } }
     return flow
   }
 
-  private func again(
+  private func resend(
     _ session: FlowSession, _ contact: ContactTarget, _ app: App, _ log: BSALog
   ) async throws -> Flow {
     try compare(contact) { $0 == app }
-    return try await session.cancelledWithTask {
+    return try await session.cancelOnTaskCancellation {
       let wasBeingSent = session.flow.state == "sending"
-      let seen = try await session.first(where: \.stands)
+      let seen = try await session.waitUntil(\.isSettled)
       // An OTP number was being sent already, so no other one is requested.
       if wasBeingSent { return seen }
       log("another number is requested for \(contact.masked)")
@@ -82,13 +82,13 @@ extension ContactService {
 
   /// - Throws: ``BSAError`` if the contact's flow was begun with other app data.
   private func compare(_ contact: ContactTarget, _ isSame: (App) -> Bool) throws {
-    guard let app = book.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
+    guard let app = cache.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
     throw BSAError.failed(
       rtCode: BSACode.clientKeyUnknown,
       message: "the number was requested with another clientKey or bundleIdentifier")
   }
 
-  private func live(_ contact: ContactTarget) async throws -> FlowSession? {
+  private func activeFlow(_ contact: ContactTarget) async throws -> FlowSession? {
     try await client.newestFlow(of: provider, kind: Self.kind, key: contact.key) {
       !$0.status.isFinished
     }
@@ -102,14 +102,14 @@ extension ContactService {
   func verify(
     _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws -> String? {
-    try await turns.withLock(contact.key) {
+    try await locks.withLock(contact.key) {
       try Task.checkCancellation()
-      guard let session = try await live(contact) else { throw KitError.noNumber }
+      guard let session = try await activeFlow(contact) else { throw KitError.noCodeRequested }
       try compare(contact) { $0.clientKey == clientKey }
       log("a number of \(contact.masked) is verified")
       do {
-        let flow = try await session.cancelledWithTask {
-          let seen = try await session.first(where: \.stands)
+        let flow = try await session.cancelOnTaskCancellation {
+          let seen = try await session.waitUntil(\.isSettled)
           return try await session.answer(.code(number, fields: [:]), to: seen)
         }
         return try disposeToken(flow, contact.type)
@@ -127,10 +127,10 @@ extension ContactService {
       if problem.reason == "wrong_code" { return nil }
       throw BSAError(problem)
     }
-    guard let token = try flow.unfailed().result?["disposeToken"]?.stringValue else {
+    guard let token = try flow.requireNoFailure().result?["disposeToken"]?.stringValue else {
       throw KitError(.unexpected, "the verification ended without a disposeToken")
     }
-    book.withLock { $0.types[Secret(token)] = type }
+    cache.withLock { $0.types[Secret(token)] = type }
     return token
   }
 
@@ -139,7 +139,7 @@ extension ContactService {
   func verifiedType(_ data: BSA.SignUpData.UserData) async throws
     -> BSA.APICaller.OTPSendType?
   {
-    if let type = book.withLock({ $0.types[Secret(data.disposeToken)] }) { return type }
+    if let type = cache.withLock({ $0.types[Secret(data.disposeToken)] }) { return type }
     for type in BSA.APICaller.OTPSendType.allCases {
       let flow = try await client.newestFlow(
         of: provider, kind: Self.kind, key: data.contact(type).key, status: .succeeded
@@ -151,13 +151,13 @@ extension ContactService {
 }
 
 extension KitError {
-  fileprivate static var noNumber: KitError {
+  fileprivate static var noCodeRequested: KitError {
     KitError(.nothingWaiting, "no number was requested: request one first")
   }
 }
 
 extension Flow {
-  fileprivate func mustAskForNumber() throws {
+  fileprivate func requireCodeStep() throws {
     guard step?.kind == .enterCode else {
       throw KitError(.unexpected, "usherd asks for a step other than entering a number")
     }

@@ -6,14 +6,14 @@ import Synchronization
 /// called any more, and their flows are cancelled at the daemon. Calls that have ended are not
 /// retained.
 public final class DisposeBag: Sendable {
-  private struct Standing {
+  private struct State {
     var calls: [Int: Task<Void, Never>] = [:]
     /// The number of calls so far, from which each gets its own number.
     var count = 0
     var isDisposed = false
   }
 
-  private let standing = Mutex(Standing())
+  private let state = Mutex(State())
 
   public init() {}
 
@@ -23,20 +23,20 @@ public final class DisposeBag: Sendable {
   ///
   /// Disposing again has no effect. A callback that is running is not interrupted.
   public func dispose() {
-    let calls = standing.withLock { standing in
-      defer { standing.calls = [:] }
-      standing.isDisposed = true
-      return standing.calls.values
+    let calls = state.withLock { state in
+      defer { state.calls = [:] }
+      state.isDisposed = true
+      return state.calls.values
     }
     for call in calls { call.cancel() }
   }
 
   func run(_ call: @escaping @Sendable () async -> Void) {
-    standing.withLock { standing in
-      guard !standing.isDisposed else { return }
-      standing.count += 1
-      let number = standing.count
-      standing.calls[number] = Task { [weak self] in
+    state.withLock { state in
+      guard !state.isDisposed else { return }
+      state.count += 1
+      let number = state.count
+      state.calls[number] = Task { [weak self] in
         await call()
         self?.forget(number)
       }
@@ -44,9 +44,9 @@ public final class DisposeBag: Sendable {
   }
 
   private func forget(_ number: Int) {
-    standing.withLock { _ = $0.calls.removeValue(forKey: number) }
+    state.withLock { _ = $0.calls.removeValue(forKey: number) }
   }
 
   /// The calls in progress.
-  var calls: [Task<Void, Never>] { standing.withLock { Array($0.calls.values) } }
+  var calls: [Task<Void, Never>] { state.withLock { Array($0.calls.values) } }
 }

@@ -12,7 +12,7 @@ struct LocalAuthOptions: Sendable, Equatable {
 
   var params: JSONValue {
     [
-      "localAuthType": .string(type.word), "reason": .string(reason),
+      "localAuthType": .string(type.apiValue), "reason": .string(reason),
       "checkDomainStateChanged": .bool(checkDomainStateChanged),
       "usePasscodeWhenFailed": .bool(usePasscodeWhenFailed),
     ]
@@ -22,7 +22,7 @@ struct LocalAuthOptions: Sendable, Equatable {
 extension BSAService {
   func authenticate(_ request: LocalAuthOptions) async throws(BSA.LocalAuthHelper.Failure) {
     do {
-      let session = try await client.beginning(
+      let session = try await client.beginFlow(
         ProviderName("local"), "authenticate", params: request.params)
       let run = LocalAuthRun(session: session, prompt: prompt)
       if let failure = try await run.outcome().failure {
@@ -37,10 +37,10 @@ extension BSAService {
 /// Runs a local authentication that has begun: asks the person, and submits the answers.
 struct LocalAuthRun: Sendable {
   private enum Event: Sendable {
-    case moved(Flow)
+    case flowChanged(Flow)
     case answered(BSA.LocalAuth.Answer, ticket: Int)
     /// The answer to a revision left the flow at that revision.
-    case unmoved(Int, problem: String)
+    case flowUnchanged(Int, problem: String)
     case lost(any Error)
   }
 
@@ -51,35 +51,35 @@ struct LocalAuthRun: Sendable {
   /// followed any more or the task is cancelled.
   func outcome() async throws -> Flow {
     let (events, feed) = AsyncStream.makeStream(of: Event.self)
-    let follower = Task { await follow(feed) }
-    defer { follower.cancel() }
-    var course = LocalAuthStateMachine()
+    let watcher = Task { await watchFlow(feed) }
+    defer { watcher.cancel() }
+    var machine = LocalAuthStateMachine()
     let result: Result<Flow, any Error>
     do {
-      result = .success(try await run(&course, events, feed))
+      result = .success(try await run(&machine, events, feed))
     } catch {
-      await session.cancelAnyway()
+      await session.cancelIgnoringErrors()
       result = .failure(error)
     }
-    if course.hasAsked { await prompt?.finished() }
+    if machine.hasAsked { await prompt?.finished() }
     return try result.get()
   }
 
   private func run(
-    _ course: inout LocalAuthStateMachine, _ events: AsyncStream<Event>,
+    _ machine: inout LocalAuthStateMachine, _ events: AsyncStream<Event>,
     _ feed: AsyncStream<Event>.Continuation
   ) async throws -> Flow {
     var asking: Task<Void, Never>?
     defer { asking?.cancel() }
     for await event in events {
-      let order =
+      let action =
         switch event {
-        case .moved(let flow): try course.moved(flow)
-        case .answered(let answer, let ticket): course.answered(answer, ticket: ticket)
-        case .unmoved(let revision, let problem): course.unmoved(revision, problem)
+        case .flowChanged(let flow): try machine.flowChanged(flow)
+        case .answered(let answer, let ticket): machine.answered(answer, ticket: ticket)
+        case .flowUnchanged(let revision, let problem): machine.flowUnchanged(revision, problem)
         case .lost(let error): throw error
         }
-      switch order {
+      switch action {
       case .ask(let question, let ticket):
         asking?.cancel()
         asking = try ask(question, ticket, feed)
@@ -92,9 +92,9 @@ struct LocalAuthRun: Sendable {
     throw CancellationError()
   }
 
-  private func follow(_ feed: AsyncStream<Event>.Continuation) async {
+  private func watchFlow(_ feed: AsyncStream<Event>.Continuation) async {
     do {
-      for try await flow in session.steps { feed.yield(.moved(flow)) }
+      for try await flow in session.steps { feed.yield(.flowChanged(flow)) }
     } catch {
       feed.yield(.lost(error))
     }
@@ -120,13 +120,13 @@ struct LocalAuthRun: Sendable {
       problem = try await session.answer(input, to: seen) { _ in true }.problem?.message
     } catch let fault as ConnectionError where fault.mayPass {
       problem = "the connection to usherd was lost, and with it the answer"
-    } catch let error as UsherError where error.hasMovedOn {
+    } catch let error as UsherError where error.isAnswerTooLate {
       return
     } catch let error as UsherError {
       problem = error.message
     }
     if session.flow.revision == seen.revision {
-      feed.yield(.unmoved(seen.revision, problem: problem ?? "the answer had no effect"))
+      feed.yield(.flowUnchanged(seen.revision, problem: problem ?? "the answer had no effect"))
     }
   }
 }
@@ -136,7 +136,7 @@ struct LocalAuthRun: Sendable {
 /// The same step may come several times, such as after a restart of the daemon. It is asked once
 /// until it is answered.
 struct LocalAuthStateMachine: Sendable, Equatable {
-  private enum Standing: Equatable {
+  private enum State: Equatable {
     /// No question is asked. → asked
     case nothing
     /// The prompt shows a question. → answered, asked, nothing
@@ -145,7 +145,7 @@ struct LocalAuthStateMachine: Sendable, Equatable {
     case answered(Flow)
   }
 
-  private var standing = Standing.nothing
+  private var state = State.nothing
   private var tickets = 0
 
   /// Whether a question was ever asked.
@@ -162,18 +162,18 @@ struct LocalAuthStateMachine: Sendable, Equatable {
   }
 
   /// - Throws: ``KitError`` if the step is not one of a local authentication.
-  mutating func moved(_ flow: Flow) throws -> Action {
+  mutating func flowChanged(_ flow: Flow) throws -> Action {
     if flow.status.isFinished { return .end(flow) }
-    if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
+    if case .asked(let seen, let ticket) = state, seen.step == flow.step,
       seen.problem == flow.problem
     {
-      standing = .asked(flow, ticket: ticket)
+      state = .asked(flow, ticket: ticket)
       return .nothing
     }
     switch flow.step {
     case .localAuth(let step): return ask(step, flow, flow.problem?.message)
     case .wait, nil:
-      standing = .nothing
+      state = .nothing
       return .over
     case .openURL, .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent,
       .exchangeCredential:
@@ -182,16 +182,16 @@ struct LocalAuthStateMachine: Sendable, Equatable {
   }
 
   mutating func answered(_ answer: BSA.LocalAuth.Answer, ticket: Int) -> Action {
-    guard case .asked(let flow, ticket) = standing, case .submit(let input) = answer.act else {
+    guard case .asked(let flow, ticket) = state, case .submit(let input) = answer.act else {
       return .nothing
     }
-    standing = .answered(flow)
+    state = .answered(flow)
     return .submit(input, answering: flow)
   }
 
   /// Handles an answer that left the flow at the revision that was answered.
-  mutating func unmoved(_ revision: Int, _ problem: String) -> Action {
-    guard case .answered(let flow) = standing, flow.revision == revision,
+  mutating func flowUnchanged(_ revision: Int, _ problem: String) -> Action {
+    guard case .answered(let flow) = state, flow.revision == revision,
       case .localAuth(let step)? = flow.step
     else { return .nothing }
     return ask(step, flow, problem)
@@ -199,7 +199,7 @@ struct LocalAuthStateMachine: Sendable, Equatable {
 
   private mutating func ask(_ step: Step.LocalAuth, _ flow: Flow, _ problem: String?) -> Action {
     tickets += 1
-    standing = .asked(flow, ticket: tickets)
+    state = .asked(flow, ticket: tickets)
     let question = BSA.LocalAuth.Question(
       reason: step.reason, isScanning: step.scanning,
       takesFinger: step.methods.contains(.biometric),
@@ -213,8 +213,8 @@ struct LocalAuthStateMachine: Sendable, Equatable {
 extension BSA.LocalAuthHelper.Failure {
   init(_ failure: UsherAPI.Failure) {
     let code = failure.provider?.code
-    let word = code == "BIOMETRIC_NOT_AVAILABLE" ? "BIOMETRIC_NOT_AVILABLE" : code
-    errorCode = word.flatMap { BSA.LocalAuthHelper.ErrorCode(rawValue: $0) }
+    let sdkCode = code == "BIOMETRIC_NOT_AVAILABLE" ? "BIOMETRIC_NOT_AVILABLE" : code
+    errorCode = sdkCode.flatMap { BSA.LocalAuthHelper.ErrorCode(rawValue: $0) }
     message = failure.message
   }
 
@@ -230,7 +230,7 @@ extension BSA.LocalAuthHelper.Failure {
 
 extension UsherError {
   /// Whether an answer came too late for its step.
-  fileprivate var hasMovedOn: Bool {
+  fileprivate var isAnswerTooLate: Bool {
     [.conflict, .flowFinished, .unexpectedInput].contains(reason)
   }
 }

@@ -26,10 +26,10 @@ extension BSA {
 
 extension BSAService {
   func totpCode() async throws(BSAError) -> BSA.TOTPCode {
-    var registration = known
+    var registration = lastRegistration
     if registration == nil { registration = try await refresh() }
     guard let account = registration?.account else { throw .notRegistered }
-    return try await asBSA {
+    return try await translatingToBSAError {
       do {
         return BSA.TOTPCode(try await client.call(UsherAPI.TOTPCode(account: AccountID(account))))
       } catch let error as UsherError where error.detail.next?.provider.rawValue == "local" {

@@ -31,16 +31,16 @@ extension BSA {
   /// Returns the device id of the registration that this process received last.
   ///
   /// The daemon is not called: before ``refresh()`` or a sign-up by this process the result is nil.
-  public static func loadDeviceID() -> String? { service.known?.deviceID }
+  public static func loadDeviceID() -> String? { service.lastRegistration?.deviceID }
 
   /// Returns the push token (FCM) of the sign-up, if there was one; see ``loadDeviceID()``.
-  public static func loadFCMToken() -> String? { service.known?.fcmToken }
+  public static func loadFCMToken() -> String? { service.lastRegistration?.fcmToken }
 
   /// Returns the person's id; see ``loadDeviceID()``.
-  public static func loadUserKey() -> String? { service.known?.userKey }
+  public static func loadUserKey() -> String? { service.lastRegistration?.userKey }
 
   /// Returns the method of local authentication of the registration; see ``loadDeviceID()``.
-  public static func loadLocalAuthType() -> Enums.LocalAuthType? { service.known?.localAuthType }
+  public static func loadLocalAuthType() -> Enums.LocalAuthType? { service.lastRegistration?.localAuthType }
 
   /// Unavailable: the secret never leaves the daemon, which computes the codes.
   @available(*, unavailable, message: "the secret stays in usherd: call totpCode() for codes")

@@ -71,7 +71,7 @@ extension BSA.SignUpData.UserData {
   func params(verifiedBy sendType: BSA.APICaller.OTPSendType?) -> JSONValue {
     .params([
       "email": .string(email), "phoneNumber": .string(phoneNumber), "userKey": .string(userKey),
-      "name": .string(name), "authType": .string(authType.word),
+      "name": .string(name), "authType": .string(authType.apiValue),
       "agreeGccs": .bool(agreeGccs), "agreePerson": .bool(agreePerson),
       "agreeDevice": .bool(agreeDevice), "verifyBy": .text(sendType?.rawValue),
       "disposeToken": .string(disposeToken), "pushToken": token.isEmpty ? nil : .string(token),

@@ -6,17 +6,17 @@ import UsherCore
 /// returns the outcome.
 struct FreedomAuthorization: Sendable {
   private enum Event: Sendable {
-    case moved(Flow)
+    case flowChanged(Flow)
     case answered(FreedomIDAnswer, ticket: Int)
     /// The answer to a revision left the flow at that revision.
-    case unmoved(Int, FreedomIDProblem)
+    case flowUnchanged(Int, FreedomIDProblem)
     case lost(any Error)
   }
 
   let session: FlowSession
   /// Returns the presenter; nil if it is deallocated.
   let presenter: @Sendable () -> (any FreedomIDPresenter)?
-  let pace: FreedomID.Pace
+  let retryTiming: FreedomID.RetryTiming
 
   /// Runs the authorization to its end.
   ///
@@ -37,7 +37,7 @@ struct FreedomAuthorization: Sendable {
 
   private func lastFlow() async throws -> Flow {
     do {
-      return try await end()
+      return try await runToEnd()
     } catch {
       // This task may be cancelled and its calls would throw at once, so another task makes this
       // call.
@@ -47,24 +47,24 @@ struct FreedomAuthorization: Sendable {
     }
   }
 
-  private func end() async throws -> Flow {
+  private func runToEnd() async throws -> Flow {
     let (events, feed) = AsyncStream.makeStream(of: Event.self)
-    let follower = Task { await follow(feed) }
+    let watcher = Task { await watchFlow(feed) }
     var asking: Task<Void, Never>?
     defer {
-      follower.cancel()
+      watcher.cancel()
       asking?.cancel()
     }
-    var course = ScreenStateMachine()
+    var machine = ScreenStateMachine()
     for await event in events {
-      let order =
+      let action =
         switch event {
-        case .moved(let flow): course.moved(flow)
-        case .answered(let answer, let ticket): course.answered(answer, ticket: ticket)
-        case .unmoved(let revision, let problem): course.unmoved(revision, problem)
+        case .flowChanged(let flow): machine.flowChanged(flow)
+        case .answered(let answer, let ticket): machine.answered(answer, ticket: ticket)
+        case .flowUnchanged(let revision, let problem): machine.flowUnchanged(revision, problem)
         case .lost(let error): throw error
         }
-      switch order {
+      switch action {
       case .show(let screen, let problem, let ticket):
         asking?.cancel()
         asking = try ask(screen, problem, ticket, feed)
@@ -78,13 +78,13 @@ struct FreedomAuthorization: Sendable {
     throw CancellationError()
   }
 
-  private func follow(_ feed: AsyncStream<Event>.Continuation) async {
+  private func watchFlow(_ feed: AsyncStream<Event>.Continuation) async {
     do {
       var flow = session.flow
-      feed.yield(.moved(flow))
+      feed.yield(.flowChanged(flow))
       while !flow.status.isFinished {
-        flow = try await session.change(after: flow.revision, patience: pace.patience)
-        feed.yield(.moved(flow))
+        flow = try await session.change(after: flow.revision, patience: retryTiming.patience)
+        feed.yield(.flowChanged(flow))
       }
     } catch {
       feed.yield(.lost(error))
@@ -110,7 +110,7 @@ struct FreedomAuthorization: Sendable {
 extension FreedomAuthorization {
   /// Submits an answer once. If it is unknown whether it arrived, the person is asked again.
   ///
-  /// If the flow has changed meanwhile, ``follow(_:)`` reports that.
+  /// If the flow has changed meanwhile, ``watchFlow(_:)`` reports that.
   private func submit(
     _ input: FlowInput, _ seen: Flow, _ feed: AsyncStream<Event>.Continuation
   ) async throws {
@@ -118,31 +118,31 @@ extension FreedomAuthorization {
     do {
       // An unchanged problem does not raise the revision, so follow(_:) does not report it.
       problem = try await session.submit(input, answering: seen).problem.map { .init($0) }
-    } catch let error as UsherError where error.leavesAnswerOpen {
-      try await lookAgain()
+    } catch let error as UsherError where error.isAnswerOutcomeUnknown {
+      try await refreshWithRetries()
       problem = .lost
     } catch let failure as ConnectionError where failure.mayPass {
-      try await lookAgain()
+      try await refreshWithRetries()
       problem = .lost
-    } catch let error as UsherError where error.refusesAnswer {
+    } catch let error as UsherError where error.isAnswerRefused {
       problem = .init(error)
-    } catch let error as UsherError where error.hasMovedOn {
+    } catch let error as UsherError where error.isAnswerTooLate {
       return
     }
     if let problem, session.flow.revision == seen.revision {
-      feed.yield(.unmoved(seen.revision, problem))
+      feed.yield(.flowUnchanged(seen.revision, problem))
     }
   }
 
-  private func lookAgain() async throws {
-    var left = pace.patience
+  private func refreshWithRetries() async throws {
+    var left = retryTiming.patience
     while true {
       do {
         try await session.refresh()
         return
       } catch let failure as ConnectionError where failure.mayPass && left > .zero {
-        try await Task.sleep(for: pace.pause)
-        left -= pace.pause
+        try await Task.sleep(for: retryTiming.pause)
+        left -= retryTiming.pause
       }
     }
   }
@@ -150,13 +150,13 @@ extension FreedomAuthorization {
 
 extension UsherError {
   /// Whether it is unknown if the answer arrived.
-  fileprivate var leavesAnswerOpen: Bool { reason == .deadlineExceeded }
+  fileprivate var isAnswerOutcomeUnknown: Bool { reason == .deadlineExceeded }
 
   /// Whether the answer came too late for its step.
-  fileprivate var hasMovedOn: Bool { [.conflict, .flowFinished].contains(reason) }
+  fileprivate var isAnswerTooLate: Bool { [.conflict, .flowFinished].contains(reason) }
 
   /// Whether the answer was refused, and another one can be given.
-  fileprivate var refusesAnswer: Bool {
+  fileprivate var isAnswerRefused: Bool {
     [
       .invalidInput, .unexpectedInput, .messageTooLarge, .rateLimited, .overloaded, .shuttingDown,
       .storageUnavailable,

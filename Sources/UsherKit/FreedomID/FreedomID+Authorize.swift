@@ -76,15 +76,15 @@ extension FreedomID {
   ) async throws(FreedomIDError) -> GrantedProfile {
     do {
       try Task.checkCancellation()
-      let clears = timesCleared
+      let clears = clearCount
       // An unstructured task, so that cancellation does not interrupt the start: it would be
       // unknown whether a flow was begun.
       let session = try await Task { try await begin(grants) }.value
-      if timesCleared != clears {
+      if clearCount != clears {
         _ = try? await session.cancel()
         throw KitError(.cancelled, "the SDK was cleared in the meantime")
       }
-      let authorization = FreedomAuthorization(session: session, presenter: presenter, pace: pace)
+      let authorization = FreedomAuthorization(session: session, presenter: presenter, retryTiming: retryTiming)
       return try await authorization.outcome()
     } catch {
       throw FreedomIDError(error)

@@ -26,7 +26,7 @@ extension FreedomID {
   ///   daemon is away: clear again.
   @discardableResult
   public func clear() async throws(FreedomIDError) -> FreedomIDClearance {
-    noteClear()
+    recordClear()
     do {
       let reply = try await client.call(ClientClear(provider: provider))
       return FreedomIDClearance(

@@ -16,7 +16,7 @@ import UsherCore
 /// `authorize` of a provider in mode `device`.
 public final class FreedomID: Sendable {
   /// The times for which an authorization waits for a daemon that is away.
-  struct Pace: Sendable {
+  struct RetryTiming: Sendable {
     /// The total pause between attempts to read the flow, after which the authorization fails.
     var patience = Duration.seconds(10)
     /// The pause between two attempts to find out whether an answer arrived.
@@ -30,7 +30,7 @@ public final class FreedomID: Sendable {
   private let apiKey: Secret
   let provider: ProviderName
   let client: UsherClient
-  let pace: Pace
+  let retryTiming: RetryTiming
   private let clears = Mutex(0)
 
   /// Creates the SDK without calling the daemon. If the daemon is down or the key is wrong, the
@@ -52,11 +52,11 @@ public final class FreedomID: Sendable {
     return sdk
   }
 
-  init(apiKey: String, provider: String, socketPath: String?, pace: Pace = Pace()) {
+  init(apiKey: String, provider: String, socketPath: String?, retryTiming: RetryTiming = RetryTiming()) {
     self.apiKey = Secret(apiKey)
     self.provider = ProviderName(provider)
     client = UsherClient(socketPath: socketPath, name: "UsherKit")
-    self.pace = pace
+    self.retryTiming = retryTiming
   }
 
   /// Returns the SDK that the static calls use.
@@ -72,7 +72,7 @@ public final class FreedomID: Sendable {
 
 extension FreedomID {
   /// The number of times that the SDK was cleared.
-  var timesCleared: Int { clears.withLock { $0 } }
+  var clearCount: Int { clears.withLock { $0 } }
 
   func begin(_ grants: [DataGrants]) async throws -> FlowSession {
     try await client.flow(
@@ -83,5 +83,5 @@ extension FreedomID {
       ])
   }
 
-  func noteClear() { clears.withLock { $0 += 1 } }
+  func recordClear() { clears.withLock { $0 += 1 } }
 }

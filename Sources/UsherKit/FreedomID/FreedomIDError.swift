@@ -68,7 +68,7 @@ extension FreedomIDError: CaseIterable {
   }
 
   /// The daemon's code for the error; a nested one is separated by a dot: `networkError.bodyError`.
-  public var word: String {
+  public var code: String {
     switch self {
     case .parsingError: "parsingError"
     case .incorrectApiKey: "incorrectApiKey"
@@ -87,11 +87,11 @@ extension FreedomIDError: CaseIterable {
   }
 
   /// Creates the error from the daemon's code; ``unknownError`` if the code is unknown.
-  init(word: String) { self = Self.allCases.first { $0.word == word } ?? .unknownError }
+  init(code: String) { self = Self.allCases.first { $0.code == code } ?? .unknownError }
 }
 
 extension FreedomIDError: CustomStringConvertible {
-  public var description: String { word }
+  public var description: String { code }
 }
 
 // MARK: - Errors of UsherClient
@@ -108,13 +108,13 @@ extension FreedomIDError {
 
 extension FreedomIDError: SDKError {
   /// Creates the error from the daemon's code, or the closest case if there is none.
-  init(_ setback: KitError) {
-    if let word = setback.provider {
-      self.init(word: word.code)
+  init(_ error: KitError) {
+    if let provider = error.provider {
+      self.init(code: provider.code)
       return
     }
     self =
-      switch setback.kind {
+      switch error.kind {
       case .invalidRequest: .componentValidationError
       case .notConfigured: .configurationError
       case .signInRequired, .attemptsExhausted: .authError

@@ -93,10 +93,10 @@ extension FreedomIDProblem {
 
 extension FreedomIDEnd {
   init(_ error: any Error) {
-    let setback = KitError(error)
+    let kitError = KitError(error)
     let isReadable = !(error is FreedomIDError)
     self = .failed(
       message: isReadable
-        ? setback.provider?.message ?? setback.message : "usherd's answer cannot be read")
+        ? kitError.provider?.message ?? kitError.message : "usherd's answer cannot be read")
   }
 }

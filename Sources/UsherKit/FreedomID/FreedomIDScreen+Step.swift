@@ -79,8 +79,8 @@ extension FreedomIDScreen.Permissions {
     client = step.client
     var permissions: [FreedomIDScreen.Permission] = []
     for grant in step.grants {
-      guard let word = DataGrants(rawValue: grant.id) else { return nil }
-      permissions.append(.init(grant: word, label: grant.label, isRemembered: grant.remembered))
+      guard let dataGrant = DataGrants(rawValue: grant.id) else { return nil }
+      permissions.append(.init(grant: dataGrant, label: grant.label, isRemembered: grant.remembered))
     }
     self.permissions = permissions
   }

@@ -31,9 +31,9 @@ extension GrantedProfile {
   /// - Throws: ``KitError`` if the flow has ended without success; ``FreedomIDError/parsingError``
   ///   if its result is not a profile.
   init(_ flow: Flow) throws {
-    let result = try flow.unfailed().result
+    let result = try flow.requireNoFailure().result
     guard let profile = result?["profile"], case .object = profile,
-      let words = result?["granted"]?.arrayValue
+      let grantIDs = result?["granted"]?.arrayValue
     else { throw FreedomIDError.parsingError }
     dateOfBirth = try profile.text("dateOfBirth")
     firstname = try profile.text("firstname")
@@ -47,7 +47,7 @@ extension GrantedProfile {
     email = try profile.text("email")
     phones = try profile.texts("phones")
     emails = try profile.texts("emails")
-    granted = Set(words.compactMap { $0.stringValue.flatMap { DataGrants(rawValue: $0) } })
+    granted = Set(grantIDs.compactMap { $0.stringValue.flatMap { DataGrants(rawValue: $0) } })
     account = result?["account"]?.stringValue
   }
 }

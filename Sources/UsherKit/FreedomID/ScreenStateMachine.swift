@@ -5,7 +5,7 @@ import UsherAPI
 /// The same step may come several times, such as after a restart of the daemon. It is shown once
 /// until it is answered.
 struct ScreenStateMachine: Sendable, Equatable {
-  private enum Standing: Equatable {
+  private enum State: Equatable {
     /// No screen was shown. → asked
     case nothing
     /// The presenter shows the flow's step. → answered, asked
@@ -14,7 +14,7 @@ struct ScreenStateMachine: Sendable, Equatable {
     case answered(Flow)
   }
 
-  private var standing = Standing.nothing
+  private var state = State.nothing
   private var tickets = 0
 
   enum Action: Sendable, Equatable {
@@ -28,31 +28,31 @@ struct ScreenStateMachine: Sendable, Equatable {
     case nothing
   }
 
-  mutating func moved(_ flow: Flow) -> Action {
+  mutating func flowChanged(_ flow: Flow) -> Action {
     if flow.status.isFinished { return .end(flow) }
-    if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
+    if case .asked(let seen, let ticket) = state, seen.step == flow.step,
       seen.problem == flow.problem
     {
-      standing = .asked(flow, ticket: ticket)
+      state = .asked(flow, ticket: ticket)
       return .nothing
     }
     return show(flow, flow.problem.map { FreedomIDProblem($0) })
   }
 
   mutating func answered(_ answer: FreedomIDAnswer, ticket: Int) -> Action {
-    guard case .asked(let flow, ticket) = standing else { return .nothing }
+    guard case .asked(let flow, ticket) = state else { return .nothing }
     switch answer.act {
     case .stay: return .nothing
     case .giveUp: return .giveUp
     case .submit(let input):
-      standing = .answered(flow)
+      state = .answered(flow)
       return .submit(input, answering: flow)
     }
   }
 
   /// Handles an answer that left the flow at the revision that was answered.
-  mutating func unmoved(_ revision: Int, _ problem: FreedomIDProblem) -> Action {
-    guard case .answered(let flow) = standing, flow.revision == revision else { return .nothing }
+  mutating func flowUnchanged(_ revision: Int, _ problem: FreedomIDProblem) -> Action {
+    guard case .answered(let flow) = state, flow.revision == revision else { return .nothing }
     return show(flow, problem)
   }
 
@@ -60,7 +60,7 @@ struct ScreenStateMachine: Sendable, Equatable {
     let step = flow.step ?? .wait(.init(for: "usherd"))
     guard let screen = FreedomIDScreen(step) else { return .cannotShow(step.kind) }
     tickets += 1
-    standing = .asked(flow, ticket: tickets)
+    state = .asked(flow, ticket: tickets)
     return .show(screen, problem, ticket: tickets)
   }
 }

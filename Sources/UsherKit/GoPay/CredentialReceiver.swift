@@ -11,7 +11,7 @@ public enum CredentialReceiver: Sendable {
   case none
 
   /// The value of the flow's parameter `credentialReceiver`.
-  var word: String {
+  var apiValue: String {
     switch self {
     case .exchange: "exchange"
     case .none: "none"

@@ -17,7 +17,7 @@ public struct VerifyResult: Sendable, Equatable {
 extension VerifyResult {
   /// - Throws: ``KitError`` if the flow has ended without success or names no submission.
   init(_ flow: Flow) throws {
-    let result = try flow.unfailed().result
+    let result = try flow.requireNoFailure().result
     guard let submissionId = result?["submissionId"]?.stringValue else {
       throw KitError(.unexpected, "the verification ended without a submission")
     }
@@ -88,9 +88,9 @@ public struct AnyFeatureCallback<Output: Sendable>: Sendable {
     find = { [weak callback] in callback }
   }
 
-  var isThere: Bool { find() != nil }
+  var isAlive: Bool { find() != nil }
 
-  func tell(_ outcome: Result<Output, FeatureError>, data: (Output) -> [String: String]) {
+  func deliver(_ outcome: Result<Output, FeatureError>, data: (Output) -> [String: String]) {
     guard let callback = find() else { return }
     switch outcome {
     case .success(let result):

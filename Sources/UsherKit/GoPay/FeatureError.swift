@@ -79,17 +79,17 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
 
 extension FeatureError: SDKError {
   /// Creates the error with the code from the daemon, or the closest code if there is none.
-  init(_ setback: KitError) {
-    let word = setback.provider
-    let nearest = FeatureErrorCode(setback.kind)
-    code = word?.code ?? nearest.rawValue
-    title = word?.title ?? FeatureErrorCode(rawValue: code)?.title ?? nearest.title
-    message = word?.message ?? setback.message
-    serverCode = word?.error
-    retryAfter = setback.retryAfter
+  init(_ error: KitError) {
+    let provider = error.provider
+    let nearest = FeatureErrorCode(error.kind)
+    code = provider?.code ?? nearest.rawValue
+    title = provider?.title ?? FeatureErrorCode(rawValue: code)?.title ?? nearest.title
+    message = provider?.message ?? error.message
+    serverCode = provider?.error
+    retryAfter = error.retryAfter
   }
 
-  static var nobodyHears: FeatureError {
+  static var callbackGone: FeatureError {
     FeatureError(
       KitError(.invalidRequest, "the callback was deallocated: keep a strong reference to it"))
   }

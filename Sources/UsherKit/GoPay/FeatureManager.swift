@@ -34,11 +34,11 @@ public struct FeatureManager: Sendable {
     presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver,
     callback: AnyFeatureCallback<VerifyResult>
   ) throws(FeatureError) -> VerifyTask {
-    guard callback.isThere else { throw .nobodyHears }
-    let tell = { @Sendable (outcome: Result<VerifyResult, FeatureError>) in
-      callback.tell(outcome, data: \.metadata)
+    guard callback.isAlive else { throw .callbackGone }
+    let deliver = { @Sendable (outcome: Result<VerifyResult, FeatureError>) in
+      callback.deliver(outcome, data: \.metadata)
     }
-    let task = callBack(tell) { () async throws(FeatureError) in
+    let task = callBack(deliver) { () async throws(FeatureError) in
       try await verify(
         presenter: presenter, request: request, credentialReceiver: credentialReceiver)
     }
@@ -60,14 +60,14 @@ public struct FeatureManager: Sendable {
   ) async throws(FeatureError) -> VerifyResult {
     try await translating(to: FeatureError.self) {
       try Task.checkCancellation()
-      try sdk.take(request.requestId)
-      defer { sdk.giveBack(request.requestId) }
+      try sdk.reserve(request.requestId)
+      defer { sdk.release(request.requestId) }
       // An unstructured task, so that cancellation does not interrupt the start: it would be
       // unknown whether a flow was begun.
       let beginning = Task { try await begin(request, credentialReceiver) }
       let verification = IdentityVerification(
         session: try await beginning.value, presenter: presenter, receiver: credentialReceiver,
-        pace: sdk.pace)
+        retryTiming: sdk.retryTiming)
       return try await verification.outcome()
     }
   }
@@ -84,7 +84,7 @@ public struct FeatureManager: Sendable {
       let redirect = FlowInput.redirect(url: Secret(url.absoluteString))
       for flow in try await sdk.client.flows(of: sdk.provider, kind: GoPaySDK.kind) {
         let session = try await sdk.client.session(of: flow.id)
-        if try await session.takes(redirect) { return }
+        if try await session.submitIfAccepted(redirect) { return }
       }
       throw KitError(.nothingWaiting, "no verification is waiting for this URL")
     }
@@ -117,7 +117,7 @@ extension FeatureManager {
       guard let flow = error.detail.flow,
         let session = try? await sdk.client.session(of: flow),
         session.flow.status == .active, session.flow.createdAt >= began
-      else { throw KitError.usedBefore }
+      else { throw KitError.requestIDUsed }
       return session
     }
   }
@@ -126,7 +126,7 @@ extension FeatureManager {
 extension FlowSession {
   /// Submits a redirect, and returns whether the flow accepted it. A flow refuses another's
   /// redirect.
-  fileprivate func takes(_ redirect: FlowInput) async throws -> Bool {
+  fileprivate func submitIfAccepted(_ redirect: FlowInput) async throws -> Bool {
     guard case .openURL(let page)? = flow.step, page.completes != .poll else { return false }
     do {
       _ = try await answer(redirect, to: flow) { _ in true }

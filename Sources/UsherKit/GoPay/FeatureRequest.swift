@@ -94,7 +94,7 @@ public struct FeatureRequest: Sendable, Equatable {
       "userCorrelationId": .string(userCorrelationId), "featureId": .text(featureId),
       "token": .text(token), "account": .text(account), "redirectURI": .text(redirectURI),
       "returnUrl": .text(returnURL), "locale": .text(language?.rawValue),
-      "credentialReceiver": .string(receiver.word),
+      "credentialReceiver": .string(receiver.apiValue),
     ])
   }
 }

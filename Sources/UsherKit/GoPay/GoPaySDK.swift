@@ -16,7 +16,7 @@ public final class GoPaySDK: Sendable {
   }
 
   /// The times for which a verification waits for a daemon that is away.
-  struct Pace: Sendable {
+  struct RetryTiming: Sendable {
     /// The total pause between attempts to read the flow, after which the verification fails.
     var patience = Duration.seconds(10)
     /// The pause before an answer is sent again after a shutdown of the daemon or a lost
@@ -29,9 +29,9 @@ public final class GoPaySDK: Sendable {
   let provider: ProviderName
   let client: UsherClient
   let language: Language?
-  let pace: Pace
+  let retryTiming: RetryTiming
   let clock: any Clock
-  private let underWay = Mutex<Set<String>>([])
+  private let reservedRequestIDs = Mutex<Set<String>>([])
 
   /// Creates the SDK without calling the daemon. If the daemon is down, the first call fails.
   ///
@@ -45,17 +45,17 @@ public final class GoPaySDK: Sendable {
     provider: String = "gopay", socketPath: String? = nil, language: Language? = nil
   ) {
     self.init(
-      provider: provider, socketPath: socketPath, language: language, pace: Pace(),
+      provider: provider, socketPath: socketPath, language: language, retryTiming: RetryTiming(),
       clock: SystemClock())
   }
 
   init(
-    provider: String, socketPath: String?, language: Language?, pace: Pace, clock: any Clock
+    provider: String, socketPath: String?, language: Language?, retryTiming: RetryTiming, clock: any Clock
   ) {
     self.provider = ProviderName(provider)
     client = UsherClient(socketPath: socketPath, name: "UsherKit")
     self.language = language
-    self.pace = pace
+    self.retryTiming = retryTiming
     self.clock = clock
   }
 
@@ -71,15 +71,15 @@ extension GoPaySDK {
   /// - Throws: ``KitError`` if this object has a verification with the same id in progress. The
   ///   daemon would refuse the second start, but the flow that it names could be taken for the
   ///   second verification's own.
-  func take(_ requestID: String) throws {
-    guard underWay.withLock({ $0.insert(requestID).inserted }) else { throw KitError.usedBefore }
+  func reserve(_ requestID: String) throws {
+    guard reservedRequestIDs.withLock({ $0.insert(requestID).inserted }) else { throw KitError.requestIDUsed }
   }
 
-  func giveBack(_ requestID: String) { underWay.withLock { _ = $0.remove(requestID) } }
+  func release(_ requestID: String) { reservedRequestIDs.withLock { _ = $0.remove(requestID) } }
 }
 
 extension KitError {
-  static var usedBefore: KitError {
+  static var requestIDUsed: KitError {
     KitError(
       .invalidRequest, "this requestId was used before: generate a fresh one for every call",
       field: "requestId")

@@ -10,7 +10,7 @@ struct IdentityVerification: Sendable {
   private static let attempts = 10
 
   private enum Event: Sendable {
-    case moved(Flow)
+    case flowChanged(Flow)
     case exchanged(code: Secret, ExchangeResult)
     case lost(any Error)
   }
@@ -18,7 +18,7 @@ struct IdentityVerification: Sendable {
   let session: FlowSession
   let presenter: any Presenter
   let receiver: CredentialReceiver
-  let pace: GoPaySDK.Pace
+  let retryTiming: GoPaySDK.RetryTiming
 
   /// Runs the verification to its end.
   ///
@@ -28,7 +28,7 @@ struct IdentityVerification: Sendable {
   func outcome() async throws -> VerifyResult {
     let flow: Flow
     do {
-      flow = try await end()
+      flow = try await runToEnd()
     } catch {
       flow = try await last(after: error)
     }
@@ -43,35 +43,35 @@ struct IdentityVerification: Sendable {
     return last
   }
 
-  private func end() async throws -> Flow {
+  private func runToEnd() async throws -> Flow {
     let (events, feed) = AsyncStream.makeStream(of: Event.self)
-    let follower = Task { await follow(feed) }
-    defer { follower.cancel() }
-    var course = VerifyStateMachine()
+    let watcher = Task { await watchFlow(feed) }
+    defer { watcher.cancel() }
+    var machine = VerifyStateMachine()
     for await event in events {
       switch event {
-      case .moved(let flow):
-        switch course.take(flow) {
+      case .flowChanged(let flow):
+        switch machine.flowChanged(flow) {
         case .present(let page): try present(page)
         case .exchange(let code, let requestID): exchange(code, requestID, feed)
         case .wait: continue
         case .end: return flow
         }
       case .exchanged(let code, let result):
-        if course.takes(answerFor: code) { try await answer(code, result) }
+        if machine.acceptAnswer(for: code) { try await answer(code, result) }
       case .lost(let error): throw error
       }
     }
     throw CancellationError()
   }
 
-  private func follow(_ feed: AsyncStream<Event>.Continuation) async {
+  private func watchFlow(_ feed: AsyncStream<Event>.Continuation) async {
     do {
       var flow = session.flow
-      feed.yield(.moved(flow))
+      feed.yield(.flowChanged(flow))
       while !flow.status.isFinished {
-        flow = try await session.change(after: flow.revision, patience: pace.patience)
-        feed.yield(.moved(flow))
+        flow = try await session.change(after: flow.revision, patience: retryTiming.patience)
+        feed.yield(.flowChanged(flow))
       }
     } catch {
       feed.yield(.lost(error))
@@ -122,12 +122,12 @@ extension IdentityVerification {
         case .invalidInput: result = result.refused(error.message)
         case .conflict: break
         case .unexpectedInput, .flowFinished: return
-        case .shuttingDown: try await Task.sleep(for: pace.pause)
+        case .shuttingDown: try await Task.sleep(for: retryTiming.pause)
         default: throw error
         }
       } catch let error as ConnectionError where error.mayPass {
         problem = error
-        try await Task.sleep(for: pace.pause)
+        try await Task.sleep(for: retryTiming.pause)
       }
     }
     if let problem { throw problem }

@@ -30,7 +30,7 @@ struct VerifyStateMachine: Sendable, Equatable {
     case end
   }
 
-  mutating func take(_ flow: Flow) -> Action {
+  mutating func flowChanged(_ flow: Flow) -> Action {
     if flow.status.isFinished { return .end }
     switch flow.step {
     case .openURL(let step):
@@ -51,7 +51,7 @@ struct VerifyStateMachine: Sendable, Equatable {
   /// Records an answer to an exchange.
   ///
   /// - Returns: Whether it is the first answer for the latest code; others are ignored.
-  mutating func takes(answerFor code: Secret) -> Bool {
+  mutating func acceptAnswer(for code: Secret) -> Bool {
     guard exchange == .asked(code) else { return false }
     exchange = .answered(code)
     return true

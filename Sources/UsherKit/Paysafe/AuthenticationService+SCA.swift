@@ -27,11 +27,11 @@ extension Wallet.AuthenticationService {
   ) async throws(WalletError) -> SCAChallengeResponse {
     try await translating(to: WalletError.self) {
       let flow: Flow
-      if let again = try await sendAgain(eventID, request) {
+      if let again = try await resendChallenge(eventID, request) {
         flow = again
       } else {
         let session = try await wallet.begin(.sca, request.params(eventID, wallet.account))
-        flow = try await session.first(where: \.isChallenged)
+        flow = try await session.waitUntil(\.isChallenged)
       }
       return try SCAChallengeResponse(flow, eventID, request)
     }
@@ -56,7 +56,7 @@ extension Wallet.AuthenticationService {
       guard let session = try await wallet.newestFlow(.sca, key: eventID) else {
         throw KitError.noChallenge
       }
-      let seen = try await session.first(where: \.isChallenged)
+      let seen = try await session.waitUntil(\.isChallenged)
       guard let input = seen.step?.answer(request.value) else { throw KitError.noChallenge }
       let flow = try await session.answer(input, to: seen)
       return try SCAAttemptResponse(
@@ -80,7 +80,7 @@ extension Wallet.AuthenticationService {
       guard let session = try await wallet.newestFlow(.sca, key: eventID, status: nil) else {
         throw KitError.noChallenge
       }
-      let flow = try await session.first { $0.stands && $0.step?.kind != .openURL }
+      let flow = try await session.waitUntil { $0.isSettled && $0.step?.kind != .openURL }
       if case .choose = flow.step {
         throw flow.problem.map { KitError($0) } ?? KitError.noChallenge
       }
@@ -97,9 +97,9 @@ extension Wallet.AuthenticationService {
   /// If the flow cannot do that, or its challenge uses another verification, the flow is cancelled.
   ///
   /// - Returns: The flow after that; nil if a new flow must be begun.
-  private func sendAgain(_ eventID: String, _ request: SCAChallengeRequest) async throws -> Flow? {
+  private func resendChallenge(_ eventID: String, _ request: SCAChallengeRequest) async throws -> Flow? {
     guard let session = try await wallet.newestFlow(.sca, key: eventID) else { return nil }
-    let seen = try await session.first(where: \.isChallenged)
+    let seen = try await session.waitUntil(\.isChallenged)
     if seen.status == .succeeded { return seen }
     switch seen.step {
     case .enterCode(let step) where request.verification.isSent(by: step.channel):
@@ -122,7 +122,7 @@ extension Flow {
   ///
   /// The state is compared because a flow has no step to answer if the customer answers on another
   /// device.
-  fileprivate var isChallenged: Bool { stands || state == "challenged" }
+  fileprivate var isChallenged: Bool { isSettled || state == "challenged" }
 }
 
 extension Step {

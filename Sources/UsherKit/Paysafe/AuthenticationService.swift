@@ -25,7 +25,7 @@ extension Wallet {
     ) async throws(WalletError) -> AuthenticationDetails {
       try await translating(to: WalletError.self) {
         let session = try await wallet.begin(.authorize, request.params(brandIdentity))
-        let flow = try await session.first(where: \.stands).unfailed()
+        let flow = try await session.waitUntil(\.isSettled).requireNoFailure()
         guard case .openURL(let page) = flow.step, let url = URL(string: page.url) else {
           throw KitError(.unexpected, "the sign-in does not begin with a page to open")
         }
@@ -41,7 +41,7 @@ extension Wallet {
     /// refused, the sign-in has failed and the error has the OAuth error code in `providerCode`.
     public func handleRedirect(url: URL) async throws(WalletError) -> AuthenticationCode {
       try await translating(to: WalletError.self) {
-        try code(of: try await comeBack(.redirect(url: Secret(url.absoluteString))))
+        try code(of: try await submitRedirect(.redirect(url: Secret(url.absoluteString))))
       }
     }
 
@@ -60,19 +60,19 @@ extension Wallet {
           requestID == nil || $0.requestId == requestID
         }
         guard let found else { throw KitError(.nothingWaiting, "no sign-in is in progress") }
-        return try code(of: try await found.first { $0.step?.kind == .exchangeCredential })
+        return try code(of: try await found.waitUntil { $0.step?.kind == .exchangeCredential })
       }
     }
 
     /// Submits the redirect to each sign-in until one accepts it; a flow refuses another's
     /// redirect.
-    private func comeBack(_ redirect: FlowInput) async throws -> Flow {
-      for flow in try await wallet.liveFlows(.authorize) {
+    private func submitRedirect(_ redirect: FlowInput) async throws -> Flow {
+      for flow in try await wallet.activeFlows(.authorize) {
         let session = try await wallet.client.session(of: flow.id)
         guard case .openURL? = session.flow.step else { continue }
         do {
           return try await session.answer(redirect, to: session.flow)
-        } catch let error as UsherError where error.isAnothersAnswer {
+        } catch let error as UsherError where error.isForAnotherFlow {
           continue
         }
       }
@@ -80,7 +80,7 @@ extension Wallet {
     }
 
     private func code(of flow: Flow) throws -> AuthenticationCode {
-      guard case .exchangeCredential(let step) = try flow.unfailed().step else {
+      guard case .exchangeCredential(let step) = try flow.requireNoFailure().step else {
         throw KitError(.unexpected, "the sign-in returned no code")
       }
       return AuthenticationCode(step)
@@ -90,7 +90,7 @@ extension Wallet {
 
 extension UsherError {
   /// Whether a flow refused an answer because it is for another flow or came too late.
-  fileprivate var isAnothersAnswer: Bool {
+  fileprivate var isForAnotherFlow: Bool {
     [.invalidInput, .conflict, .flowFinished, .unexpectedInput].contains(reason)
   }
 }
@@ -150,7 +150,7 @@ extension Wallet {
     guard let found else {
       throw KitError(.nothingWaiting, "no sign-in is waiting for an access token")
     }
-    let flow = try await found.answer(exchanged, to: found.flow).unhindered()
+    let flow = try await found.answer(exchanged, to: found.flow).requireNoProblem()
     guard let account = flow.result?["account"]?.stringValue else {
       throw KitError(.unexpected, "the sign-in has ended without an account")
     }

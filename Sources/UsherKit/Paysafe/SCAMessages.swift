@@ -91,7 +91,7 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
     self.eventID = eventID
     walletOperationID = request.walletOperationID
     verification = request.verification
-    switch try flow.unhindered().step {
+    switch try flow.requireNoProblem().step {
     case .enterCode(let step):
       maskedTarget = step.maskedTarget
       digits = step.digits
@@ -130,7 +130,7 @@ extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
     if let failure = flow.failure, failure.reason == .denied {
       return (.rejected, failure.provider?.message ?? failure.message)
     }
-    guard try flow.unhindered().status == .succeeded else {
+    guard try flow.requireNoProblem().status == .succeeded else {
       throw KitError(.unexpected, "the attempt has no result")
     }
     return (.verified, flow.result?["statusReason"]?.stringValue)

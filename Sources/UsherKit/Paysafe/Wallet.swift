@@ -84,7 +84,7 @@ extension Wallet {
   /// The check of the provider is skipped if a rule of the daemon does not let the program read
   /// providers. (The vendor documents the call, but not its argument labels on iOS.)
   public static func configure(configToken: String) async throws(WalletError) {
-    try await instance.find()
+    try await instance.checkProvider()
   }
 
   /// Calls ``configure(configToken:)`` and passes its result to `completion`.
@@ -111,7 +111,7 @@ extension Wallet {
     }
   }
 
-  private func find() async throws(WalletError) {
+  private func checkProvider() async throws(WalletError) {
     let setup = setup.withLock { $0 }
     do {
       _ = try await translating(to: WalletError.self) {
@@ -139,7 +139,7 @@ extension Wallet {
   }
 
   /// Returns the caller's active flows of a kind, newest first, without their steps.
-  func liveFlows(_ kind: Kind) async throws -> [Flow] {
+  func activeFlows(_ kind: Kind) async throws -> [Flow] {
     let setup = setup.withLock { $0 }
     return try await setup.client.flows(of: setup.provider, kind: kind.rawValue)
   }

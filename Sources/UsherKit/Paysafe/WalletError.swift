@@ -68,14 +68,14 @@ extension WalletError: SDKError {
   /// The daemon's provider code for the SDK's data error.
   private static let dataErrorCode = "dataError"
 
-  init(_ setback: KitError) {
-    let detail = Detail(setback)
-    guard setback.provider?.code != Self.dataErrorCode else {
+  init(_ error: KitError) {
+    let detail = Detail(error)
+    guard error.provider?.code != Self.dataErrorCode else {
       self = .dataError(detail)
       return
     }
     self =
-      switch setback.kind {
+      switch error.kind {
       case .attemptsExhausted: .dataError(detail)
       case .invalidRequest: .invalidRequest(detail)
       case .notConfigured: .notConfigured(detail)
@@ -94,11 +94,11 @@ extension WalletError: SDKError {
 }
 
 extension WalletError.Detail {
-  init(_ setback: KitError) {
-    message = setback.message
-    field = setback.field
-    retryAfter = setback.retryAfter
-    providerCode = setback.provider?.code
-    providerMessage = setback.provider?.message
+  init(_ error: KitError) {
+    message = error.message
+    field = error.field
+    retryAfter = error.retryAfter
+    providerCode = error.provider?.code
+    providerMessage = error.provider?.message
   }
 }

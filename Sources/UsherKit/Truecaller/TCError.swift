@@ -54,12 +54,12 @@ extension TCError: CustomStringConvertible {
 
 extension TCError: SDKError {
   /// Creates the error with the code from the daemon, or the closest code if there is none.
-  init(_ setback: KitError) {
-    let word = setback.provider
+  init(_ error: KitError) {
+    let provider = error.provider
     self.init(
-      word.flatMap { Int($0.code) }.flatMap { TCTrueSDKErrorCode(rawValue: $0) }
-        ?? TCTrueSDKErrorCode(setback.kind, setback.field),
-      word?.message ?? setback.message, serverCode: word?.error, retryAfter: setback.retryAfter)
+      provider.flatMap { Int($0.code) }.flatMap { TCTrueSDKErrorCode(rawValue: $0) }
+        ?? TCTrueSDKErrorCode(error.kind, error.field),
+      provider?.message ?? error.message, serverCode: provider?.error, retryAfter: error.retryAfter)
   }
 
   static var noViewDelegate: TCError {

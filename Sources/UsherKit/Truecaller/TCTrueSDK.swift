@@ -21,12 +21,12 @@ public final class TCTrueSDK: Sendable {
   public static func sharedManager() -> TCTrueSDK { shared }
 
   private struct Setup: Sendable {
-    var place: VerificationService.Place
+    var endpoint: VerificationService.Endpoint
     var app: PhoneRequest.App?
   }
 
   private let setup: Mutex<Setup>
-  private let ears: Ears
+  private let delegates: WeakDelegates
   private let clock: any Clock
   let service: VerificationService
 
@@ -38,18 +38,18 @@ public final class TCTrueSDK: Sendable {
   }
 
   init(provider: String, socketPath: String?, clock: any Clock) {
-    setup = Mutex(Setup(place: Self.place(provider, socketPath)))
+    setup = Mutex(Setup(endpoint: Self.endpoint(provider, socketPath)))
     self.clock = clock
-    let ears = Ears()
-    let (news, feed) = AsyncStream.makeStream(of: TCVerificationEvent.self)
-    self.ears = ears
-    service = VerificationService(news: feed)
-    Task { for await event in news { ears.hear(event) } }
+    let delegates = WeakDelegates()
+    let (events, feed) = AsyncStream.makeStream(of: TCVerificationEvent.self)
+    self.delegates = delegates
+    service = VerificationService(delegateFeed: feed)
+    Task { for await event in events { delegates.notify(event) } }
   }
 
   deinit { service.close() }
 
-  private static func place(_ provider: String, _ socketPath: String?) -> VerificationService.Place
+  private static func endpoint(_ provider: String, _ socketPath: String?) -> VerificationService.Endpoint
   {
     .init(
       provider: ProviderName(provider),
@@ -69,16 +69,16 @@ extension TCTrueSDK {
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
   ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
   public func configure(provider: String = "truecaller", socketPath: String? = nil) {
-    let new = Self.place(provider, socketPath)
-    let moved = setup.withLock { setup in
+    let new = Self.endpoint(provider, socketPath)
+    let hasChanged = setup.withLock { setup in
       guard
-        setup.place.provider != new.provider
-          || setup.place.client.socketPath != new.client.socketPath
+        setup.endpoint.provider != new.provider
+          || setup.endpoint.client.socketPath != new.client.socketPath
       else { return false }
-      setup.place = new
+      setup.endpoint = new
       return true
     }
-    if moved { service.take(.init(errand: .move, place: new)) }
+    if hasChanged { service.enqueue(.init(operation: .endpointChanged, endpoint: new)) }
   }
 
   /// Sets the app key and the app link. This call is optional.
@@ -92,14 +92,14 @@ extension TCTrueSDK {
 
   /// The delegate, which receives the progress and the result of verifications. It is held weakly.
   public var delegate: (any TCTrueSDKDelegate)? {
-    get { ears.delegate }
-    set { ears.delegate = newValue }
+    get { delegates.delegate }
+    set { delegates.delegate = newValue }
   }
 
   /// The screen on which the number and the code are entered. It is held weakly.
   public var viewDelegate: (any TCTrueSDKViewDelegate)? {
-    get { ears.viewDelegate }
-    set { ears.viewDelegate = newValue }
+    get { delegates.viewDelegate }
+    set { delegates.viewDelegate = newValue }
   }
 }
 
@@ -119,7 +119,7 @@ extension TCTrueSDK {
   ///   - countryCode: The ISO 3166-1 alpha-2 code of the country, in upper or lower case.
   public func requestVerification(forPhone phone: String, countryCode: String) {
     guard viewDelegate != nil else {
-      service.tell(.failed(.noViewDelegate))
+      service.publish(.failed(.noViewDelegate))
       return
     }
     request(phone, countryCode, nil)
@@ -156,7 +156,7 @@ extension TCTrueSDK {
   func request(_ phone: String, _ countryCode: String, _ listener: VerificationService.Listener?) {
     let setup = setup.withLock { $0 }
     let request = PhoneRequest(phone: phone, countryCode: countryCode, app: setup.app)
-    service.take(.init(errand: .request(request), place: setup.place, listener: listener))
+    service.enqueue(.init(operation: .request(request), endpoint: setup.endpoint, listener: listener))
   }
 
   func enter(
@@ -165,8 +165,8 @@ extension TCTrueSDK {
   ) {
     let fields = ["firstName": Secret(firstName), "lastName": Secret(lastName)]
     let input = FlowInput.code(Secret(code), fields: fields)
-    let place = setup.withLock { $0.place }
-    service.take(.init(errand: .enter(input), place: place, listener: listener))
+    let endpoint = setup.withLock { $0.endpoint }
+    service.enqueue(.init(operation: .enter(input), endpoint: endpoint, listener: listener))
   }
 }
 
@@ -174,7 +174,7 @@ extension TCTrueSDK {
 
 extension TCTrueSDK {
   /// Holds the delegates weakly, and calls them.
-  private final class Ears: Sendable {
+  private final class WeakDelegates: Sendable {
     private struct Pair {
       weak var delegate: (any TCTrueSDKDelegate)?
       weak var viewDelegate: (any TCTrueSDKViewDelegate)?
@@ -192,7 +192,7 @@ extension TCTrueSDK {
       set { pair.withLock { $0.viewDelegate = newValue } }
     }
 
-    func hear(_ event: TCVerificationEvent) {
+    func notify(_ event: TCVerificationEvent) {
       switch event {
       case .state(let state): delegate?.verificationStatusChanged(to: state)
       case .profile(let profile): delegate?.didReceive(profile)

@@ -11,8 +11,8 @@ public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
 
   /// Creates the state from the flow's state, which has the SDK's name; nil for any other, such as
   /// `creating`.
-  init?(word: String) {
-    switch word {
+  init?(flowState state: String) {
+    switch state {
     case "otpInitiated": self = .otpInitiated
     case "otpReceived": self = .otpReceived
     case "verificationComplete": self = .verificationComplete

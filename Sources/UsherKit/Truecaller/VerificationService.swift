@@ -12,26 +12,26 @@ final class VerificationService: Sendable {
   typealias Listener = AsyncStream<TCVerificationEvent>.Continuation
 
   /// A request of the program, and the listener that gets its events in addition to the delegate.
-  struct Action: Sendable {
-    var errand: Errand
-    var place: Place
+  struct Command: Sendable {
+    var operation: Operation
+    var endpoint: Endpoint
     var listener: Listener?
   }
 
-  enum Errand: Sendable {
+  enum Operation: Sendable {
     case request(PhoneRequest)
     case enter(FlowInput)
     /// The provider or the daemon's socket has changed.
-    case move
+    case endpointChanged
   }
 
   /// The daemon and its provider that a request goes to.
-  struct Place: Sendable {
+  struct Endpoint: Sendable {
     var provider: ProviderName
     var client: UsherClient
   }
 
-  struct Standing {
+  struct State {
     var current: Current?
     /// The number of verifications so far, from which each gets its own number.
     var count = 0
@@ -50,63 +50,63 @@ final class VerificationService: Sendable {
     var follower: Task<Void, Never>?
   }
 
-  private let standing = Mutex(Standing())
-  private let orders: AsyncStream<Action>.Continuation
-  private let news: Listener
+  private let state = Mutex(State())
+  private let commands: AsyncStream<Command>.Continuation
+  private let delegateFeed: Listener
 
   /// - Parameter news: The stream that gets all events, for the delegate.
-  init(news: Listener) {
-    self.news = news
-    let (orders, feed) = AsyncStream.makeStream(of: Action.self)
-    self.orders = feed
-    Task { for await order in orders { await carryOut(order) } }
+  init(delegateFeed: Listener) {
+    self.delegateFeed = delegateFeed
+    let (commands, feed) = AsyncStream.makeStream(of: Command.self)
+    self.commands = feed
+    Task { for await command in commands { await carryOut(command) } }
   }
 
-  func take(_ order: Action) { orders.yield(order) }
+  func enqueue(_ command: Command) { commands.yield(command) }
 
   /// Ends all tasks. The verification at the daemon is not cancelled.
   func close() {
-    orders.finish()
-    standing.withLock { $0.isClosed = true }
-    leave()
-    news.finish()
+    commands.finish()
+    state.withLock { $0.isClosed = true }
+    stopFollowing()
+    delegateFeed.finish()
   }
 
-  var expiresAt: Timestamp? { standing.withLock { $0.expiresAt } }
+  var expiresAt: Timestamp? { state.withLock { $0.expiresAt } }
 
-  var accessToken: Secret? { standing.withLock { $0.accessToken } }
+  var accessToken: Secret? { state.withLock { $0.accessToken } }
 }
 
 // MARK: - Publishing events
 
 extension VerificationService {
   /// Publishes an event of the active verification, or of none.
-  func tell(_ event: TCVerificationEvent) {
-    standing.withLock { tell(event, in: &$0) }
+  func publish(_ event: TCVerificationEvent) {
+    state.withLock { publish(event, in: &$0) }
   }
 
-  private func tell(_ event: TCVerificationEvent, in standing: inout Standing) {
-    news.yield(event)
-    standing.listeners.removeAll { listener in
+  private func publish(_ event: TCVerificationEvent, in state: inout State) {
+    delegateFeed.yield(event)
+    state.listeners.removeAll { listener in
       if case .terminated = listener.yield(event) { true } else { false }
     }
   }
 
-  private func leave() {
-    let follower = standing.withLock { standing in
-      defer { standing.forget() }
-      return standing.current?.follower
+  private func stopFollowing() {
+    let follower = state.withLock { state in
+      defer { state.forget() }
+      return state.current?.follower
     }
     follower?.cancel()
   }
 
-  private func listen(_ listener: Listener?) {
+  private func addListener(_ listener: Listener?) {
     guard let listener else { return }
-    standing.withLock { $0.listeners.append(listener) }
+    state.withLock { $0.listeners.append(listener) }
   }
 }
 
-extension VerificationService.Standing {
+extension VerificationService.State {
   /// Stops the reports about the verification. The access token stays.
   fileprivate mutating func forget() {
     current = nil
@@ -119,50 +119,50 @@ extension VerificationService.Standing {
 // MARK: - Carrying out requests
 
 extension VerificationService {
-  private func carryOut(_ order: Action) async {
+  private func carryOut(_ command: Command) async {
     do {
-      switch order.errand {
-      case .request(let phone): try await request(phone, order)
-      case .enter(let input): try await enter(input, order)
-      case .move:
-        leave()
-        standing.withLock { $0.accessToken = nil }
+      switch command.operation {
+      case .request(let phone): try await request(phone, command)
+      case .enter(let input): try await enter(input, command)
+      case .endpointChanged:
+        stopFollowing()
+        state.withLock { $0.accessToken = nil }
       }
     } catch {
-      tell(.failed(TCError(KitError(error))))
-      standing.withLock { if $0.current == nil { $0.forget() } }
+      publish(.failed(TCError(KitError(error))))
+      state.withLock { if $0.current == nil { $0.forget() } }
     }
   }
 
-  private func request(_ phone: PhoneRequest, _ order: Action) async throws {
-    let current = standing.withLock { $0.current }
+  private func request(_ phone: PhoneRequest, _ command: Command) async throws {
+    let current = state.withLock { $0.current }
     if let current, current.phone?.isSameNumber(as: phone) == true {
-      listen(order.listener)
+      addListener(command.listener)
       try await answer(.resend, current.session)
       return
     }
-    leave()
-    listen(order.listener)
+    stopFollowing()
+    addListener(command.listener)
     // The result does not matter: if the flow cannot be cancelled, it expires.
     _ = try? await current?.session.cancel()
-    standing.withLock { $0.accessToken = nil }
-    let session = try await order.place.client.flow(
-      provider: order.place.provider.rawValue, kind: Self.kind, params: phone.params)
-    follow(session, phone, VerificationNews(), order.place.client)
+    state.withLock { $0.accessToken = nil }
+    let session = try await command.endpoint.client.flow(
+      provider: command.endpoint.provider.rawValue, kind: Self.kind, params: phone.params)
+    startFollowing(session, phone, VerificationEventMapper(), command.endpoint.client)
   }
 
-  private func enter(_ input: FlowInput, _ order: Action) async throws {
-    listen(order.listener)
-    if let current = standing.withLock({ $0.current }) {
+  private func enter(_ input: FlowInput, _ command: Command) async throws {
+    addListener(command.listener)
+    if let current = state.withLock({ $0.current }) {
       try await answer(input, current.session)
       return
     }
-    let place = order.place
-    let found = try await place.client.newestFlow(of: place.provider, kind: Self.kind) {
+    let endpoint = command.endpoint
+    let found = try await endpoint.client.newestFlow(of: endpoint.provider, kind: Self.kind) {
       $0.step?.kind == .enterCode
     }
     guard let found else { throw KitError.noCode }
-    follow(found, nil, VerificationNews(takingUp: found.flow), place.client)
+    startFollowing(found, nil, VerificationEventMapper(resuming: found.flow), endpoint.client)
     try await answer(input, found)
   }
 
@@ -196,53 +196,53 @@ extension KitError {
 // MARK: - Following
 
 extension VerificationService {
-  private func follow(
-    _ session: FlowSession, _ phone: PhoneRequest?, _ news: VerificationNews, _ client: UsherClient
+  private func startFollowing(
+    _ session: FlowSession, _ phone: PhoneRequest?, _ mapper: VerificationEventMapper, _ client: UsherClient
   ) {
-    standing.withLock { standing in
-      guard !standing.isClosed else { return }
-      standing.count += 1
-      let number = standing.count
-      standing.expiresAt = session.flow.codeExpiry
-      let follower = Task { await run(number, session, news, client) }
-      standing.current = Current(
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.count += 1
+      let number = state.count
+      state.expiresAt = session.flow.codeExpiry
+      let follower = Task { await followToEnd(number, session, mapper, client) }
+      state.current = Current(
         number: number, phone: phone?.withoutApp, session: session, follower: follower)
     }
   }
 
-  private func run(
-    _ number: Int, _ session: FlowSession, _ told: VerificationNews, _ client: UsherClient
+  private func followToEnd(
+    _ number: Int, _ session: FlowSession, _ initial: VerificationEventMapper, _ client: UsherClient
   ) async {
-    var news = told
+    var mapper = initial
     var (flow, transitions) = (session.flow, [Transition]())
     do {
       while true {
-        let events = news.take(flow, transitions)
+        let events = mapper.events(for: flow, transitions)
         let token = flow.status == .succeeded ? await Self.token(of: flow, client) : nil
-        guard tell(events, flow, token, number), !flow.status.isFinished else { return }
-        (flow, transitions) = try await session.changes(after: news.revision, client)
+        guard publish(events, flow, token, number), !flow.status.isFinished else { return }
+        (flow, transitions) = try await session.changes(after: mapper.revision, client)
       }
     } catch {
-      standing.withLock { standing in
-        guard standing.current?.number == number else { return }
-        standing.current = nil
-        standing.expiresAt = nil
-        tell(.failed(TCError(KitError(error))), in: &standing)
-        standing.forget()
+      state.withLock { state in
+        guard state.current?.number == number else { return }
+        state.current = nil
+        state.expiresAt = nil
+        publish(.failed(TCError(KitError(error))), in: &state)
+        state.forget()
       }
     }
   }
 
   /// - Returns: Whether the verification is still the active one.
-  private func tell(
+  private func publish(
     _ events: [TCVerificationEvent], _ flow: Flow, _ token: Secret?, _ number: Int
   ) -> Bool {
-    standing.withLock { standing in
-      guard standing.current?.number == number else { return false }
-      standing.expiresAt = flow.codeExpiry ?? (flow.isCodeHandedIn ? standing.expiresAt : nil)
-      standing.accessToken = token
-      for event in events { tell(event, in: &standing) }
-      if flow.status.isFinished { standing.forget() }
+    state.withLock { state in
+      guard state.current?.number == number else { return false }
+      state.expiresAt = flow.codeExpiry ?? (flow.isCodeSubmitted ? state.expiresAt : nil)
+      state.accessToken = token
+      for event in events { publish(event, in: &state) }
+      if flow.status.isFinished { state.forget() }
       return true
     }
   }
@@ -261,8 +261,8 @@ extension Flow {
     return step.expiresAt
   }
 
-  fileprivate var isCodeHandedIn: Bool {
-    status == .active && TCVerificationState(word: state) == .otpReceived
+  fileprivate var isCodeSubmitted: Bool {
+    status == .active && TCVerificationState(flowState: state) == .otpReceived
   }
 }
 
@@ -274,7 +274,7 @@ extension FlowSession {
   ) async throws -> (Flow, [Transition]) {
     let flow = try await change(after: revision)
     guard flow.revision > revision + 1 else { return (flow, []) }
-    let told = try await client.call(FlowWait(flow: id, revision: revision, timeoutMs: 0))
-    return (told.flow, told.transitions)
+    let reply = try await client.call(FlowWait(flow: id, revision: revision, timeoutMs: 0))
+    return (reply.flow, reply.transitions)
   }
 }

@@ -8,55 +8,55 @@ extension BSAKitTests {
   struct Cancelling {
     /// Makes a call, disposes of its bag once the daemon has received `method`, and returns the
     /// callbacks.
-    private func told(
+    private func recordedEvents(
       _ daemon: BSADaemon, at method: String, before: (@Sendable () async -> Void)? = nil,
       then: (@Sendable () async throws -> Void)? = nil,
-      _ call: @escaping @Sendable (BSAEar) -> Void
-    ) async throws -> [BSAEar.News] {
+      _ call: @escaping @Sendable (BSACallbackRecorder) -> Void
+    ) async throws -> [BSACallbackRecorder.Event] {
       try await daemon.run { _ in
         await before?()
-        let ear = BSAEar()
-        call(ear)
-        let calls = ear.bag.calls
+        let recorder = BSACallbackRecorder()
+        call(recorder)
+        let calls = recorder.bag.calls
         var methods = daemon.methodsHeard.makeAsyncIterator()
         while let heard = await methods.next(), heard != method {}
-        ear.bag.dispose()
+        recorder.bag.dispose()
         try await then?()
         for call in calls { await call.value }
-        ear.hearsNoMore()
-        return await ear.all()
+        recorder.stopRecording()
+        return await recorder.all()
       }
     }
 
     @Test("a cancelled BSA code request calls no callback and cancels its flow")
     func whileSending() async throws {
       let daemon = BSADaemon(.sending)
-      check(try await told(daemon, at: "flow.start") { $0.requestNumber() }, is: [])
+      check(try await recordedEvents(daemon, at: "flow.start") { $0.requestNumber() }, is: [])
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.cancel"])
       #expect(daemon.status() == "cancelled")
     }
 
     @Test("a BSA call that is cancelled before flow.start replies still cancels its flow")
     func whileBeginning() async throws {
-      let daemon = BSADaemon(starts: [.goesOnSlowly([.otpSent])])
-      let then = { @Sendable in try await daemon.tellsAtLast() }
-      let news = try await told(daemon, at: "flow.start", then: then) { $0.requestNumber() }
-      #expect(news == [])
+      let daemon = BSADaemon(starts: [.advancesAndRepliesLater([.otpSent])])
+      let then = { @Sendable in try await daemon.sendDelayedReplies() }
+      let events = try await recordedEvents(daemon, at: "flow.start", then: then) { $0.requestNumber() }
+      #expect(events == [])
       #expect(daemon.status() == "cancelled")
     }
 
     @Test("a cancelled BSA code verification calls no callback and cancels its flow")
     func whileVerifying() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying])])
-      let before = { @Sendable in _ = await UsherKitTests.told { $0.requestNumber() } }
-      check(try await told(daemon, at: "flow.submit", before: before) { $0.verifyNumber() }, is: [])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying])])
+      let before = { @Sendable in _ = await UsherKitTests.recordedEvents { $0.requestNumber() } }
+      check(try await recordedEvents(daemon, at: "flow.submit", before: before) { $0.verifyNumber() }, is: [])
       #expect(daemon.status() == "cancelled")
     }
 
     @Test("a cancelled BSA sign-up calls no callback and cancels its flow")
     func whileSigningUp() async throws {
       let daemon = BSADaemon(.signingUp)
-      check(try await told(daemon, at: "flow.start") { $0.signUp() }, is: [])
+      check(try await recordedEvents(daemon, at: "flow.start") { $0.signUp() }, is: [])
       #expect(daemon.methods.suffix(2) == ["flow.start", "flow.cancel"])
       #expect(daemon.status() == "cancelled")
     }
@@ -64,20 +64,20 @@ extension BSAKitTests {
     @Test("a cancelled BSA user-key check calls no callback")
     func whileChecking() async throws {
       let method = "registration.checkUserKey"
-      let daemon = BSADaemon(replies: [method: [.goesOnSlowly([])]])
-      check(try await told(daemon, at: method) { $0.checkUserKey("user1") }, is: [])
+      let daemon = BSADaemon(replies: [method: [.advancesAndRepliesLater([])]])
+      check(try await recordedEvents(daemon, at: method) { $0.checkUserKey("user1") }, is: [])
     }
 
     @Test("a cancelled BSA local authentication calls no callback and cancels its flow")
     func whileAuthenticating() async throws {
       let daemon = BSADaemon(.scanning)
-      let news = try await told(daemon, at: "flow.start") { ear in
+      let events = try await recordedEvents(daemon, at: "flow.start") { recorder in
         BSA.LocalAuth.startSimpleAuth(
           localAuthType: .BIOMETRIC, reason: "r", checkDomainStateChanged: false,
-          usePasscodeWhenFailed: false, onSuccess: ear.answer("onSuccess"),
-          onError: { _ in ear.answer("onError")() }, disposeBag: ear.bag)
+          usePasscodeWhenFailed: false, onSuccess: recorder.answer("onSuccess"),
+          onError: { _ in recorder.answer("onError")() }, disposeBag: recorder.bag)
       }
-      #expect(news == [])
+      #expect(events == [])
       #expect(daemon.status() == "cancelled")
     }
 
@@ -87,19 +87,19 @@ extension BSAKitTests {
         "registration.checkUserKey": [.reply(#"{"available":true}"#)]
       ])
       try await daemon.run { _ in
-        let ear = BSAEar()
+        let recorder = BSACallbackRecorder()
         let bag = DisposeBag()
         BSA.APICaller.checkUserKeyAvailable(
           userKey: "user1",
           onUserKeyAvailable: {
-            ear.answer("available")()
+            recorder.answer("available")()
             bag.dispose()
           },
-          onUserKeyNotAvailable: ear.answer("not available"), onFailed: ear.failed,
-          onError: ear.error, onCompleted: ear.completed, disposeBag: bag)
+          onUserKeyNotAvailable: recorder.answer("not available"), onFailed: recorder.failed,
+          onError: recorder.error, onCompleted: recorder.completed, disposeBag: bag)
         for call in bag.calls { await call.value }
-        ear.hearsNoMore()
-        check(await ear.all(), is: [.answer("available")])
+        recorder.stopRecording()
+        check(await recorder.all(), is: [.answer("available")])
       }
     }
 
@@ -107,21 +107,21 @@ extension BSAKitTests {
     func bagLetGo() async throws {
       let daemon = BSADaemon(.sending)
       try await daemon.run { _ in
-        let ear = BSAEar()
+        let recorder = BSACallbackRecorder()
         var bag: DisposeBag? = DisposeBag()
         let calls = bag.map { bag in
           BSA.APICaller.requestSendOTPNumber(
             sendType: .SMS, sendTarget: "+821012345678", clientKey: "k", bundleIdentifier: "b",
-            onSuccess: ear.answer("onSuccess"), onFailed: ear.failed, onError: ear.error,
-            onCompleted: ear.completed, disposeBag: bag)
+            onSuccess: recorder.answer("onSuccess"), onFailed: recorder.failed, onError: recorder.error,
+            onCompleted: recorder.completed, disposeBag: bag)
           return bag.calls
         }
         var methods = daemon.methodsHeard.makeAsyncIterator()
         while let heard = await methods.next(), heard != "flow.start" {}
         bag = nil
         for call in calls ?? [] { await call.value }
-        ear.hearsNoMore()
-        #expect(await ear.all() == [] && bag == nil)
+        recorder.stopRecording()
+        #expect(await recorder.all() == [] && bag == nil)
       }
       #expect(daemon.status() == "cancelled")
     }
@@ -130,11 +130,11 @@ extension BSAKitTests {
     func disposedBag() async throws {
       let daemon = BSADaemon(starts: [])
       try await daemon.run { _ in
-        let ear = BSAEar()
-        ear.bag.dispose()
-        ear.bag.dispose()
-        ear.requestNumber()
-        #expect(ear.bag.calls.isEmpty)
+        let recorder = BSACallbackRecorder()
+        recorder.bag.dispose()
+        recorder.bag.dispose()
+        recorder.requestNumber()
+        #expect(recorder.bag.calls.isEmpty)
       }
       #expect(daemon.methods == [])
     }
@@ -144,13 +144,13 @@ extension BSAKitTests {
     func ended() async throws {
       let daemon = BSADaemon(.otpSent)
       try await daemon.run { _ in
-        let ear = BSAEar()
-        ear.requestNumber()
-        let calls = ear.bag.calls
-        check(await ear.all(), is: [.answer("onSuccess"), .completed])
+        let recorder = BSACallbackRecorder()
+        recorder.requestNumber()
+        let calls = recorder.bag.calls
+        check(await recorder.all(), is: [.answer("onSuccess"), .completed])
         for call in calls { await call.value }
-        #expect(ear.bag.calls.isEmpty)
-        ear.bag.dispose()
+        #expect(recorder.bag.calls.isEmpty)
+        recorder.bag.dispose()
       }
       #expect(daemon.status() == "active")
     }

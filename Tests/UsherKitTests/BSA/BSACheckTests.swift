@@ -8,17 +8,17 @@ extension BSAKitTests {
     private static let duplicate = "registration.checkDuplicate"
     private static let userKey = "registration.checkUserKey"
 
-    private func told(
-      _ method: String, _ answer: BSADaemon.Answer, _ call: @Sendable (BSAEar) -> Void
-    ) async throws -> [BSAEar.News] {
+    private func recordedEvents(
+      _ method: String, _ answer: BSADaemon.Answer, _ call: @Sendable (BSACallbackRecorder) -> Void
+    ) async throws -> [BSACallbackRecorder.Event] {
       // A call is repeated once after a lost connection.
       let daemon = BSADaemon(replies: [method: [answer, answer]])
-      return try await daemon.run { _ in await UsherKitTests.told(call) }
+      return try await daemon.run { _ in await UsherKitTests.recordedEvents(call) }
     }
 
     @Test("each answer to a BSA check calls its callback and then onCompleted")
     func answered() async throws {
-      let calls: [(String, String, JSONValue, [String], @Sendable (BSAEar) -> Void)] = [
+      let calls: [(String, String, JSONValue, [String], @Sendable (BSACallbackRecorder) -> Void)] = [
         (
           Self.duplicate, "duplicate",
           ["provider": "bsa", "verifyType": "email", "verifyData": "user@email.com"],
@@ -38,8 +38,8 @@ extension BSAKitTests {
       for (method, member, params, callbacks, call) in calls {
         for (callback, answer) in zip(callbacks, ["true", "false"]) {
           let daemon = BSADaemon(replies: [method: [.reply(#"{"\#(member)":\#(answer)}"#)]])
-          let news = try await daemon.run { _ in await UsherKitTests.told(call) }
-          #expect(news == [.answer(callback), .completed])
+          let events = try await daemon.run { _ in await UsherKitTests.recordedEvents(call) }
+          #expect(events == [.answer(callback), .completed])
           #expect(daemon.params(of: method) == [params])
         }
       }
@@ -51,14 +51,14 @@ extension BSAKitTests {
       let daemon = BSADaemon(replies: [Self.duplicate: replies])
       try await daemon.run { _ in
         for word in ["onDuplicateUser", "onNotDuplicateUser"] {
-          let news = await UsherKitTests.told { ear in
+          let events = await UsherKitTests.recordedEvents { recorder in
             BSA.APICaller.checkDuplicateUserData(
               verifyData: "user@email.com", verifyType: .Email,
-              onNotDuplicateUser: ear.answer("onNotDuplicateUser"),
-              onDuplicateUser: ear.answer("onDuplicateUser"), onFailed: ear.failed,
-              onError: ear.error, onCompleted: ear.completed, disposeBag: ear.bag)
+              onNotDuplicateUser: recorder.answer("onNotDuplicateUser"),
+              onDuplicateUser: recorder.answer("onDuplicateUser"), onFailed: recorder.failed,
+              onError: recorder.error, onCompleted: recorder.completed, disposeBag: recorder.bag)
           }
-          #expect(news == [.answer(word), .completed])
+          #expect(events == [.answer(word), .completed])
         }
       }
     }
@@ -72,10 +72,10 @@ extension BSAKitTests {
       ])
     func failed(error: String, rtCode: Int) async throws {
       check(
-        try await told(Self.duplicate, .refused(error)) { $0.checkDuplicate("x@y") },
+        try await recordedEvents(Self.duplicate, .refused(error)) { $0.checkDuplicate("x@y") },
         is: [.failed(rtCode, "why not"), .completed])
       check(
-        try await told(Self.userKey, .refused(error)) { $0.checkUserKey("user1") },
+        try await recordedEvents(Self.userKey, .refused(error)) { $0.checkUserKey("user1") },
         is: [.failed(rtCode, "why not"), .completed])
     }
 
@@ -92,18 +92,18 @@ extension BSAKitTests {
       ] as [(BSADaemon.Answer, BSAError)])
     func error(answer: BSADaemon.Answer, error: BSAError) async throws {
       check(
-        try await told(Self.duplicate, answer) { $0.checkDuplicate("x@y") },
+        try await recordedEvents(Self.duplicate, answer) { $0.checkDuplicate("x@y") },
         is: [.error(error), .completed])
       check(
-        try await told(Self.userKey, answer) { $0.checkUserKey("user1") },
+        try await recordedEvents(Self.userKey, answer) { $0.checkUserKey("user1") },
         is: [.error(error), .completed])
     }
 
     @Test("a BSA check calls onError or throws if the daemon is lost or not running")
     func lost() async throws {
-      let news = try await told(Self.userKey, .lost) { $0.checkUserKey("user1") }
-      guard case .error(.unreachable)? = news.first, news.count == 2 else {
-        Issue.record("\(news)")
+      let events = try await recordedEvents(Self.userKey, .lost) { $0.checkUserKey("user1") }
+      guard case .error(.unreachable)? = events.first, events.count == 2 else {
+        Issue.record("\(events)")
         return
       }
       BSA.configure(socketPath: "/tmp/no-such-folder/s")
@@ -115,9 +115,9 @@ extension BSAKitTests {
 
     @Test("a BSA check calls onError for a reply without its member")
     func unreadable() async throws {
-      let news = try await told(Self.duplicate, .reply("{}")) { $0.checkDuplicate("x@y") }
-      guard case .error(.notUnderstood)? = news.first, news.count == 2 else {
-        Issue.record("\(news)")
+      let events = try await recordedEvents(Self.duplicate, .reply("{}")) { $0.checkDuplicate("x@y") }
+      guard case .error(.notUnderstood)? = events.first, events.count == 2 else {
+        Issue.record("\(events)")
         return
       }
     }
@@ -152,11 +152,11 @@ extension BSAKitTests {
       ])
       try await daemon.run { _ in
         for end in ["was answered", "failed with rtCode 2012"] {
-          let ear = BSAEar()
-          ear.checkDuplicate("somebody@email.com")
-          _ = await ear.all()
+          let recorder = BSACallbackRecorder()
+          recorder.checkDuplicate("somebody@email.com")
+          _ = await recorder.all()
           #expect(
-            ear.log == """
+            recorder.log == """
               BSA.checkDuplicateUserData: begins
               BSA.checkDuplicateUserData: looks for s•••@e•••
               BSA.checkDuplicateUserData: \(end)

@@ -11,11 +11,11 @@ final class BSADaemon: Sendable {
   /// The scripted reaction to a call.
   enum Answer: Sendable {
     /// Moves the flow through these states, one revision each.
-    case goesOn([BSAStanding])
-    /// As ``goesOn(_:)``, but closes the connection without a reply.
-    case goesOnUntold([BSAStanding])
-    /// As ``goesOn(_:)``, but replies only at ``BSADaemon/tellsAtLast()``.
-    case goesOnSlowly([BSAStanding])
+    case advances([BSAFlowSnapshot])
+    /// As ``advances(_:)``, but closes the connection without a reply.
+    case advancesAndDisconnects([BSAFlowSnapshot])
+    /// As ``advances(_:)``, but replies only at ``BSADaemon/sendDelayedReplies()``.
+    case advancesAndRepliesLater([BSAFlowSnapshot])
     /// Replies to a call that is not about a flow.
     case reply(String)
     /// Closes the connection without any effect.
@@ -26,15 +26,15 @@ final class BSADaemon: Sendable {
   struct Played {
     let kind: String
     let key: String?
-    var standings: [BSAStanding]
+    var snapshots: [BSAFlowSnapshot]
   }
 
   private struct State {
     var flows: [String: Played] = [:]
     var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
-    var untold: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
+    var delayedReplies: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
     var answers: [String: ArraySlice<Answer>]
-    var lostLooks = 0
+    var readsToDisconnect = 0
     var heard: [(method: String, params: JSONValue)] = []
   }
 
@@ -65,8 +65,8 @@ final class BSADaemon: Sendable {
     (getsHeard, gets) = AsyncStream.makeStream()
   }
 
-  convenience init(_ standings: BSAStanding..., inputs: [Answer] = []) {
-    self.init(starts: [.goesOn(standings)], inputs: inputs)
+  convenience init(_ snapshots: BSAFlowSnapshot..., inputs: [Answer] = []) {
+    self.init(starts: [.advances(snapshots)], inputs: inputs)
   }
 
   var methods: [String] { state.withLock { $0.heard.map(\.method) } }
@@ -80,7 +80,7 @@ final class BSADaemon: Sendable {
 
   /// Returns the status of a flow, or nil if there is no such flow.
   func status(of id: String = "flw_1") -> String? {
-    state.withLock { $0.flows[id]?.standings.last?.status }
+    state.withLock { $0.flows[id]?.snapshots.last?.status }
   }
 
   /// Runs the daemon and configures `BSA` for its socket while `body` runs.
@@ -97,17 +97,17 @@ final class BSADaemon: Sendable {
   }
 
   /// Changes a flow without a call.
-  func happens(_ standing: BSAStanding, to id: String = "flw_1") async throws {
-    try await append([standing], to: id)
+  func happens(_ snapshot: BSAFlowSnapshot, to id: String = "flw_1") async throws {
+    try await append([snapshot], to: id)
   }
 
-  func tellsAtLast() async throws {
-    let untold = state.withLock { $0.untold }
-    for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
+  func sendDelayedReplies() async throws {
+    let delayedReplies = state.withLock { $0.delayedReplies }
+    for (call, peer, flow) in delayedReplies { try await peer.reply(call, try reply(flow)) }
   }
 
   /// Closes the connection at the next `count` reads of a flow.
-  func losesLooks(_ count: Int) { state.withLock { $0.lostLooks = count } }
+  func disconnectReads(_ count: Int) { state.withLock { $0.readsToDisconnect = count } }
 
   static func error(_ reason: String, field: String? = nil, code: Int? = nil) -> String {
     let field = field.map { #","field":"\#($0)""# } ?? ""
@@ -172,8 +172,8 @@ extension BSADaemon {
 
   private func look(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let isLost = state.withLock { state in
-      guard state.lostLooks > 0 else { return false }
-      state.lostLooks -= 1
+      guard state.readsToDisconnect > 0 else { return false }
+      state.readsToDisconnect -= 1
       return true
     }
     if isLost { throw HungUp() }
@@ -195,31 +195,31 @@ extension BSADaemon {
     case .reply(let reply): try await peer.reply(call, reply)
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnSlowly: break
-    case .goesOn, .goesOnUntold, nil: Issue.record("nobody expected \(call.method)")
+    case .advancesAndRepliesLater: break
+    case .advances, .advancesAndDisconnects, nil: Issue.record("nobody expected \(call.method)")
     }
   }
 
   private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     switch next(call.method) {
-    case .goesOn(let standings): try await peer.reply(call, try reply(begin(standings, call)))
-    case .goesOnSlowly(let standings):
-      let id = begin(standings, call)
-      state.withLock { $0.untold.append((call, peer, id)) }
+    case .advances(let snapshots): try await peer.reply(call, try reply(begin(snapshots, call)))
+    case .advancesAndRepliesLater(let snapshots):
+      let id = begin(snapshots, call)
+      state.withLock { $0.delayedReplies.append((call, peer, id)) }
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnUntold, .reply, nil: Issue.record("nobody expected another start")
+    case .advancesAndDisconnects, .reply, nil: Issue.record("nobody expected another start")
     }
   }
 
-  private func begin(_ standings: [BSAStanding], _ call: FakeDaemon.Call) -> String {
+  private func begin(_ snapshots: [BSAFlowSnapshot], _ call: FakeDaemon.Call) -> String {
     let params = call.params["params"] ?? [:]
     let type = params["sendType"]?.stringValue
     let key = type.map { Self.key("\($0):\(params["sendTarget"]?.stringValue ?? "")") }
     return state.withLock { state in
       let id = "flw_\(state.flows.count + 1)"
       state.flows[id] = Played(
-        kind: call.params["kind"]?.stringValue ?? "", key: key, standings: standings)
+        kind: call.params["kind"]?.stringValue ?? "", key: key, snapshots: snapshots)
       return id
     }
   }
@@ -228,32 +228,32 @@ extension BSADaemon {
     if status(of: id) != "active" {
       return try await peer.fail(call, Self.error("flow_finished"))
     }
-    let revision = state.withLock { $0.flows[id]?.standings.count ?? 0 }
+    let revision = state.withLock { $0.flows[id]?.snapshots.count ?? 0 }
     guard call.params["revision"]?.integerValue == Int64(revision) else {
       return try await peer.fail(call, Self.error("conflict"))
     }
     switch next(call.method) {
-    case .goesOn(let standings):
-      try await append(standings.prefix(1), to: id)
+    case .advances(let snapshots):
+      try await append(snapshots.prefix(1), to: id)
       try await peer.reply(call, try reply(id))
-      for standing in standings.dropFirst() { try await append([standing], to: id) }
-    case .goesOnUntold(let standings):
-      try await append(standings[...], to: id)
+      for snapshot in snapshots.dropFirst() { try await append([snapshot], to: id) }
+    case .advancesAndDisconnects(let snapshots):
+      try await append(snapshots[...], to: id)
       throw HungUp()
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnSlowly, .reply, nil: Issue.record("nobody expected this input")
+    case .advancesAndRepliesLater, .reply, nil: Issue.record("nobody expected this input")
     }
   }
 
-  private func append(_ standings: ArraySlice<BSAStanding>, to id: String) async throws {
-    state.withLock { $0.flows[id]?.standings.append(contentsOf: standings) }
+  private func append(_ snapshots: ArraySlice<BSAFlowSnapshot>, to id: String) async throws {
+    state.withLock { $0.flows[id]?.snapshots.append(contentsOf: snapshots) }
     try await wake()
   }
 
   private func wake() async throws {
     let ready = state.withLock { state in
-      let lengths = state.flows.mapValues(\.standings.count)
+      let lengths = state.flows.mapValues(\.snapshots.count)
       let isReady = { (call: FakeDaemon.Call) in
         lengths[call.params["flow"]?.stringValue ?? "", default: 0]
           > Int(call.params["revision"]?.integerValue ?? 0)
@@ -270,19 +270,19 @@ extension BSADaemon {
 
   private func reply(_ id: String) throws -> String {
     let flow = try #require(state.withLock { $0.flows[id] })
-    let last = try #require(flow.standings.last)
-    return #"{"flow":\#(last.flow(id, flow.kind, flow.key, flow.standings.count))}"#
+    let last = try #require(flow.snapshots.last)
+    return #"{"flow":\#(last.flow(id, flow.kind, flow.key, flow.snapshots.count))}"#
   }
 
   private func list(_ params: JSONValue) -> String {
     let flows = state.withLock { $0.flows }.sorted { $0.key > $1.key }
     let fitting: [String] = flows.compactMap { id, flow in
-      guard var bare = flow.standings.last,
+      guard var bare = flow.snapshots.last,
         params["kind"]?.stringValue == flow.kind, params["key"]?.stringValue == flow.key,
         params["status"]?.stringValue == bare.status
       else { return nil }
       (bare.step, bare.result) = ("null", "null")
-      return bare.flow(id, flow.kind, flow.key, flow.standings.count)
+      return bare.flow(id, flow.kind, flow.key, flow.snapshots.count)
     }
     return #"{"flows":[\#(fitting.joined(separator: ","))]}"#
   }

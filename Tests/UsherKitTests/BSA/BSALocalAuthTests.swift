@@ -118,11 +118,11 @@ extension BSAKitTests {
     @Test(
       "BSA local authentication calls onError without a code for a failure unknown to the SDK",
       arguments: [
-        BSAStanding.failed("expired", nil, status: "expired"), .failed("local_auth_failed", "X"),
+        BSAFlowSnapshot.failed("expired", nil, status: "expired"), .failed("local_auth_failed", "X"),
         .failed("invalid_request", nil), .otpSent,
       ])
-    func noWord(standing: BSAStanding) async throws {
-      let daemon = BSADaemon(.looking, standing)
+    func noWord(snapshot: BSAFlowSnapshot) async throws {
+      let daemon = BSADaemon(.looking, snapshot)
       #expect(try await outcome(daemon) == .error(nil))
       #expect(daemon.status() != "active")
     }
@@ -137,8 +137,8 @@ extension BSAKitTests {
       let daemon = BSADaemon(
         .passcode,
         inputs: [
-          .goesOn([.checking, .passcode.with(problem: "wrong_passcode")]),
-          .goesOn([.checking, .authenticated]),
+          .advances([.checking, .passcode.with(problem: "wrong_passcode")]),
+          .advances([.checking, .authenticated]),
         ])
       let person = BSAPerson(.passcode("1357"), .passcode("2468"))
       #expect(try await outcome(daemon, person, .PASSCODE) == .success)
@@ -163,12 +163,12 @@ extension BSAKitTests {
 
     @Test("a BSA prompt can scan again, choose another way or cancel")
     func instead() async throws {
-      let asking = BSAStanding.localAuth(["biometric", "passcode"], isScanning: false)
+      let asking = BSAFlowSnapshot.localAuth(["biometric", "passcode"], isScanning: false)
       let daemon = BSADaemon(
         asking.with(problem: "scan_timed_out"),
         inputs: [
-          .goesOn([.scanning]), .goesOn([.passcode]),
-          .goesOn([.failed("cancelled", "USER_CANCEL", status: "cancelled")]),
+          .advances([.scanning]), .advances([.passcode]),
+          .advances([.failed("cancelled", "USER_CANCEL", status: "cancelled")]),
         ])
       let person = BSAPerson(.scan, .fallback, .cancel)
       #expect(try await outcome(daemon, person) == .error(.USER_CANCEL))
@@ -207,7 +207,7 @@ extension BSAKitTests {
         .passcode,
         inputs: [
           .refused(BSADaemon.error("invalid_input", field: "input.passcode")), .lost,
-          .goesOn([.authenticated]),
+          .advances([.authenticated]),
         ])
       let person = BSAPerson(.passcode(""), .passcode("2468"), .passcode("2468"))
       #expect(try await outcome(daemon, person, .PASSCODE) == .success)
@@ -222,7 +222,7 @@ extension BSAKitTests {
     func waiting() async throws {
       try await BSADaemon(
         starts: [
-          .goesOn([.authenticated]), .goesOn([.failed("local_auth_failed", "AUTH_FAILED")]),
+          .advances([.authenticated]), .advances([.failed("local_auth_failed", "AUTH_FAILED")]),
         ]
       ).run { _ in
         try await authenticate()

@@ -9,15 +9,15 @@ extension BSAKitTests {
     @Test("requestSendOTPNumber calls onSuccess once the code is sent, then onCompleted")
     func sent() async throws {
       let daemon = BSADaemon(.sending)
-      let news = try await daemon.run { _ in
-        let ear = BSAEar()
-        ear.requestNumber()
+      let events = try await daemon.run { _ in
+        let recorder = BSACallbackRecorder()
+        recorder.requestNumber()
         var methods = daemon.methodsHeard.makeAsyncIterator()
         while let method = await methods.next(), method != "flow.start" {}
         try await daemon.happens(.otpSent)
-        return await ear.all()
+        return await recorder.all()
       }
-      #expect(news == [.answer("onSuccess"), .completed])
+      #expect(events == [.answer("onSuccess"), .completed])
       let start = try #require(daemon.params(of: "flow.start").first)
       #expect(start["provider"] == "bsa" && start["kind"] == "verifyContact")
       #expect(
@@ -30,20 +30,20 @@ extension BSAKitTests {
     @Test(
       "requestSendOTPNumber calls onFailed with BSA's rtCode or the nearest one",
       arguments: [
-        (BSAStanding.failed("provider_rejected", "2012"), 2012),
+        (BSAFlowSnapshot.failed("provider_rejected", "2012"), 2012),
         (.failed("invalid_request", "2000"), 2000), (.failed("invalid_request", nil), 2002),
         (.failed("expired", nil), 3006), (.failed("denied", nil), 9009),
       ])
-    func notSent(end: BSAStanding, rtCode: Int) async throws {
-      let news = try await BSADaemon(.sending, end).run { _ in await told { $0.requestNumber() } }
-      #expect(news == [.failed(rtCode, "why it failed"), .completed])
+    func notSent(end: BSAFlowSnapshot, rtCode: Int) async throws {
+      let events = try await BSADaemon(.sending, end).run { _ in await recordedEvents { $0.requestNumber() } }
+      #expect(events == [.failed(rtCode, "why it failed"), .completed])
     }
 
     @Test(
       "requestSendOTPNumber calls onError if it gets no usable answer",
       arguments: [
         (
-          BSAStanding.failed("provider_unreachable", nil),
+          BSAFlowSnapshot.failed("provider_unreachable", nil),
           BSAError.unreachable(message: "why it failed")
         ),
         (
@@ -62,25 +62,25 @@ extension BSAKitTests {
           .passcode, .notUnderstood(message: "usherd asks for a step other than entering a number")
         ),
       ])
-    func noAnswer(end: BSAStanding, error: BSAError) async throws {
-      let news = try await BSADaemon(.sending, end).run { _ in await told { $0.requestNumber() } }
-      #expect(news == [.error(error), .completed])
+    func noAnswer(end: BSAFlowSnapshot, error: BSAError) async throws {
+      let events = try await BSADaemon(.sending, end).run { _ in await recordedEvents { $0.requestNumber() } }
+      #expect(events == [.error(error), .completed])
     }
 
     @Test("the deprecated requestOTPNumberSend makes the same call as requestSendOTPNumber")
     func oldName() async throws {
-      let news = try await BSADaemon(.otpSent).run { _ in
-        await told { (OldName() as any Caller).call($0) }
+      let events = try await BSADaemon(.otpSent).run { _ in
+        await recordedEvents { (OldName() as any Caller).call($0) }
       }
-      #expect(news == [.answer("onSuccess"), .completed])
+      #expect(events == [.answer("onSuccess"), .completed])
     }
 
     @Test("a second BSA code request for a contact resends the code in the same flow")
     func again() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending, .otpSent])])
       try await daemon.run { _ in
         for _ in 0..<2 {
-          check(await told { $0.requestNumber() }, is: [.answer("onSuccess"), .completed])
+          check(await recordedEvents { $0.requestNumber() }, is: [.answer("onSuccess"), .completed])
         }
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
@@ -91,13 +91,13 @@ extension BSAKitTests {
       "a BSA code request that is too early calls onFailed with BSA's code or 10001",
       arguments: [(nil, 10001), (5017, 5017)])
     func tooEarly(code: Int?, rtCode: Int) async throws {
-      let problem = BSAStanding.otpSent.with(
+      let problem = BSAFlowSnapshot.otpSent.with(
         problem: "too_early", code: code, retryAfterMs: 12_000)
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([problem]), .goesOn([problem])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([problem]), .advances([problem])])
       try await daemon.run { _ in
-        _ = await told { $0.requestNumber() }
+        _ = await recordedEvents { $0.requestNumber() }
         check(
-          await told { $0.requestNumber() }, is: [.failed(rtCode, "what went wrong"), .completed])
+          await recordedEvents { $0.requestNumber() }, is: [.failed(rtCode, "what went wrong"), .completed])
         await #expect(
           throws: BSAError.failed(
             rtCode: rtCode, message: "what went wrong", retryAfter: .seconds(12))
@@ -111,11 +111,11 @@ extension BSAKitTests {
 
     @Test("two concurrent BSA code requests for a contact use one flow, one after the other")
     func twoAtATime() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending, .otpSent])])
       try await daemon.run { _ in
-        let ears = [BSAEar(), BSAEar()]
-        for ear in ears { ear.requestNumber() }
-        for ear in ears { check(await ear.all(), is: [.answer("onSuccess"), .completed]) }
+        let recorders = [BSACallbackRecorder(), BSACallbackRecorder()]
+        for recorder in recorders { recorder.requestNumber() }
+        for recorder in recorders { check(await recorder.all(), is: [.answer("onSuccess"), .completed]) }
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
     }
@@ -125,15 +125,15 @@ extension BSAKitTests {
       let daemon = BSADaemon(.sending)
       try await daemon.run { path in
         var methods = daemon.methodsHeard.makeAsyncIterator()
-        let ears = [BSAEar(), BSAEar()]
-        ears[0].requestNumber()
+        let recorders = [BSACallbackRecorder(), BSACallbackRecorder()]
+        recorders[0].requestNumber()
         while let method = await methods.next(), method != "flow.start" {}
         BSA.configure(socketPath: path)
-        ears[1].requestNumber()
+        recorders[1].requestNumber()
         var looks = daemon.getsHeard.makeAsyncIterator()
         _ = await looks.next()
         try await daemon.happens(.otpSent)
-        for ear in ears { check(await ear.all(), is: [.answer("onSuccess"), .completed]) }
+        for recorder in recorders { check(await recorder.all(), is: [.answer("onSuccess"), .completed]) }
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list"])
     }
@@ -141,13 +141,13 @@ extension BSAKitTests {
     @Test("each contact has its own BSA flow, and the spelling of a phone number does not matter")
     func contacts() async throws {
       let daemon = BSADaemon(
-        starts: [.goesOn([.otpSent]), .goesOn([.otpSent])],
-        inputs: [.goesOn([.sending, .otpSent])])
+        starts: [.advances([.otpSent]), .advances([.otpSent])],
+        inputs: [.advances([.sending, .otpSent])])
       try await daemon.run { _ in
-        _ = await told { $0.requestNumber() }
-        _ = await told { $0.requestNumber("+821012345678", .SMS) }
+        _ = await recordedEvents { $0.requestNumber() }
+        _ = await recordedEvents { $0.requestNumber("+821012345678", .SMS) }
         check(
-          await told { $0.requestNumber("+82 (10) 1234-5678", .SMS) },
+          await recordedEvents { $0.requestNumber("+82 (10) 1234-5678", .SMS) },
           is: [.answer("onSuccess"), .completed])
       }
       let types = daemon.params(of: "flow.start").map { $0["params"]?["sendType"] }
@@ -161,14 +161,14 @@ extension BSAKitTests {
     func anotherClientKey() async throws {
       let daemon = BSADaemon(.otpSent)
       try await daemon.run { _ in
-        _ = await told { $0.requestNumber() }
+        _ = await recordedEvents { $0.requestNumber() }
         for call in [
-          { @Sendable (ear: BSAEar) in ear.requestNumber(clientKey: "other") },
-          { @Sendable (ear: BSAEar) in ear.verifyNumber(clientKey: "other") },
+          { @Sendable (recorder: BSACallbackRecorder) in recorder.requestNumber(clientKey: "other") },
+          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber(clientKey: "other") },
         ] {
-          let news = await told(call)
-          guard case .failed(2000, _)? = news.first, news.last == .completed else {
-            Issue.record("\(news)")
+          let events = await recordedEvents(call)
+          guard case .failed(2000, _)? = events.first, events.last == .completed else {
+            Issue.record("\(events)")
             return
           }
         }
@@ -195,17 +195,17 @@ extension BSAKitTests {
 }
 
 private protocol Caller {
-  func call(_ ear: BSAEar)
+  func call(_ recorder: BSACallbackRecorder)
 }
 
 /// Calls the deprecated method without a compiler warning.
 private struct OldName: Caller {
   @available(*, deprecated)
-  func call(_ ear: BSAEar) {
+  func call(_ recorder: BSACallbackRecorder) {
     BSA.APICaller.requestOTPNumberSend(
       sendType: .Email, sendTarget: "user@email.com", clientKey: "a1hrg2xv",
-      bundleIdentifier: "com.your.app", onSuccess: ear.answer("onSuccess"),
-      onFailed: ear.failed, onError: ear.error, onCompleted: ear.completed,
-      disposeBag: ear.bag)
+      bundleIdentifier: "com.your.app", onSuccess: recorder.answer("onSuccess"),
+      onFailed: recorder.failed, onError: recorder.error, onCompleted: recorder.completed,
+      disposeBag: recorder.bag)
   }
 }

@@ -30,12 +30,12 @@ extension BSAKitTests {
     @Test("the documented BSA program retries a wrong code and a wrong passcode, then registers")
     func registers() async throws {
       let daemon = BSADaemon(
-        starts: [.goesOn([.otpSent]), .goesOn([.passcode]), .goesOn([.registered])],
+        starts: [.advances([.otpSent]), .advances([.passcode]), .advances([.registered])],
         inputs: [
-          .goesOn([.verifying, .otpSent.with(problem: "wrong_code")]),
-          .goesOn([.verifying, .verified]),
-          .goesOn([.checking, .passcode.with(problem: "wrong_passcode")]),
-          .goesOn([.checking, .authenticated]),
+          .advances([.verifying, .otpSent.with(problem: "wrong_code")]),
+          .advances([.verifying, .verified]),
+          .advances([.checking, .passcode.with(problem: "wrong_passcode")]),
+          .advances([.checking, .authenticated]),
         ],
         replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
       try await register(daemon, Lines("1357", "2468"))
@@ -50,10 +50,10 @@ extension BSAKitTests {
 
     @Test("the documented BSA program ends with USER_CANCEL at the end of its input")
     func endOfInput() async throws {
-      let cancelled = BSAStanding.failed("cancelled", "USER_CANCEL", status: "cancelled")
+      let cancelled = BSAFlowSnapshot.failed("cancelled", "USER_CANCEL", status: "cancelled")
       let daemon = BSADaemon(
-        starts: [.goesOn([.otpSent]), .goesOn([.passcode])],
-        inputs: [.goesOn([.verifying, .verified]), .goesOn([cancelled])],
+        starts: [.advances([.otpSent]), .advances([.passcode])],
+        inputs: [.advances([.verifying, .verified]), .advances([cancelled])],
         replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
       let failure = BSA.LocalAuthHelper.Failure(
         errorCode: .USER_CANCEL, message: "why it failed")
@@ -95,13 +95,13 @@ struct BSAErrorTests {
 
   @Test("BSA's own code and message take precedence, except if BSA was unavailable")
   func ownCode() {
-    let word = ProviderErrorCode(name: ProviderName("bsa"), code: "5006", message: "its own words")
+    let provider = ProviderErrorCode(name: ProviderName("bsa"), code: "5006", message: "its own words")
     let failed = BSAError(
-      KitError(.rejected, "why", retryAfter: .seconds(3), provider: word))
+      KitError(.rejected, "why", retryAfter: .seconds(3), provider: provider))
     #expect(
       failed == .failed(rtCode: 5006, message: "its own words", retryAfter: .seconds(3)))
     #expect("\(failed)" == "its own words (rtCode 5006)")
-    let away = BSAError(KitError(.unavailable, "why", provider: word))
+    let away = BSAError(KitError(.unavailable, "why", provider: provider))
     #expect(away == .unreachable(message: "why") && away.rtCode == nil && "\(away)" == "why")
   }
 }

@@ -10,7 +10,7 @@ extension BSAKitTests {
       let daemon = BSADaemon(.signingUp, .registered)
       try await daemon.run { _ in
         #expect(BSA.loadUserKey() == nil)
-        check(await told { $0.signUp() }, is: [.answer("onSuccess"), .completed])
+        check(await recordedEvents { $0.signUp() }, is: [.answer("onSuccess"), .completed])
         #expect(BSA.loadUserKey() == "user1")
         #expect(BSA.loadDeviceID() == "dev-1")
         #expect(BSA.loadFCMToken() == "fcm-1")
@@ -31,13 +31,13 @@ extension BSAKitTests {
     func verifiedContact() async throws {
       for isRestarted in [false, true] {
         let daemon = BSADaemon(
-          starts: [.goesOn([.otpSent]), .goesOn([.registered])],
-          inputs: [.goesOn([.verifying, .verified])])
+          starts: [.advances([.otpSent]), .advances([.registered])],
+          inputs: [.advances([.verifying, .verified])])
         try await daemon.run { path in
-          _ = await told { $0.requestNumber("+821012345678", .SMS) }
-          _ = await told { $0.verifyNumber("298336", "+821012345678", .SMS) }
+          _ = await recordedEvents { $0.requestNumber("+821012345678", .SMS) }
+          _ = await recordedEvents { $0.verifyNumber("298336", "+821012345678", .SMS) }
           if isRestarted { BSA.configure(socketPath: path) }
-          check(await told { $0.signUp() }, is: [.answer("onSuccess"), .completed])
+          check(await recordedEvents { $0.signUp() }, is: [.answer("onSuccess"), .completed])
         }
         #expect(daemon.params(of: "flow.start").last?["params"]?["verifyBy"] == "sms")
       }
@@ -49,7 +49,7 @@ extension BSAKitTests {
       try await daemon.run { _ in
         var data = BSA.SignUpData.UserData.complete
         (data.token, data.authType) = ("", .NONE)
-        check(await told { $0.signUp(data) }, is: [.answer("onSuccess"), .completed])
+        check(await recordedEvents { $0.signUp(data) }, is: [.answer("onSuccess"), .completed])
         #expect(BSA.loadFCMToken() == nil && BSA.loadLocalAuthType() == .NONE)
       }
       let params = daemon.params(of: "flow.start").first?["params"]
@@ -59,15 +59,15 @@ extension BSAKitTests {
     @Test("requestSignUp without prior local authentication fails with 9009 and cancels its flow")
     func noLocalAuth() async throws {
       let daemon = BSADaemon(.looking, .scanning)
-      let news = try await daemon.run { _ in await told { $0.signUp() } }
-      #expect(news == [.failed(9009, "local authentication is required first"), .completed])
+      let events = try await daemon.run { _ in await recordedEvents { $0.signUp() } }
+      #expect(events == [.failed(9009, "local authentication is required first"), .completed])
       #expect(daemon.status() == "cancelled")
     }
 
     @Test(
       "a failed requestSignUp calls onFailed with BSA's rtCode or the nearest and saves nothing",
       arguments: [
-        (BSAStanding.failed("invalid_request", "3002"), 3002),
+        (BSAFlowSnapshot.failed("invalid_request", "3002"), 3002),
         (.failed("provider_rejected", "2009"), 2009),
         (.failed("provider_rejected", "2019"), 2019),
         (.failed("invalid_request", "3006"), 3006),
@@ -75,9 +75,9 @@ extension BSAKitTests {
         (.failed("local_auth_failed", "DOMAIN_STATE_CHANGED", error: "9006"), 9006),
         (.failed("local_auth_failed", "PASSCODE_NOT_ENROLLED_DEVICE"), 9009),
       ])
-    func failed(end: BSAStanding, rtCode: Int) async throws {
+    func failed(end: BSAFlowSnapshot, rtCode: Int) async throws {
       try await BSADaemon(.signingUp, end).run { _ in
-        check(await told { $0.signUp() }, is: [.failed(rtCode, "why it failed"), .completed])
+        check(await recordedEvents { $0.signUp() }, is: [.failed(rtCode, "why it failed"), .completed])
         #expect(BSA.loadUserKey() == nil)
       }
     }
@@ -86,7 +86,7 @@ extension BSAKitTests {
       "requestSignUp calls onError for an unreachable BSA, an unknown step or a missing account",
       arguments: [
         (
-          BSAStanding.failed("provider_unreachable", nil),
+          BSAFlowSnapshot.failed("provider_unreachable", nil),
           BSAError.unreachable(message: "why it failed")
         ),
         (
@@ -97,19 +97,19 @@ extension BSAKitTests {
           .succeeded("{}"), .notUnderstood(message: "the sign-up ended without an account")
         ),
       ])
-    func error(end: BSAStanding, error: BSAError) async throws {
+    func error(end: BSAFlowSnapshot, error: BSAError) async throws {
       let daemon = BSADaemon(.signingUp, end)
-      let news = try await daemon.run { _ in await told { $0.signUp() } }
-      #expect(news == [.error(error), .completed])
+      let events = try await daemon.run { _ in await recordedEvents { $0.signUp() } }
+      #expect(events == [.error(error), .completed])
       #expect(daemon.status() != "active")
     }
 
     @Test("requestSignUp calls onError if the daemon is lost, and its retry keeps the request id")
     func lost() async throws {
       let daemon = BSADaemon(starts: [.lost, .lost])
-      let news = try await daemon.run { _ in await told { $0.signUp() } }
-      guard case .error(.unreachable)? = news.first, news.count == 2 else {
-        Issue.record("\(news)")
+      let events = try await daemon.run { _ in await recordedEvents { $0.signUp() } }
+      guard case .error(.unreachable)? = events.first, events.count == 2 else {
+        Issue.record("\(events)")
         return
       }
       let ids = Set(daemon.params(of: "flow.start").map { $0["requestId"]?.stringValue })
@@ -119,11 +119,11 @@ extension BSAKitTests {
     @Test("the log and the description of a BSA sign-up show no personal data and no secret")
     func log() async throws {
       try await BSADaemon(.registered).run { _ in
-        let ear = BSAEar()
-        ear.signUp()
-        _ = await ear.all()
+        let recorder = BSACallbackRecorder()
+        recorder.signUp()
+        _ = await recorder.all()
         #expect(
-          ear.log == """
+          recorder.log == """
             BSA.requestSignUp: begins
             BSA.requestSignUp: signs up with u•••@e•••, •••78
             BSA.requestSignUp: was answered
@@ -158,7 +158,7 @@ extension BSAKitTests {
     @Test("BSA.refresh prefers the registration that this program made over a newer one")
     func own() async throws {
       let daemon = BSADaemon(
-        starts: [.goesOn([.registered])],
+        starts: [.advances([.registered])],
         replies: ["account.list": [BSADaemon.accounts(1, 2)]])
       try await daemon.run { _ in
         try await BSA.APICaller.requestSignUp(userData: .complete)

@@ -6,36 +6,36 @@ extension BSAKitTests {
   @Suite("Verification of BSA one-time codes")
   struct IdentityVerification {
     /// Returns the callbacks of a verification in a flow that waits for a code.
-    private func told(
-      _ inputs: BSADaemon.Answer..., before: BSAStanding = .otpSent
-    ) async throws -> [BSAEar.News] {
+    private func recordedEvents(
+      _ inputs: BSADaemon.Answer..., before: BSAFlowSnapshot = .otpSent
+    ) async throws -> [BSACallbackRecorder.Event] {
       let daemon = BSADaemon(before, inputs: inputs)
       return try await daemon.run { _ in
-        _ = await UsherKitTests.told { $0.requestNumber() }
-        return await UsherKitTests.told { $0.verifyNumber() }
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+        return await UsherKitTests.recordedEvents { $0.verifyNumber() }
       }
     }
 
     @Test(
       "verifyOTPNumber calls onInvalidOTPNumber for each wrong code, then onValidOTPNumber")
     func invalid() async throws {
-      let wrong = BSAStanding.otpSent.with(problem: "wrong_code", code: 3005)
+      let wrong = BSAFlowSnapshot.otpSent.with(problem: "wrong_code", code: 3005)
       let daemon = BSADaemon(
         .otpSent,
         inputs: [
-          .goesOn([.verifying, wrong]), .goesOn([.verifying, wrong]),
+          .advances([.verifying, wrong]), .advances([.verifying, wrong]),
           .refused(BSADaemon.error("invalid_input", field: "input.code")),
-          .goesOn([.verifying, .verified]),
+          .advances([.verifying, .verified]),
         ])
       try await daemon.run { _ in
-        _ = await UsherKitTests.told { $0.requestNumber() }
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
         for _ in 0..<3 {
           check(
-            await UsherKitTests.told { $0.verifyNumber("000000") },
+            await UsherKitTests.recordedEvents { $0.verifyNumber("000000") },
             is: [.answer("onInvalidOTPNumber"), .completed])
         }
         check(
-          await UsherKitTests.told { $0.verifyNumber() },
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
           is: [.answer("onValidOTPNumber dsp_1"), .completed])
       }
       #expect(daemon.inputs.last == ["type": "enterCode", "code": "298336"])
@@ -44,27 +44,27 @@ extension BSAKitTests {
     @Test("verifyOTPNumber fails with 3006 for an expired code, with or without a code from BSA")
     func expired() async throws {
       for code in [3006, nil] {
-        let over = BSAStanding.otpSent.with(problem: "code_expired", code: code)
+        let over = BSAFlowSnapshot.otpSent.with(problem: "code_expired", code: code)
         check(
-          try await told(.goesOn([.verifying, over])),
+          try await recordedEvents(.advances([.verifying, over])),
           is: [.failed(3006, "what went wrong"), .completed])
       }
       #expect(
-        try await told(.goesOn([.verifying, .failed("expired", nil, status: "expired")]))
+        try await recordedEvents(.advances([.verifying, .failed("expired", nil, status: "expired")]))
           == [.failed(3006, "why it failed"), .completed])
     }
 
     @Test("verifyOTPNumber fails with 3005 after too many wrong codes, and with 3006 after that")
     func exhausted() async throws {
-      let end = BSAStanding.failed("attempts_exhausted", "3005")
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, end])])
+      let end = BSAFlowSnapshot.failed("attempts_exhausted", "3005")
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying, end])])
       try await daemon.run { _ in
-        _ = await UsherKitTests.told { $0.requestNumber() }
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
         check(
-          await UsherKitTests.told { $0.verifyNumber() },
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
           is: [.failed(3005, "why it failed"), .completed])
         check(
-          await UsherKitTests.told { $0.verifyNumber() },
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
           is: [.failed(3006, "no number was requested: request one first"), .completed])
       }
     }
@@ -72,13 +72,13 @@ extension BSAKitTests {
     @Test("verifyOTPNumber fails with 3006 if no code was requested for this contact and channel")
     func noneRequested() async throws {
       try await BSADaemon(.otpSent).run { _ in
-        _ = await UsherKitTests.told { $0.requestNumber() }
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
         for call in [
-          { @Sendable (ear: BSAEar) in ear.verifyNumber("1", "other@email.com") },
-          { @Sendable (ear: BSAEar) in ear.verifyNumber("1", "user@email.com", .SMS) },
+          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber("1", "other@email.com") },
+          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber("1", "user@email.com", .SMS) },
         ] {
           check(
-            await UsherKitTests.told(call),
+            await UsherKitTests.recordedEvents(call),
             is: [.failed(3006, "no number was requested: request one first"), .completed])
         }
       }
@@ -89,22 +89,22 @@ extension BSAKitTests {
       arguments: ["interrupted", "provider_unreachable"])
     func unanswered(problem: String) async throws {
       #expect(
-        try await told(.goesOn([.verifying, .otpSent.with(problem: problem)]))
+        try await recordedEvents(.advances([.verifying, .otpSent.with(problem: problem)]))
           == [.error(.unreachable(message: "what went wrong")), .completed])
     }
 
     @Test("verifyOTPNumber calls onError if the daemon is lost before the code arrives")
     func lost() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.lost, .goesOn([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.lost, .advances([.verifying, .verified])])
       try await daemon.run { _ in
-        _ = await UsherKitTests.told { $0.requestNumber() }
-        let news = await UsherKitTests.told { $0.verifyNumber() }
-        guard case .error(.unreachable)? = news.first, news.count == 2 else {
-          Issue.record("\(news)")
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+        let events = await UsherKitTests.recordedEvents { $0.verifyNumber() }
+        guard case .error(.unreachable)? = events.first, events.count == 2 else {
+          Issue.record("\(events)")
           return
         }
         check(
-          await UsherKitTests.told { $0.verifyNumber() },
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
           is: [.answer("onValidOTPNumber dsp_1"), .completed])
       }
       #expect(daemon.inputs.count == 2)
@@ -112,12 +112,12 @@ extension BSAKitTests {
 
     @Test("a BSA code that arrived before the daemon was lost is not submitted again")
     func arrived() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOnUntold([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advancesAndDisconnects([.verifying, .verified])])
       try await daemon.run { _ in
-        _ = await UsherKitTests.told { $0.requestNumber() }
-        daemon.losesLooks(0)
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+        daemon.disconnectReads(0)
         check(
-          await UsherKitTests.told { $0.verifyNumber() },
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
           is: [.answer("onValidOTPNumber dsp_1"), .completed])
       }
       #expect(daemon.inputs.count == 1)
@@ -127,24 +127,24 @@ extension BSAKitTests {
     func awayForAMoment() async throws {
       let daemon = BSADaemon(.sending)
       try await daemon.run { _ in
-        let ear = BSAEar()
-        daemon.losesLooks(2)
-        ear.requestNumber()
+        let recorder = BSACallbackRecorder()
+        daemon.disconnectReads(2)
+        recorder.requestNumber()
         var methods = daemon.methodsHeard.makeAsyncIterator()
         while let method = await methods.next(), method != "flow.start" {}
         try await daemon.happens(.otpSent)
-        check(await ear.all(), is: [.answer("onSuccess"), .completed])
+        check(await recorder.all(), is: [.answer("onSuccess"), .completed])
       }
     }
 
     @Test("a restarted program verifies the BSA code that it requested before the restart")
     func restarted() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying, .verified])])
       try await daemon.run { path in
-        _ = await UsherKitTests.told { $0.requestNumber("+821012345678", .SMS) }
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber("+821012345678", .SMS) }
         BSA.configure(socketPath: path)
         check(
-          await UsherKitTests.told { $0.verifyNumber("298336", "+82 10-1234-5678", .SMS) },
+          await UsherKitTests.recordedEvents { $0.verifyNumber("298336", "+82 10-1234-5678", .SMS) },
           is: [.answer("onValidOTPNumber dsp_1"), .completed])
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
@@ -153,12 +153,12 @@ extension BSAKitTests {
     @Test(
       "verifyOTPNumber calls onError for a result without a disposeToken or an unknown step",
       arguments: [
-        BSAStanding.succeeded("{}"), .succeeded(#"{"disposeToken":1}"#), .passcode,
+        BSAFlowSnapshot.succeeded("{}"), .succeeded(#"{"disposeToken":1}"#), .passcode,
       ])
-    func unknown(standing: BSAStanding) async throws {
-      let news = try await told(.goesOn([.verifying, standing]))
-      guard case .error(.notUnderstood)? = news.first, news.count == 2 else {
-        Issue.record("\(news)")
+    func unknown(snapshot: BSAFlowSnapshot) async throws {
+      let events = try await recordedEvents(.advances([.verifying, snapshot]))
+      guard case .error(.notUnderstood)? = events.first, events.count == 2 else {
+        Issue.record("\(events)")
         return
       }
     }
@@ -168,9 +168,9 @@ extension BSAKitTests {
       let daemon = BSADaemon(
         .otpSent,
         inputs: [
-          .goesOn([.verifying, .otpSent.with(problem: "wrong_code")]),
-          .goesOn([.verifying, .otpSent.with(problem: "code_expired")]),
-          .goesOn([.verifying, .verified]),
+          .advances([.verifying, .otpSent.with(problem: "wrong_code")]),
+          .advances([.verifying, .otpSent.with(problem: "code_expired")]),
+          .advances([.verifying, .verified]),
         ])
       try await daemon.run { _ in
         try await BSA.APICaller.requestSendOTPNumber(
@@ -192,9 +192,9 @@ extension BSAKitTests {
 
     @Test("the log of BSA code calls shows no contact, code, key or token")
     func log() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying, .verified])])
       try await daemon.run { _ in
-        let (first, second) = (BSAEar(), BSAEar())
+        let (first, second) = (BSACallbackRecorder(), BSACallbackRecorder())
         first.requestNumber()
         _ = await first.all()
         second.verifyNumber()

@@ -22,51 +22,51 @@ struct LocalAuthStateMachineTests {
 
   @Test("a repeated local authentication step is asked once and answered at its latest revision")
   func toldAgain() throws {
-    var course = LocalAuthStateMachine()
-    #expect(!course.hasAsked)
-    let asks = try course.moved(flow(1, step))
+    var machine = LocalAuthStateMachine()
+    #expect(!machine.hasAsked)
+    let asks = try machine.flowChanged(flow(1, step))
     #expect(asks == .ask(question, ticket: 1))
-    let again = try course.moved(flow(2, step))
-    #expect(again == .nothing && course.hasAsked)
-    let answered = course.answered(.cancel, ticket: 1)
+    let again = try machine.flowChanged(flow(2, step))
+    #expect(again == .nothing && machine.hasAsked)
+    let answered = machine.answered(.cancel, ticket: 1)
     #expect(answered == .submit(.cancelLocalAuth, answering: flow(2, step)))
-    let twice = course.answered(.fallback, ticket: 1)
+    let twice = machine.answered(.fallback, ticket: 1)
     #expect(twice == .nothing)
   }
 
   @Test(
     "a local authentication step with a new problem is asked again; earlier answers are ignored")
   func askedAnew() throws {
-    var course = LocalAuthStateMachine()
-    _ = try course.moved(flow(1, step))
+    var machine = LocalAuthStateMachine()
+    _ = try machine.flowChanged(flow(1, step))
     let problem = Problem(reason: "scan_again", title: "t", message: "once more")
-    guard case .ask(let anew, ticket: 2) = try course.moved(flow(2, step, problem: problem)) else {
+    guard case .ask(let anew, ticket: 2) = try machine.flowChanged(flow(2, step, problem: problem)) else {
       Issue.record("nothing was asked")
       return
     }
     #expect(anew.problem == "once more")
-    let late = course.answered(.cancel, ticket: 1)
-    let stays = course.answered(.stay, ticket: 2)
+    let late = machine.answered(.cancel, ticket: 1)
+    let stays = machine.answered(.stay, ticket: 2)
     #expect(late == .nothing && stays == .nothing)
   }
 
   @Test("a local authentication question ends at a wait step, and a later answer is ignored")
   func over() throws {
-    var course = LocalAuthStateMachine()
-    _ = try course.moved(flow(1, step))
-    let over = try course.moved(flow(2, .wait(.init(for: "a look"))))
-    let late = course.answered(.cancel, ticket: 1)
+    var machine = LocalAuthStateMachine()
+    _ = try machine.flowChanged(flow(1, step))
+    let over = try machine.flowChanged(flow(2, .wait(.init(for: "a look"))))
+    let late = machine.answered(.cancel, ticket: 1)
     #expect(over == .over && late == .nothing)
   }
 
   @Test("a local authentication answer without effect is asked again, unless the flow moved on")
-  func unmoved() throws {
-    var course = LocalAuthStateMachine()
-    _ = try course.moved(flow(1, step))
-    _ = course.answered(.fallback, ticket: 1)
-    let other = course.unmoved(7, "p")
+  func flowUnchanged() throws {
+    var machine = LocalAuthStateMachine()
+    _ = try machine.flowChanged(flow(1, step))
+    _ = machine.answered(.fallback, ticket: 1)
+    let other = machine.flowUnchanged(7, "p")
     #expect(other == .nothing)
-    guard case .ask(let again, ticket: 2) = course.unmoved(1, "p") else {
+    guard case .ask(let again, ticket: 2) = machine.flowUnchanged(1, "p") else {
       Issue.record("nothing was asked")
       return
     }

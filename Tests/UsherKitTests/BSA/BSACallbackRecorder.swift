@@ -4,8 +4,8 @@ import Testing
 @testable import UsherKit
 
 /// Records the callbacks of one BSA call.
-final class BSAEar: Sendable {
-  enum News: Sendable, Equatable {
+final class BSACallbackRecorder: Sendable {
+  enum Event: Sendable, Equatable {
     /// The callback for a success or for a negative answer, by its name.
     case answer(String)
     case failed(Int, String)
@@ -13,26 +13,26 @@ final class BSAEar: Sendable {
     case completed
   }
 
-  private let news: AsyncStream<News>
-  private let feed: AsyncStream<News>.Continuation
+  private let events: AsyncStream<Event>
+  private let feed: AsyncStream<Event>.Continuation
   private let lines = Mutex<[String]>([])
   let bag = DisposeBag()
 
-  init() { (news, feed) = AsyncStream.makeStream() }
+  init() { (events, feed) = AsyncStream.makeStream() }
 
   var log: String { lines.withLock { $0.joined(separator: "\n") } }
 
-  /// Returns the callbacks up to `onCompleted`, or up to the call of ``hearsNoMore()``.
-  func all() async -> [News] {
-    var all: [News] = []
-    for await one in news {
+  /// Returns the callbacks up to `onCompleted`, or up to the call of ``stopRecording()``.
+  func all() async -> [Event] {
+    var all: [Event] = []
+    for await one in events {
       all.append(one)
       if one == .completed { break }
     }
     return all
   }
 
-  func hearsNoMore() { feed.finish() }
+  func stopRecording() { feed.finish() }
 
   func answer(_ word: String) -> @Sendable () -> Void {
     { [feed] in _ = feed.yield(.answer(word)) }
@@ -57,7 +57,7 @@ final class BSAEar: Sendable {
 
 // MARK: - The SDK's calls
 
-extension BSAEar {
+extension BSACallbackRecorder {
   func checkDuplicate(_ data: String, _ type: BSA.Enums.VerifyType = .Email) {
     BSA.APICaller.checkDuplicateUserData(
       verifyData: data, verifyType: type, onNotDulplicateUser: answer("onNotDulplicateUser"),
@@ -109,18 +109,18 @@ extension BSA.SignUpData.UserData {
 }
 
 /// Returns all callbacks of a call, up to `onCompleted`.
-func told(_ call: (BSAEar) -> Void) async -> [BSAEar.News] {
-  let ear = BSAEar()
-  call(ear)
-  return await ear.all()
+func recordedEvents(_ call: (BSACallbackRecorder) -> Void) async -> [BSACallbackRecorder.Event] {
+  let recorder = BSACallbackRecorder()
+  call(recorder)
+  return await recorder.all()
 }
 
-/// Expects that `news` equals `expected`. Replaces `#expect(news == expected)` if a closure
-/// produces `news`: Swift 6.3 may confuse a closure in a macro's argument with another closure of
+/// Expects that `events` equals `expected`. Replaces `#expect(events == expected)` if a closure
+/// produces `events`: Swift 6.3 may confuse a closure in a macro's argument with another closure of
 /// the function.
 func check(
-  _ news: [BSAEar.News], is expected: [BSAEar.News],
+  _ events: [BSACallbackRecorder.Event], is expected: [BSACallbackRecorder.Event],
   sourceLocation: SourceLocation = #_sourceLocation
 ) {
-  #expect(news == expected, sourceLocation: sourceLocation)
+  #expect(events == expected, sourceLocation: sourceLocation)
 }

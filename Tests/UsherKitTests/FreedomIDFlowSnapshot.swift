@@ -1,5 +1,5 @@
 /// A state of an `authorize` flow (documentation page Freedom ID).
-struct FreedomIDStanding: Sendable {
+struct FreedomIDFlowSnapshot: Sendable {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the accounts tied to this device"}"#
@@ -7,8 +7,8 @@ struct FreedomIDStanding: Sendable {
   var result = "null"
   var failure = "null"
 
-  static let accountCheck = FreedomIDStanding(state: "accountCheck")
-  static let completion = FreedomIDStanding(
+  static let accountCheck = FreedomIDFlowSnapshot(state: "accountCheck")
+  static let completion = FreedomIDFlowSnapshot(
     state: "completion", step: #"{"type":"wait","for":"the profile"}"#)
 
   static let methods = asking(
@@ -40,7 +40,7 @@ struct FreedomIDStanding: Sendable {
     {"id":"read.emails","label":"e-mail addresses","remembered":false}]}
     """#)
 
-  static func code(_ purpose: String = "otp", attemptsLeft: Int = 3) -> FreedomIDStanding {
+  static func code(_ purpose: String = "otp", attemptsLeft: Int = 3) -> FreedomIDFlowSnapshot {
     asking(
       "authentication",
       #"""
@@ -50,7 +50,7 @@ struct FreedomIDStanding: Sendable {
       """#)
   }
 
-  static func localAuth(_ methods: [String], isScanning: Bool) -> FreedomIDStanding {
+  static func localAuth(_ methods: [String], isScanning: Bool) -> FreedomIDFlowSnapshot {
     let methods = methods.map { #""\#($0)""# }.joined(separator: ",")
     return asking(
       "home",
@@ -60,16 +60,16 @@ struct FreedomIDStanding: Sendable {
       """#)
   }
 
-  static func asking(_ state: String, _ step: String) -> FreedomIDStanding {
-    FreedomIDStanding(state: state, step: step)
+  static func asking(_ state: String, _ step: String) -> FreedomIDFlowSnapshot {
+    FreedomIDFlowSnapshot(state: state, step: step)
   }
 
   static let authorized = succeeded(
     #"{"firstname":"Aigerim","phone":"+77011234567"}"#,
     granted: #"["read.firstname","read.phone"]"#)
 
-  static func succeeded(_ profile: String, granted: String) -> FreedomIDStanding {
-    FreedomIDStanding(
+  static func succeeded(_ profile: String, granted: String) -> FreedomIDFlowSnapshot {
+    FreedomIDFlowSnapshot(
       state: "completion", status: "succeeded", step: "null",
       result: #"{"account":"acc_1","granted":\#(granted),"profile":\#(profile)}"#)
   }
@@ -77,9 +77,9 @@ struct FreedomIDStanding: Sendable {
   /// - Parameter code: The SDK's error code, if any.
   static func failed(
     _ reason: String, _ code: String?, status: String = "failed"
-  ) -> FreedomIDStanding {
+  ) -> FreedomIDFlowSnapshot {
     let provider = code.map { #","provider":{"name":"freedom","code":"\#($0)"}"# } ?? ""
-    return FreedomIDStanding(
+    return FreedomIDFlowSnapshot(
       state: "completion", status: status, step: "null",
       failure: #"""
         {"reason":"\#(reason)","title":"t","message":"why it failed","retryable":false\#(provider)}
@@ -88,10 +88,10 @@ struct FreedomIDStanding: Sendable {
 
   static let cancelled = failed("cancelled", "userCanceled", status: "cancelled")
 
-  func with(problem reason: String) -> FreedomIDStanding {
-    var standing = self
-    standing.problem = #"{"reason":"\#(reason)","title":"t","message":"what went wrong"}"#
-    return standing
+  func with(problem reason: String) -> FreedomIDFlowSnapshot {
+    var snapshot = self
+    snapshot.problem = #"{"reason":"\#(reason)","title":"t","message":"what went wrong"}"#
+    return snapshot
   }
 
   func flow(_ id: String, _ revision: Int) -> String {

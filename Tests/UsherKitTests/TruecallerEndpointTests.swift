@@ -5,9 +5,9 @@ import Testing
 
 /// Tests of which verification the SDK resumes, keeps and drops.
 @Suite("Verifications of the Truecaller SDK", .timeLimit(.minutes(1)))
-struct TruecallerPlaceTests {
-  private let ear = Ear()
-  private let before: [PhoneStanding] = [
+struct TruecallerEndpointTests {
+  private let recorder = DelegateRecorder()
+  private let before: [PhoneFlowSnapshot] = [
     .creating, .verifiedBefore, .succeeded("verifiedBefore"),
   ]
 
@@ -22,10 +22,10 @@ struct TruecallerPlaceTests {
   @Test("Truecaller's tokenTtl is known while the code is checked, and nil after the verification")
   func timeWhileChecked() async throws {
     let daemon = PhoneDaemon(
-      begins: [[.creating, .otpInitiated]], answers: [.goesOn([.otpReceived])])
+      begins: [[.creating, .otpInitiated]], answers: [.advances([.otpReceived])])
     try await daemon.run { path in
-      let sdk = ear.sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      let sdk = recorder.sdk(path)
+      var events = recorder.events.makeAsyncIterator()
       request(sdk)
       #expect(await events.next() == .state(.otpInitiated))
       enter(sdk)
@@ -43,7 +43,7 @@ struct TruecallerPlaceTests {
   func forgotten() async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
     try await daemon.run { path in
-      let sdk = ear.sdk(path)
+      let sdk = recorder.sdk(path)
       var told = sdk.verification(forPhone: "9876543210", countryCode: "IN").makeAsyncIterator()
       #expect(await told.next() == .state(.otpInitiated))
       try await daemon.forgets()
@@ -57,8 +57,8 @@ struct TruecallerPlaceTests {
   func otherToken() async throws {
     let daemon = PhoneDaemon(begins: [before, []])
     try await daemon.run { path in
-      let sdk = ear.sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      let sdk = recorder.sdk(path)
+      var events = recorder.events.makeAsyncIterator()
       request(sdk)
       #expect(await events.next() == .state(.verifiedBefore))
       #expect(await events.next()?.profile != nil)
@@ -73,13 +73,13 @@ struct TruecallerPlaceTests {
   func lateSuccess() async throws {
     let daemon = PhoneDaemon(begins: [before, [.creating, .otpInitiated]], tokens: .unanswered)
     try await daemon.run { path in
-      let sdk = ear.sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      let sdk = recorder.sdk(path)
+      var events = recorder.events.makeAsyncIterator()
       request(sdk)
       for await method in daemon.asked where method == "token.get" { break }
       request(sdk, "9876543211")
       #expect(await events.next() == .state(.otpInitiated))
-      let expired = PhoneStanding.failed("otpInitiated", "expired", code: 3, status: "expired")
+      let expired = PhoneFlowSnapshot.failed("otpInitiated", "expired", code: 3, status: "expired")
       try await daemon.happens(expired, to: "flw_2")
       #expect(await events.next()?.code == 3)
     }
@@ -90,16 +90,16 @@ struct TruecallerPlaceTests {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.creating]],
       answers: [
-        .goesOn([.otpReceived, .verificationComplete, .succeeded("verificationComplete")])
+        .advances([.otpReceived, .verificationComplete, .succeeded("verificationComplete")])
       ])
     try await daemon.run { path in
-      let programs = [ear.sdk(path, provider: "phones"), ear.sdk(path, provider: "phones")]
+      let programs = [recorder.sdk(path, provider: "phones"), recorder.sdk(path, provider: "phones")]
       var told = programs[0].verification(forPhone: "9876543210", countryCode: "IN")
         .makeAsyncIterator()
       #expect(await told.next() == .state(.otpInitiated))
       request(programs[1], "9876543211")
       for await _ in daemon.asked where daemon.methods == ["flow.start", "flow.start"] { break }
-      let another = Ear()
+      let another = DelegateRecorder()
       let restarted = another.sdk(path, provider: "phones")
       enter(restarted)
       var events = another.events.makeAsyncIterator()
@@ -120,8 +120,8 @@ struct TruecallerPlaceTests {
     let second = PhoneDaemon(begins: [])
     try await first.run { path in
       try await second.run { other in
-        let sdk = ear.sdk(path)
-        var events = ear.events.makeAsyncIterator()
+        let sdk = recorder.sdk(path)
+        var events = recorder.events.makeAsyncIterator()
         request(sdk)
         #expect(await events.next() == .state(.verifiedBefore))
         #expect(await events.next()?.profile != nil)
@@ -146,10 +146,10 @@ struct TruecallerPlaceTests {
   func movesToProvider() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.creating, .otpInitiated]],
-      answers: [.goesOn([.asking("rate_limited")])])
+      answers: [.advances([.asking("rate_limited")])])
     try await daemon.run { path in
-      let sdk = ear.sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      let sdk = recorder.sdk(path)
+      var events = recorder.events.makeAsyncIterator()
       request(sdk)
       #expect(await events.next() == .state(.otpInitiated))
       sdk.configure(provider: "truecaller", socketPath: path)
@@ -167,10 +167,10 @@ struct TruecallerPlaceTests {
   func givenUp() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.creating, .otpInitiated]],
-      answers: [.goesOn([.otpReceived])])
+      answers: [.advances([.otpReceived])])
     try await daemon.run { path in
-      let sdk = ear.sdk(path)
-      var events = ear.events.makeAsyncIterator()
+      let sdk = recorder.sdk(path)
+      var events = recorder.events.makeAsyncIterator()
       request(sdk)
       #expect(await events.next() == .state(.otpInitiated))
       let profile = Task {
@@ -190,7 +190,7 @@ struct TruecallerPlaceTests {
     try await daemon.run { path in
       weak var service: VerificationService?
       do {
-        let sdk = ear.sdk(path)
+        let sdk = recorder.sdk(path)
         request(sdk)
         service = sdk.service
       }

@@ -1,5 +1,5 @@
 /// A state of a `verify` flow (documentation page GoPay).
-struct GoPayStanding: Sendable {
+struct GoPayFlowSnapshot: Sendable {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the provider"}"#
@@ -7,9 +7,9 @@ struct GoPayStanding: Sendable {
   var result = "null"
   var failure = "null"
 
-  static let preparing = GoPayStanding(state: "preparing")
-  static let authCode = GoPayStanding(state: "authCode")
-  static let exchanged = GoPayStanding(state: "kyc")
+  static let preparing = GoPayFlowSnapshot(state: "preparing")
+  static let authCode = GoPayFlowSnapshot(state: "authCode")
+  static let exchanged = GoPayFlowSnapshot(state: "kyc")
   static let submitted = succeeded(metadata: #"{"status":"SUBMITTED"}"#)
   static let capture = page("https://capture.example/1", completes: "poll", state: "kyc")
   static let logIn = page("https://snap.example/get-auth-code?state=1")
@@ -17,8 +17,8 @@ struct GoPayStanding: Sendable {
   static func page(
     _ url: String, completes: String = "loopback", state: String = "login",
     problem: String? = nil
-  ) -> GoPayStanding {
-    GoPayStanding(
+  ) -> GoPayFlowSnapshot {
+    GoPayFlowSnapshot(
       state: state,
       step: #"""
         {"type":"openURL","url":"\#(url)","redirectURI":"http://127.0.0.1:8767/callback",\#
@@ -28,8 +28,8 @@ struct GoPayStanding: Sendable {
   }
 
   /// Returns a state that waits for the exchange of a code.
-  static func asking(_ code: String = "code-1", problem: String? = nil) -> GoPayStanding {
-    GoPayStanding(
+  static func asking(_ code: String = "code-1", problem: String? = nil) -> GoPayFlowSnapshot {
+    GoPayFlowSnapshot(
       state: "waitAck",
       step: #"""
         {"type":"exchangeCredential","credential":{"type":"authCode","code":"\#(code)"},\#
@@ -38,16 +38,16 @@ struct GoPayStanding: Sendable {
       problem: Self.problem(problem))
   }
 
-  static func succeeded(metadata: String) -> GoPayStanding {
-    GoPayStanding(
+  static func succeeded(metadata: String) -> GoPayFlowSnapshot {
+    GoPayFlowSnapshot(
       state: "submitted", status: "succeeded", step: "null",
       result: #"{"submissionId":"sub-1","account":"acc_1","metadata":\#(metadata)}"#)
   }
 
   static func failed(
     _ reason: String, _ code: Int, message: String = "why it failed", status: String = "failed"
-  ) -> GoPayStanding {
-    GoPayStanding(
+  ) -> GoPayFlowSnapshot {
+    GoPayFlowSnapshot(
       state: "waitAck", status: status, step: "null",
       failure: #"""
         {"reason":"\#(reason)","title":"t","message":"\#(message)","retryable":false,\#

@@ -1,9 +1,9 @@
 /// The directories of systemd's credentials and of the daemon's state.
-package struct Places: Sendable {
+package struct SystemDirectories: Sendable {
   /// The directory of sealed credentials, which persist.
   package var sealed = "/etc/credstore.encrypted"
   /// The directory of plain credentials, in memory.
-  package var passing = "/run/credstore"
+  package var transientCredentials = "/run/credstore"
   /// The state directory of the system's daemon.
   package var state = "/var/lib/usherd"
   /// The state directory of the user's own daemon.

@@ -5,13 +5,13 @@ import UsherAPI
 ///
 /// A problem during a `wait` step is not reported: the daemon tries again by itself, and the final
 /// outcome is the end of the flow.
-struct VerificationNews: Sendable, Equatable {
+struct VerificationEventMapper: Sendable, Equatable {
   /// The revision up to which all events were returned.
   private(set) var revision: Int
   private var state: String
   /// A state of success, held back until the flow has ended: the SDK promises that the access token
   /// is available in that state.
-  private var held: TCVerificationState?
+  private var pendingSuccess: TCVerificationState?
 
   /// Creates the converter of a new flow, of which nothing was reported yet.
   init() {
@@ -20,7 +20,7 @@ struct VerificationNews: Sendable, Equatable {
   }
 
   /// Creates the converter of an existing flow, whose present state is not reported.
-  init(takingUp flow: Flow) {
+  init(resuming flow: Flow) {
     revision = flow.revision
     state = flow.state
   }
@@ -28,7 +28,7 @@ struct VerificationNews: Sendable, Equatable {
   /// Returns the events of a change.
   ///
   /// - Parameter transitions: The transitions since ``revision``; empty if there was only one.
-  mutating func take(_ flow: Flow, _ transitions: [Transition]) -> [TCVerificationEvent] {
+  mutating func events(for flow: Flow, _ transitions: [Transition]) -> [TCVerificationEvent] {
     guard flow.revision > revision else { return [] }
     let known = (revision + 1)...flow.revision
     let entered = transitions.filter { known.contains($0.revision) }.map(\.state)
@@ -36,29 +36,29 @@ struct VerificationNews: Sendable, Equatable {
     revision = flow.revision
     if flow.status.isFinished {
       events += end(flow)
-    } else if let problem = flow.problem, flow.stands {
+    } else if let problem = flow.problem, flow.isSettled {
       events.append(.failed(TCError(KitError(problem))))
     }
     return events
   }
 
-  private mutating func enter(_ word: String) -> TCVerificationEvent? {
-    guard word != state else { return nil }
-    defer { state = word }
-    switch TCVerificationState(word: word) {
+  private mutating func enter(_ newState: String) -> TCVerificationEvent? {
+    guard newState != state else { return nil }
+    defer { state = newState }
+    switch TCVerificationState(flowState: newState) {
     case .otpInitiated:
-      return TCVerificationState(word: state) == .otpReceived ? nil : .state(.otpInitiated)
+      return TCVerificationState(flowState: state) == .otpReceived ? nil : .state(.otpInitiated)
     case .otpReceived: return .state(.otpReceived)
-    case .verificationComplete: held = .verificationComplete
-    case .verifiedBefore: held = .verifiedBefore
+    case .verificationComplete: pendingSuccess = .verificationComplete
+    case .verifiedBefore: pendingSuccess = .verifiedBefore
     case nil: break
     }
     return nil
   }
 
   private mutating func end(_ flow: Flow) -> [TCVerificationEvent] {
-    defer { held = nil }
-    return (held.map { [.state($0)] } ?? []) + [outcome(flow)]
+    defer { pendingSuccess = nil }
+    return (pendingSuccess.map { [.state($0)] } ?? []) + [outcome(flow)]
   }
 
   private func outcome(_ flow: Flow) -> TCVerificationEvent {

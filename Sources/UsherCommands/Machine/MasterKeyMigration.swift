@@ -3,7 +3,7 @@ import UsherClient
 import UsherCore
 
 /// Moves the master key of the system's daemon into a sealed systemd credential.
-struct MasterKeyPlace {
+struct MasterKeyMigration {
   /// The `masterKey` that `system.status` returns if the daemon uses the credential.
   private static let origin = "systemd credential \(SealedKey.name)"
 
@@ -11,7 +11,7 @@ struct MasterKeyPlace {
 
   private var environment: CommandEnvironment { context.environment }
   private var sealed: SealedKey { SealedKey(environment: environment, console: context.console) }
-  private var file: KeyFile { KeyFile(state: environment.places.state) }
+  private var file: KeyFile { KeyFile(state: environment.directories.state) }
 
   /// What to do with a credential that this host cannot open.
   enum Unreadable { case refuse, putAside }
@@ -28,8 +28,8 @@ struct MasterKeyPlace {
   ) async throws -> Bool {
     switch try await sealed.find() {
     case .opens: return false
-    case .closed(let words):
-      guard unreadable == .putAside else { throw closed(words) }
+    case .closed(let reason):
+      guard unreadable == .putAside else { throw closed(reason) }
       try sealed.putAside()
     case .absent: break
     }
@@ -38,7 +38,7 @@ struct MasterKeyPlace {
     } else {
       try await sealWhileStopped(database)
     }
-    context.console.note("the master key is sealed in \(sealed.path)")
+    context.console.printMessage("the master key is sealed in \(sealed.path)")
     return true
   }
 
@@ -46,12 +46,12 @@ struct MasterKeyPlace {
   /// its own key and a database under it, unnoticed.
   private func sealWhileStopped(_ database: String) async throws {
     let units = Units(environment: environment)
-    let wasThere = try await units.isThere
+    let wasActive = try await units.isAnyActive
     do {
       try await units.stop()
       try await sealed.seal(try key(database, false))
     } catch {
-      if wasThere { await units.listen() }
+      if wasActive { await units.startSockets() }
       throw error
     }
   }
@@ -66,9 +66,9 @@ struct MasterKeyPlace {
     return .random()
   }
 
-  private func closed(_ words: String) -> CommandFailure {
+  private func closed(_ reason: String) -> CommandFailure {
     CommandFailure(
-      "\(sealed.path) cannot be opened on this host: \(words)",
+      "\(sealed.path) cannot be opened on this host: \(reason)",
       hints: [
         "it was sealed on another host or for another name, or this host's key or TPM has changed",
         "to make a new one with the recovery key, run: usherctl recover",
@@ -79,17 +79,17 @@ struct MasterKeyPlace {
   ///
   /// - Parameter isNew: Whether the credential was just made, so a running daemon cannot have it.
   /// - Returns: The daemon's status afterwards.
-  func use(isNew: Bool) async throws -> SystemStatus.Reply {
+  func activate(isNew: Bool) async throws -> SystemStatus.Reply {
     let units = Units(environment: environment)
     let isActive = try await units.isActive
     let restarts = isNew && isActive
-    try await explaining {
+    try await withConflictHints {
       if restarts { try await units.restart() } else { try await units.start() }
     }
     var status = try await context.admin.call(SystemStatus())
     if status.masterKey != nil, status.masterKey != Self.origin, !restarts {
       // The daemon had started, or was starting, before the credential was made.
-      try await explaining { try await units.restart() }
+      try await withConflictHints { try await units.restart() }
       status = try await context.admin.call(SystemStatus())
     }
     guard status.locked != true else {
@@ -101,27 +101,27 @@ struct MasterKeyPlace {
       throw CommandFailure(
         "usherd uses another master key: \(status.masterKey ?? "its origin is not known")",
         hints: ["check that \(Units.service) has LoadCredentialEncrypted=\(SealedKey.name)"]
-          + (try await wayOut))
+          + (try await conflictHints))
     }
     return status
   }
 
   /// Runs `start`; if it fails, adds hints for the case that there are two different keys.
-  private func explaining(_ start: () async throws -> Void) async throws {
+  private func withConflictHints(_ start: () async throws -> Void) async throws {
     do {
       try await start()
     } catch let error as CancellationError {
-      await Units(environment: environment).listen()
+      await Units(environment: environment).startSockets()
       throw error
     } catch let failure as CommandFailure {
       var failure = failure
-      failure.lines += try await wayOut
+      failure.lines += try await conflictHints
       throw failure
     }
   }
 
   /// The hints for the case that the key file and the credential hold different keys.
-  private var wayOut: [String] {
+  private var conflictHints: [String] {
     get async throws {
       guard let key = try file.read(), case .opens(let other) = try await sealed.find(),
         key != other
@@ -137,10 +137,10 @@ struct MasterKeyPlace {
   func removeFile() async throws {
     guard let key = try file.read() else { return }
     guard case .opens(key) = try await sealed.find() else {
-      return context.console.note(
+      return context.console.printMessage(
         "\(file.path) holds another key than the sealed one; it is not used and was not removed")
     }
     try file.remove()
-    context.console.note("removed \(file.path): it held the same key as the sealed one")
+    context.console.printMessage("removed \(file.path): it held the same key as the sealed one")
   }
 }

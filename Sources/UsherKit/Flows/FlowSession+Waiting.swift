@@ -3,7 +3,7 @@ import UsherClient
 
 extension Flow {
   /// Whether the flow has ended, or waits for the person or the app rather than for the daemon.
-  var stands: Bool {
+  var isSettled: Bool {
     if status.isFinished { return true }
     guard let step else { return false }
     return step.kind != .wait
@@ -12,7 +12,7 @@ extension Flow {
   /// Returns the flow itself.
   ///
   /// - Throws: ``KitError`` if the flow has ended without success.
-  func unfailed() throws -> Flow {
+  func requireNoFailure() throws -> Flow {
     if let failure { throw KitError(failure) }
     return self
   }
@@ -21,9 +21,9 @@ extension Flow {
   ///
   /// - Throws: ``KitError`` if the flow has ended without success, or has a problem with the last
   ///   answer.
-  func unhindered() throws -> Flow {
+  func requireNoProblem() throws -> Flow {
     if let problem { throw KitError(problem) }
-    return try unfailed()
+    return try requireNoFailure()
   }
 }
 
@@ -33,9 +33,9 @@ extension FlowSession {
     [100, 200, 400, 800, 1600, 2000, 2000, 2000].map { .milliseconds($0) }
 
   /// Waits without a time limit until the flow satisfies a condition or has ended.
-  func first(where isThere: (Flow) -> Bool) async throws -> Flow {
+  func waitUntil(_ isReached: (Flow) -> Bool) async throws -> Flow {
     var flow = flow
-    while !flow.status.isFinished && !isThere(flow) {
+    while !flow.status.isFinished && !isReached(flow) {
       flow = try await change(after: flow.revision)
     }
     return flow
@@ -49,17 +49,17 @@ extension FlowSession {
   /// - Throws: `UsherError`; `ConnectionError` if the answer did not arrive or the daemon stays
   ///   away.
   func answer(
-    _ input: FlowInput, to seen: Flow, until isThere: (Flow) -> Bool = \.stands
+    _ input: FlowInput, to seen: Flow, until isReached: (Flow) -> Bool = \.isSettled
   ) async throws -> Flow {
     do {
       try await submit(input, answering: seen)
     } catch let fault as ConnectionError where fault.mayPass {
-      guard try await lookAgain(after: fault).revision > seen.revision else { throw fault }
+      guard try await refreshWithRetries(after: fault).revision > seen.revision else { throw fault }
     }
-    return try await first(where: isThere)
+    return try await waitUntil(isReached)
   }
 
-  private func lookAgain(after fault: ConnectionError) async throws -> Flow {
+  private func refreshWithRetries(after fault: ConnectionError) async throws -> Flow {
     for pause in Self.pauses {
       do {
         return try await refresh()

@@ -2,19 +2,19 @@ import JSONRPC
 import UsherCore
 
 /// Decides whether a failed call is sent again, and after which pause.
-struct Persistence {
+struct RetryPolicy {
   /// Whether the call may be sent again if the daemon may have begun it.
   private let isSafe: Bool
   /// How many more times the call is sent again after a lost connection or a shutdown of the
   /// daemon. The limit keeps a call that crashes the daemon from crashing it again and again.
-  private var losses: Int
-  private var away: Absence
+  private var retriesAfterLoss: Int
+  private var pauses: RetryPauses
   private var isFirst = true
 
-  init(isSafe: Bool, losses: Int = 1, patience: Duration) {
+  init(isSafe: Bool, retriesAfterLoss: Int = 1, patience: Duration) {
     self.isSafe = isSafe
-    self.losses = losses
-    away = Absence(patience: patience)
+    self.retriesAfterLoss = retriesAfterLoss
+    pauses = RetryPauses(patience: patience)
   }
 
   /// Returns how long to pause before the call is sent again; nil if it must not be sent again.
@@ -23,34 +23,34 @@ struct Persistence {
   ///   socket means that the daemon restarts.
   mutating func pause(after error: any Error, knowsDaemon: Bool) -> Duration? {
     switch error {
-    case is Unheard: break
+    case is CallNotSent: break
     case let error as UsherError:
-      guard error.reason == .shuttingDown, mayBeCutShort() else { return nil }
+      guard error.reason == .shuttingDown, useRetryAfterLoss() else { return nil }
     case let failure as ConnectionError:
       switch failure.kind {
       case .busy: break
       case .noSocket, .refused: guard knowsDaemon else { return nil }
       case .lost:
-        guard mayBeCutShort() else { return nil }
+        guard useRetryAfterLoss() else { return nil }
       case .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other:
         return nil
       }
     default: return nil
     }
     defer { isFirst = false }
-    return isFirst ? .zero : away.pause()
+    return isFirst ? .zero : pauses.pause()
   }
 
-  private mutating func mayBeCutShort() -> Bool {
-    guard isSafe, losses > 0 else { return false }
-    losses -= 1
+  private mutating func useRetryAfterLoss() -> Bool {
+    guard isSafe, retriesAfterLoss > 0 else { return false }
+    retriesAfterLoss -= 1
     return true
   }
 }
 
 /// The pauses between attempts to reach a daemon: 50 ms at first, each twice the one before, at
 /// most 1 s, and `patience` in total.
-struct Absence {
+struct RetryPauses {
   private var left: Duration
   private var next = Duration.milliseconds(50)
 

@@ -4,18 +4,18 @@ import UsherCore
 
 /// Stops a daemon and makes it open its database again. If needed, the daemon is given the recovery
 /// key, or is told to accept changes that another program made.
-final class Opening: Sendable {
+final class DatabaseOpener: Sendable {
   /// A credential for the one daemon start that opens the database.
-  enum Handed {
+  enum StartupCredential {
     case recoveryKey(RecoveryKey)
     case acceptance
 
-    static let credentials = ["usherd.recovery-key", "usherd.accept-changes"]
+    static let names = ["usherd.recovery-key", "usherd.accept-changes"]
 
-    var credential: String {
+    var name: String {
       switch self {
-      case .recoveryKey: Self.credentials[0]
-      case .acceptance: Self.credentials[1]
+      case .recoveryKey: Self.names[0]
+      case .acceptance: Self.names[1]
       }
     }
 
@@ -34,37 +34,37 @@ final class Opening: Sendable {
   private let instance: Instance
   /// Whether the user's own daemon was stopped through the user's systemd, to be started there
   /// again.
-  private let isUsersUnit = Mutex(false)
+  private let wasUserUnitStopped = Mutex(false)
 
   init(context: CommandContext, instance: Instance) {
     self.context = context
     self.instance = instance
   }
 
-  private var usersUnits: Units { Units(environment: environment, isUsers: true) }
+  private var userUnits: Units { Units(environment: environment, isUserScope: true) }
 
   private var environment: CommandEnvironment { context.environment }
 
   /// Returns the path of the recovery key while the system's daemon starts.
-  static func passing(_ environment: CommandEnvironment) -> String {
-    passing(Handed.credentials[0], environment)
+  static func recoveryKeyPath(_ environment: CommandEnvironment) -> String {
+    credentialPath(StartupCredential.names[0], environment)
   }
 
-  private static func passing(_ credential: String, _ environment: CommandEnvironment) -> String {
-    "\(environment.places.passing)/\(credential)"
+  private static func credentialPath(_ name: String, _ environment: CommandEnvironment) -> String {
+    "\(environment.directories.transientCredentials)/\(name)"
   }
 
   /// Removes the credentials that a killed run left.
-  func sweep() throws {
+  func removeLeftoverCredentials() throws {
     guard instance == .system else { return try folder.remove() }
-    for file in Handed.credentials.map({ Self.passing($0, environment) }) {
+    for file in StartupCredential.names.map({ Self.credentialPath($0, environment) }) {
       for file in [file, Durable.draft(of: file)] { try Durable.remove(file) }
     }
   }
 
-  private var folder: PassingFolder {
+  private var folder: CredentialFolder {
     get throws {
-      try PassingFolder(in: environment.places.memory, for: instance.state(environment))
+      try CredentialFolder(in: environment.directories.memory, for: instance.state(environment))
     }
   }
 
@@ -74,12 +74,12 @@ final class Opening: Sendable {
     case .system: try await Units(environment: environment).stop()
     case .user:
       // A daemon without systemd has no units; the database lock will detect it.
-      guard environment.tools.path(of: "systemctl") != nil, try await usersUnits.isThere else {
+      guard environment.tools.path(of: "systemctl") != nil, try await userUnits.isAnyActive else {
         return
       }
-      try await usersUnits.stop()
-      isUsersUnit.withLock { $0 = true }
-    case .byHand: break
+      try await userUnits.stop()
+      wasUserUnitStopped.withLock { $0 = true }
+    case .unmanaged: break
     }
   }
 
@@ -90,72 +90,72 @@ final class Opening: Sendable {
   ///
   /// - Throws: ``CommandFailure`` with the daemon's message if the database does not open;
   ///   `CancellationError`.
-  func open(_ handed: Handed?) async throws {
+  func open(_ credential: StartupCredential?) async throws {
     switch instance {
-    case .system: try await openSystem(handed)
-    case .user, .byHand:
-      try await check(handed)
-      await goOn()
+    case .system: try await openSystem(credential)
+    case .user, .unmanaged:
+      try await check(credential)
+      await resumeService()
     }
   }
 
-  private func openSystem(_ handed: Handed?) async throws {
+  private func openSystem(_ credential: StartupCredential?) async throws {
     let units = Units(environment: environment)
-    guard let handed else { return try await units.start() }
-    let passing = Self.passing(handed.credential, environment)
-    try Durable.makeDirectory(environment.places.passing)
+    guard let credential else { return try await units.start() }
+    let path = Self.credentialPath(credential.name, environment)
+    try Durable.makeDirectory(environment.directories.transientCredentials)
     do {
-      try Durable.write(Array(handed.text.revealed().utf8), to: passing)
+      try Durable.write(Array(credential.text.revealed().utf8), to: path)
       try await units.start()
     } catch {
-      unlink(passing)
+      unlink(path)
       throw error
     }
-    try Durable.remove(passing)
+    try Durable.remove(path)
     // The running daemon still holds a copy of the credential; and the restart proves that the
     // master key now opens the database.
     try await units.restart()
   }
 
   /// Makes a daemon open and close the database without serving.
-  private func check(_ handed: Handed?) async throws {
+  private func check(_ credential: StartupCredential?) async throws {
     let folder = try folder
     defer { folder.remove() }
-    if let handed { try folder.put(handed) }
-    let variables = handed == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
+    if let credential { try folder.write(credential) }
+    let variables = credential == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
     let state = ["--state", instance.state(environment), "--check-store"]
     let ending = try await environment.tools.run(
       environment.tools.find("env"), variables + [try environment.tools.find("usherd")] + state,
       input: Secret(""), within: Self.limit)
     guard ending.status == 0 else {
-      let words = ending.words
-      throw CommandFailure(words.hasPrefix("usherd: ") ? String(words.dropFirst(8)) : words)
+      let reason = ending.errorSummary
+      throw CommandFailure(reason.hasPrefix("usherd: ") ? String(reason.dropFirst(8)) : reason)
     }
   }
 
   /// Starts the service again if systemd manages it; otherwise asks the person to start the daemon.
   /// Also works in a cancelled task.
-  func goOn() async {
+  func resumeService() async {
     await Task {
       switch instance {
       case .system: try? await Units(environment: environment).start()
-      case .user where isUsersUnit.withLock({ $0 }): try? await usersUnits.start()
-      case .user, .byHand: context.console.note("start usherd again")
+      case .user where wasUserUnitStopped.withLock({ $0 }): try? await userUnits.start()
+      case .user, .unmanaged: context.console.printMessage("start usherd again")
       }
     }.value
   }
 
   /// Starts only the sockets of the system's daemon, after a failed recovery: the daemon could not
   /// serve before either.
-  func listen() async {
+  func startSockets() async {
     guard instance == .system else { return }
-    await Units(environment: environment).listen()
+    await Units(environment: environment).startSockets()
   }
 }
 
 /// A folder in memory with one credential for one state directory. The name is the same in each
 /// run, so that a run removes what a killed one left.
-private struct PassingFolder {
+private struct CredentialFolder {
   let path: String
 
   init(in memory: String, for state: String) throws {
@@ -164,16 +164,16 @@ private struct PassingFolder {
   }
 
   /// - Throws: ``CommandFailure`` if the folder is not private to this user.
-  func put(_ handed: Opening.Handed) throws {
+  func write(_ credential: DatabaseOpener.StartupCredential) throws {
     try Durable.makeDirectory(path)
     guard isOurs else { throw CommandFailure("\(path) is not a private directory of yours") }
-    try Durable.createdAnew("\(path)/\(handed.credential)")
-      .write(Array(handed.text.revealed().utf8))
+    try Durable.recreateFile("\(path)/\(credential.name)")
+      .write(Array(credential.text.revealed().utf8))
   }
 
   func remove() {
     guard isOurs else { return }
-    for name in Opening.Handed.credentials { unlink("\(path)/\(name)") }
+    for name in DatabaseOpener.StartupCredential.names { unlink("\(path)/\(name)") }
     rmdir(path)
   }
 

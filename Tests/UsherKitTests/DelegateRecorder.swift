@@ -3,7 +3,7 @@ import UsherCore
 @testable import UsherKit
 
 /// A delegate of the Truecaller SDK that records the events.
-final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
+final class DelegateRecorder: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
   let events: AsyncStream<TCVerificationEvent>
   private let feed: AsyncStream<TCVerificationEvent>.Continuation
 
@@ -26,7 +26,7 @@ final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
 }
 
 struct FixedClock: Clock {
-  /// 59.5 seconds before the codes of ``PhoneStanding`` expire.
+  /// 59.5 seconds before the codes of ``PhoneFlowSnapshot`` expire.
   static let usual = 1_893_456_000.5
 
   let time: Timestamp

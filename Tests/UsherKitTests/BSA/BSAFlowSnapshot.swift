@@ -1,7 +1,7 @@
 import JSONRPC
 
 /// A state of a BSA flow or of a `local/authenticate` flow (documentation pages BSA and LocalAuth).
-struct BSAStanding: Sendable {
+struct BSAFlowSnapshot: Sendable {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the provider"}"#
@@ -11,9 +11,9 @@ struct BSAStanding: Sendable {
 
   // verifyContact
 
-  static let sending = BSAStanding(state: "sending")
-  static let verifying = BSAStanding(state: "verifying")
-  static let otpSent = BSAStanding(
+  static let sending = BSAFlowSnapshot(state: "sending")
+  static let verifying = BSAFlowSnapshot(state: "verifying")
+  static let otpSent = BSAFlowSnapshot(
     state: "otpSent",
     step: #"""
       {"type":"enterCode","purpose":"otp","channel":"email","maskedTarget":"u•••@e•••",\#
@@ -24,22 +24,22 @@ struct BSAStanding: Sendable {
 
   // register
 
-  static let signingUp = BSAStanding(state: "signingUp")
+  static let signingUp = BSAFlowSnapshot(state: "signingUp")
   static let registered = succeeded(
     #"{"account":"acc_1","userKey":"user1","deviceId":"dev-1"}"#)
 
   // local/authenticate, and its step localAuth
 
-  static let looking = BSAStanding(state: "looking")
-  static let checking = BSAStanding(state: "checking")
+  static let looking = BSAFlowSnapshot(state: "looking")
+  static let checking = BSAFlowSnapshot(state: "checking")
   static let scanning = localAuth(["biometric"], isScanning: true)
   static let passcode = localAuth(["passcode"], isScanning: false)
   static let authenticated = succeeded(
     #"{"method":"biometric","authenticatedAt":"2030-01-01T00:00:00Z"}"#)
 
-  static func localAuth(_ methods: [String], isScanning: Bool) -> BSAStanding {
+  static func localAuth(_ methods: [String], isScanning: Bool) -> BSAFlowSnapshot {
     let methods = methods.map { #""\#($0)""# }.joined(separator: ",")
-    return BSAStanding(
+    return BSAFlowSnapshot(
       state: isScanning ? "scanning" : "asking",
       step: #"""
         {"type":"localAuth","methods":[\#(methods)],"reason":"open the till",\#
@@ -47,8 +47,8 @@ struct BSAStanding: Sendable {
         """#)
   }
 
-  static func succeeded(_ result: String) -> BSAStanding {
-    BSAStanding(state: "done", status: "succeeded", step: "null", result: result)
+  static func succeeded(_ result: String) -> BSAFlowSnapshot {
+    BSAFlowSnapshot(state: "done", status: "succeeded", step: "null", result: result)
   }
 
   /// - Parameters:
@@ -56,11 +56,11 @@ struct BSAStanding: Sendable {
   ///   - error: The provider's error number, if it has one besides `code`.
   static func failed(
     _ reason: String, _ code: String?, error: String? = nil, status: String = "failed"
-  ) -> BSAStanding {
+  ) -> BSAFlowSnapshot {
     let error = error.map { #","error":"\#($0)""# } ?? ""
     let provider =
       code.map { #","provider":{"name":"bsa","code":"\#($0)"\#(error)}"# } ?? ""
-    return BSAStanding(
+    return BSAFlowSnapshot(
       state: "done", status: status, step: "null",
       failure: #"""
         {"reason":"\#(reason)","title":"t","message":"why it failed","retryable":false\#(provider)}
@@ -69,13 +69,13 @@ struct BSAStanding: Sendable {
 
   static let cancelled = failed("cancelled", nil, status: "cancelled")
 
-  func with(problem reason: String, code: Int? = nil, retryAfterMs: Int? = nil) -> BSAStanding {
-    var standing = self
+  func with(problem reason: String, code: Int? = nil, retryAfterMs: Int? = nil) -> BSAFlowSnapshot {
+    var snapshot = self
     let word = code.map { #","provider":{"name":"bsa","code":"\#($0)"}"# } ?? ""
     let retry = retryAfterMs.map { #","retryAfterMs":\#($0)"# } ?? ""
-    standing.problem =
+    snapshot.problem =
       #"{"reason":"\#(reason)","title":"t","message":"what went wrong"\#(word)\#(retry)}"#
-    return standing
+    return snapshot
   }
 
   func flow(_ id: String, _ kind: String, _ key: String?, _ revision: Int) -> String {

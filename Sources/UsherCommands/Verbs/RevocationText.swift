@@ -2,17 +2,17 @@ import UsherAPI
 import UsherCore
 
 /// The lines that `account forget` and `token revoke` print about tokens at the provider.
-struct RevocationWords {
+struct RevocationText {
   let lines: [String]
 
   init(
     _ revoked: AccountForget.Revocation, _ living: [LivingToken]?, _ retriedUntil: Timestamp?
   ) {
     guard let living, !living.isEmpty else {
-      lines = [revoked.words]
+      lines = [revoked.text]
       return
     }
-    var lines = living.map(\.words)
+    var lines = living.map(\.text)
     if let retriedUntil {
       lines.append(
         "usherd retries until \(retriedUntil); for the result, see: usherctl audit")
@@ -24,7 +24,7 @@ struct RevocationWords {
 }
 
 extension AccountForget.Revocation {
-  fileprivate var words: String {
+  fileprivate var text: String {
     switch self {
     case .done: "tokens revoked at the provider"
     case .skipped: "tokens not revoked: the provider was not asked"
@@ -34,7 +34,7 @@ extension AccountForget.Revocation {
 }
 
 extension LivingToken {
-  fileprivate var words: String {
+  fileprivate var text: String {
     let name =
       switch token {
       case .refreshToken: "refresh token"
@@ -42,12 +42,12 @@ extension LivingToken {
       }
     let purpose = scope.isEmpty ? "" : " for \"\(scope)\""
     let end = expiresAt.map { " until \($0)" } ?? ""
-    return "warning: the \(name)\(purpose) is still valid\(end): \(why.words)"
+    return "warning: the \(name)\(purpose) is still valid\(end): \(why.text)"
   }
 }
 
 extension LivingToken.Reason {
-  fileprivate var words: String {
+  fileprivate var text: String {
     switch self {
     case .notAsked: "the provider was not asked to revoke it"
     case .unsupported: "the provider has no way to revoke it"

@@ -7,27 +7,27 @@ import UsherCore
 @testable import UsherKit
 
 @Suite("Events of a Truecaller verification")
-struct VerificationNewsTests {
-  private func flow(_ standing: PhoneStanding, _ revision: Int) throws -> Flow {
-    try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
+struct VerificationEventMapperTests {
+  private func flow(_ snapshot: PhoneFlowSnapshot, _ revision: Int) throws -> Flow {
+    try JSONDecoder().decode(Flow.self, from: Data(snapshot.flow("flw_1", revision).utf8))
   }
 
   /// Returns the events of a flow that is read at each of its states.
-  private func told(_ standings: PhoneStanding...) throws -> [String] {
-    var news = VerificationNews()
-    return try standings.enumerated().flatMap { index, standing in
-      news.take(try flow(standing, index + 1), []).map(\.word)
+  private func told(_ snapshots: PhoneFlowSnapshot...) throws -> [String] {
+    var mapper = VerificationEventMapper()
+    return try snapshots.enumerated().flatMap { index, snapshot in
+      mapper.events(for: try flow(snapshot, index + 1), []).map(\.summary)
     }
   }
 
   /// Returns the events of a flow that is read only in its last state.
-  private func toldAtOnce(_ standings: PhoneStanding...) throws -> [String] {
-    var news = VerificationNews()
-    let transitions = standings.enumerated().map { index, standing in
-      Transition(revision: index + 1, state: standing.state, at: .earliest)
+  private func toldAtOnce(_ snapshots: PhoneFlowSnapshot...) throws -> [String] {
+    var mapper = VerificationEventMapper()
+    let transitions = snapshots.enumerated().map { index, snapshot in
+      Transition(revision: index + 1, state: snapshot.state, at: .earliest)
     }
-    let last = try #require(standings.last)
-    return news.take(try flow(last, standings.count), transitions).map(\.word)
+    let last = try #require(snapshots.last)
+    return mapper.events(for: try flow(last, snapshots.count), transitions).map(\.summary)
   }
 
   @Test("each Truecaller state is reported once, in order; success states only with the end")
@@ -80,22 +80,22 @@ struct VerificationNewsTests {
 
   @Test("no Truecaller state is reported twice or before the flow is read in that state")
   func once() throws {
-    var news = VerificationNews()
+    var mapper = VerificationEventMapper()
     let seen = try flow(.otpInitiated, 2)
     let later = ["creating", "otpInitiated", "otpReceived"].enumerated().map { index, state in
       Transition(revision: index + 1, state: state, at: .earliest)
     }
-    #expect(news.take(seen, later).map(\.word) == ["otpInitiated"])
-    #expect(news.take(seen, later).isEmpty)
-    #expect(news.take(try flow(.otpReceived, 3), later).map(\.word) == ["otpReceived"])
+    #expect(mapper.events(for: seen, later).map(\.summary) == ["otpInitiated"])
+    #expect(mapper.events(for: seen, later).isEmpty)
+    #expect(mapper.events(for: try flow(.otpReceived, 3), later).map(\.summary) == ["otpReceived"])
   }
 
   @Test("a resumed Truecaller flow reports only later states")
   func takenUp() throws {
     let seen = try flow(.asking("wrong_code"), 4)
-    var news = VerificationNews(takingUp: seen)
-    #expect(news.take(seen, []).isEmpty)
-    #expect(news.take(try flow(.otpReceived, 5), []).map(\.word) == ["otpReceived"])
+    var mapper = VerificationEventMapper(resuming: seen)
+    #expect(mapper.events(for: seen, []).isEmpty)
+    #expect(mapper.events(for: try flow(.otpReceived, 5), []).map(\.summary) == ["otpReceived"])
   }
 
   @Test("the Truecaller states and error codes have the SDK's numbers")
@@ -103,9 +103,9 @@ struct VerificationNewsTests {
     #expect(TCVerificationState.allCases.map(\.rawValue) == [0, 1, 2, 3])
     #expect(TCTrueSDKErrorCode.allCases.map(\.rawValue) == Array(1...20))
     for state in TCVerificationState.allCases {
-      #expect(TCVerificationState(word: "\(state)") == state)
+      #expect(TCVerificationState(flowState: "\(state)") == state)
     }
-    #expect(TCVerificationState(word: "creating") == nil)
+    #expect(TCVerificationState(flowState: "creating") == nil)
   }
 
   @Test("a Truecaller profile reads every member, and all of them can be absent")
@@ -134,10 +134,10 @@ struct VerificationNewsTests {
   @Test("a TCError has the daemon's error number, or the nearest one")
   func errors() {
     for code in 1...20 {
-      let word = ProviderErrorCode(
+      let provider = ProviderErrorCode(
         name: ProviderName("truecaller"), code: String(code), error: "4220",
         message: "its own words")
-      let error = TCError(KitError(.rejected, "ours", provider: word))
+      let error = TCError(KitError(.rejected, "ours", provider: provider))
       #expect(error.getErrorCode().rawValue == code)
       #expect(error.message == "its own words" && error.serverCode == "4220")
     }
@@ -155,7 +155,7 @@ struct VerificationNewsTests {
 }
 
 extension TCVerificationEvent {
-  fileprivate var word: String {
+  fileprivate var summary: String {
     switch self {
     case .state(let state): "\(state)"
     case .profile: "profile"

@@ -2,12 +2,12 @@ import Testing
 import UsherClient
 import UsherCore
 
-@testable import struct UsherClient.Absence
-@testable import struct UsherClient.Persistence
-@testable import struct UsherClient.Unheard
+@testable import struct UsherClient.RetryPauses
+@testable import struct UsherClient.RetryPolicy
+@testable import struct UsherClient.CallNotSent
 
 @Suite("Repetition of failed calls")
-struct PersistenceTests {
+struct RetryPolicyTests {
   private func failure(_ kind: ConnectionError.Kind) -> ConnectionError {
     ConnectionError(kind, socketPath: "/s")
   }
@@ -15,12 +15,12 @@ struct PersistenceTests {
   private func pause(
     after error: any Error, isSafe: Bool = false, knowsDaemon: Bool = true
   ) -> Duration? {
-    var persistence = Persistence(isSafe: isSafe, patience: .seconds(1))
-    return persistence.pause(after: error, knowsDaemon: knowsDaemon)
+    var policy = RetryPolicy(isSafe: isSafe, patience: .seconds(1))
+    return policy.pause(after: error, knowsDaemon: knowsDaemon)
   }
 
   @Test("a call that the daemon did not read is repeated at once")
-  func unheard() { #expect(pause(after: Unheard()) == .zero) }
+  func notSent() { #expect(pause(after: CallNotSent()) == .zero) }
 
   @Test("a client waits for a daemon that it knows or that is busy, and for no other")
   func away() {
@@ -43,10 +43,10 @@ struct PersistenceTests {
   func deadly() {
     let cuts: [any Error] = [failure(.lost), UsherError(.shuttingDown, "stopping")]
     for (first, second) in [(cuts[0], cuts[0]), (cuts[0], cuts[1]), (cuts[1], cuts[1])] {
-      var persistence = Persistence(isSafe: true, patience: .seconds(1))
-      #expect(persistence.pause(after: first, knowsDaemon: true) == .zero)
-      #expect(persistence.pause(after: failure(.noSocket), knowsDaemon: true) != nil)
-      #expect(persistence.pause(after: second, knowsDaemon: true) == nil)
+      var policy = RetryPolicy(isSafe: true, patience: .seconds(1))
+      #expect(policy.pause(after: first, knowsDaemon: true) == .zero)
+      #expect(policy.pause(after: failure(.noSocket), knowsDaemon: true) != nil)
+      #expect(policy.pause(after: second, knowsDaemon: true) == nil)
     }
   }
 
@@ -62,9 +62,9 @@ struct PersistenceTests {
 
   @Test("a call is repeated until the client's patience is used up")
   func patience() {
-    var persistence = Persistence(isSafe: false, patience: .milliseconds(100))
+    var policy = RetryPolicy(isSafe: false, patience: .milliseconds(100))
     var pauses: [Duration] = []
-    while let pause = persistence.pause(after: Unheard(), knowsDaemon: true) {
+    while let pause = policy.pause(after: CallNotSent(), knowsDaemon: true) {
       pauses.append(pause)
     }
     #expect(pauses == [0, 50, 50].map { .milliseconds($0) })
@@ -72,9 +72,9 @@ struct PersistenceTests {
 
   @Test("the pauses between connection attempts grow up to one second")
   func growing() {
-    var absence = Absence(patience: .seconds(4))
+    var retryPauses = RetryPauses(patience: .seconds(4))
     var pauses: [Duration] = []
-    while let pause = absence.pause() { pauses.append(pause) }
+    while let pause = retryPauses.pause() { pauses.append(pause) }
     #expect(pauses == [50, 100, 200, 400, 800, 1000, 1000, 450].map { .milliseconds($0) })
   }
 }
